@@ -1,0 +1,225 @@
+//! A profile: everything that a report can show about one run, as one value.
+
+use reuselens_units::{Bytes, Granularity};
+use serde::{Deserialize, Serialize};
+
+use crate::{ExactHistogram, FineHistogram};
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache of a machine, as the operating system describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1 for L1 and so on.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Its size.
+    pub size: Bytes,
+    /// Bytes per line.
+    pub line: Bytes,
+    /// Lines per set; 0 = fully associative or unknown.
+    pub ways: u32,
+    /// Number of sets; 0 = unknown.
+    pub sets: u32,
+    /// Number of logical processors that share it.
+    pub shared_by: u32,
+}
+
+/// The machine that ran the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processor model, as the operating system names it.
+    pub processor: String,
+    /// Its data and unified caches, by level.
+    pub caches: Vec<Cache>,
+}
+
+/// How the profile was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Method {
+    /// Name of the engine.
+    pub engine: String,
+    /// Whether the distances are exact.
+    pub exact: bool,
+    /// Bound on the error of a miss ratio, where the engine has one.
+    pub error_bound: Option<f64>,
+    /// Where the accesses come from and what is seen.
+    pub source: String,
+    /// How the order between threads came about.
+    pub order: String,
+    /// Which accesses count: `all`, `loads` or `stores`.
+    pub kinds: String,
+    /// Which data count: `all`, `heap`, `stack` or `static`.
+    pub data: String,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The trace was read to its end; no program was watched.
+    #[default]
+    Complete,
+    /// The program exited with this status.
+    Exit(i32),
+    /// This signal killed the program; everything up to its last complete block is here.
+    Signal(i32),
+    /// The trace broke off; everything before that is here.
+    Incomplete(String),
+}
+
+/// A place in the source: one level of a call that may have been inlined.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Frame {
+    /// Function, demangled; empty if unknown.
+    pub function: String,
+    /// Source file as the debug information names it; empty if unknown.
+    pub file: String,
+    /// Line, 0 if unknown.
+    pub line: u32,
+}
+
+/// An instruction that accessed memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Site {
+    /// File name of the module it lies in; empty if unknown.
+    pub module: String,
+    /// Offset of the instruction in that module, so that equal builds give equal profiles.
+    pub offset: u64,
+    /// Where it is in the source: innermost inlined function first, the function that was really
+    /// called last. Empty if unknown.
+    pub frames: Vec<Frame>,
+    /// What it does: `load`, `store`, `atomic`, `range load`, `range store` or `named`.
+    pub kind: String,
+}
+
+/// What sort of object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ObjectKind {
+    /// Memory of which nothing is known.
+    #[default]
+    Unknown,
+    /// A symbol of a module.
+    Static,
+    /// The frames of one function.
+    Stack,
+    /// The blocks from one allocation call path.
+    Heap,
+    /// A structure that the program named itself with `RecordData`.
+    Named,
+}
+
+/// A data object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Object {
+    /// What sort.
+    pub kind: ObjectKind,
+    /// Its name as people read it: `table (a.c)`, `stack of main`, `heap from read_all (io.c:12)`.
+    pub name: String,
+    /// For heap objects: the call path of the allocation, innermost first.
+    pub path: Vec<Frame>,
+    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. 0 = unknown.
+    pub bytes: u64,
+    /// Bytes of one element, 0 if unknown.
+    pub element_bytes: u64,
+    /// Number of blocks that were allocated over the run (1 for symbols).
+    pub blocks: u64,
+    /// Accesses per element, where elements are known and counted: index, accesses; ascending.
+    pub elements: Vec<(u64, u64)>,
+}
+
+/// A node of the calling context tree. Node 0 is the root, which has no caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Context {
+    /// Index of the caller's node; the root is its own parent. Parents come before children.
+    pub parent: u32,
+    /// The function, demangled; `(root)` for the root.
+    pub function: String,
+    /// Where its caller called it.
+    pub call: Frame,
+}
+
+/// A thread of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProfiledThread {
+    /// Its name as people read it: `thread 0 (main)`.
+    pub name: String,
+    /// Number of its process, from 0.
+    pub process: u16,
+}
+
+/// The accesses that agree in site, object, context and thread: the smallest group there is. All other
+/// groups are sums of cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Index into [`Profile::sites`].
+    pub site: u32,
+    /// Index into [`Profile::objects`].
+    pub object: u32,
+    /// Index into [`Profile::contexts`].
+    pub context: u32,
+    /// Index into [`Profile::threads`].
+    pub thread: u32,
+    /// Its distances.
+    pub histogram: FineHistogram,
+    /// Sum of the finite distances, for the mean.
+    pub distance_sum: u128,
+    /// Largest finite distance.
+    pub distance_max: u64,
+}
+
+/// Something the reader must know before believing the numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Warning {
+    /// A short stable name.
+    pub code: String,
+    /// What happened and why.
+    pub message: String,
+    /// What to do or type; may be empty.
+    pub hint: String,
+}
+
+/// One run, analysed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Version of reuselens that made it.
+    pub version: String,
+    /// The command that was measured, or the trace that was read.
+    pub command: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// How it was made.
+    pub method: Method,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// Bytes per item.
+    pub granularity: Granularity,
+    /// Loads, stores, atomics and ranges that the program executed and that count.
+    pub references: u64,
+    /// Exact distances of all accesses (item touches: a reference that covers two items counts twice).
+    pub histogram: ExactHistogram,
+    /// The instructions; index 0 is the unknown one.
+    pub sites: Vec<Site>,
+    /// The objects; index 0 is the unknown one.
+    pub objects: Vec<Object>,
+    /// The calling context tree; index 0 is the root.
+    pub contexts: Vec<Context>,
+    /// The threads.
+    pub threads: Vec<ProfiledThread>,
+    /// The groups' histograms, ordered by their four indices.
+    pub cells: Vec<Cell>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}

@@ -1,0 +1,213 @@
+//! A block: consecutive rows of one thread, in columns.
+
+use crate::{ProcessId, ThreadId};
+
+/// What a row says happened. The numbers are those of the native file and of the shared-memory ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// `size` bytes were read at `addr` by the instruction before `pc`.
+    Load = 1,
+    /// `size` bytes were written at `addr`.
+    Store = 2,
+    /// `size` bytes at `addr` were read and written in one atomic step: one access.
+    Atomic = 3,
+    /// Bytes from `addr` on were read by a range operation (`memcpy`); an [`Kind::Operand`] row
+    /// with their number follows.
+    RangeLoad = 4,
+    /// Bytes from `addr` on were written by a range operation; an operand row follows (bytes).
+    RangeStore = 5,
+    /// A function was entered: `pc` lies in it, `addr` is its stack pointer after the call (the
+    /// low end of its caller's frame); an operand row with the call's return address follows.
+    Enter = 6,
+    /// The function last entered was left. `addr` is the stack pointer, `pc` lies in it.
+    Exit = 7,
+    /// A heap block begins at `addr`; `pc` is the allocating call's return address; an operand row
+    /// (bytes) follows.
+    Alloc = 8,
+    /// The heap block at `addr` ends; an operand row follows: its bytes, or 0 for all of it.
+    Free = 9,
+    /// The program's own `RecordAccess(base, element)`: `addr` is the element; an operand row with
+    /// the base follows. Touches the element that contains `addr`.
+    Named = 10,
+    /// The program's own mark that a statement begins (for statement mode).
+    Statement = 11,
+    /// The program's own `RecordData(base, total, element)`: `addr` is the base; operand rows
+    /// follow: total bytes, element bytes, length of the name in bytes, then the name, eight bytes
+    /// a row, little endian, zero-padded.
+    Data = 12,
+    /// The program's own `RecordPartialData(base, entry)`: `addr` is the entry; an operand row with
+    /// the base follows.
+    PartialData = 13,
+    /// A further number (`addr`) of the row before.
+    Operand = 14,
+}
+
+impl Kind {
+    /// The kind with this number, if there is one.
+    #[inline]
+    pub const fn from_u8(number: u8) -> Option<Kind> {
+        Some(match number {
+            1 => Kind::Load,
+            2 => Kind::Store,
+            3 => Kind::Atomic,
+            4 => Kind::RangeLoad,
+            5 => Kind::RangeStore,
+            6 => Kind::Enter,
+            7 => Kind::Exit,
+            8 => Kind::Alloc,
+            9 => Kind::Free,
+            10 => Kind::Named,
+            11 => Kind::Statement,
+            12 => Kind::Data,
+            13 => Kind::PartialData,
+            14 => Kind::Operand,
+            _ => return None,
+        })
+    }
+
+    /// How many operand rows follow a row of this kind, without those of a name ([`Kind::Data`]).
+    #[inline]
+    pub const fn operands(self) -> usize {
+        match self {
+            Kind::RangeLoad
+            | Kind::RangeStore
+            | Kind::Enter
+            | Kind::Alloc
+            | Kind::Free
+            | Kind::Named
+            | Kind::PartialData => 1,
+            Kind::Data => 3,
+            Kind::Load
+            | Kind::Store
+            | Kind::Atomic
+            | Kind::Exit
+            | Kind::Statement
+            | Kind::Operand => 0,
+        }
+    }
+}
+
+/// One row of a [`Block`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What happened.
+    pub kind: Kind,
+    /// Bytes accessed, for loads, stores and atomics; else 0.
+    pub size: u8,
+    /// The return address of the hook: the instruction meant lies just before it. 0 = unknown.
+    pub pc: u64,
+    /// The address, or the number that the kind calls for.
+    pub addr: u64,
+}
+
+/// Consecutive rows of one thread, one column per field. A row and its operand rows are never
+/// split over two blocks.
+///
+/// `first_stamp` and `last_stamp` are times on one clock of the machine (ticks; 0 = unknown): blocks
+/// of different threads are delivered in the order of `last_stamp`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The process that ran.
+    pub process: ProcessId,
+    /// The thread that ran (unique over all processes of the trace).
+    pub thread: ThreadId,
+    /// When the first row was made.
+    pub first_stamp: u64,
+    /// When the last row was made.
+    pub last_stamp: u64,
+    kinds: Vec<Kind>,
+    sizes: Vec<u8>,
+    pcs: Vec<u64>,
+    addrs: Vec<u64>,
+}
+
+impl Block {
+    /// An empty block.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.kinds.clear();
+        self.sizes.clear();
+        self.pcs.clear();
+        self.addrs.clear();
+    }
+
+    /// The number of rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there are no rows.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Makes room for `rows` more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        self.kinds.reserve(rows);
+        self.sizes.reserve(rows);
+        self.pcs.reserve(rows);
+        self.addrs.reserve(rows);
+    }
+
+    /// Appends a row.
+    #[inline]
+    pub fn push(&mut self, row: Row) {
+        self.kinds.push(row.kind);
+        self.sizes.push(row.size);
+        self.pcs.push(row.pc);
+        self.addrs.push(row.addr);
+    }
+
+    /// Appends an operand row.
+    #[inline]
+    pub fn push_operand(&mut self, number: u64) {
+        self.push(Row { kind: Kind::Operand, size: 0, pc: 0, addr: number });
+    }
+
+    /// Row `index`, or `None` past the end.
+    #[inline]
+    pub fn row(&self, index: usize) -> Option<Row> {
+        Some(Row {
+            kind: *self.kinds.get(index)?,
+            size: self.sizes[index],
+            pc: self.pcs[index],
+            addr: self.addrs[index],
+        })
+    }
+
+    /// The rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.len()).filter_map(|index| self.row(index))
+    }
+
+    /// The column of kinds.
+    #[inline]
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The column of access sizes in bytes.
+    #[inline]
+    pub fn sizes(&self) -> &[u8] {
+        &self.sizes
+    }
+
+    /// The column of program counters.
+    #[inline]
+    pub fn pcs(&self) -> &[u64] {
+        &self.pcs
+    }
+
+    /// The column of addresses and operands.
+    #[inline]
+    pub fn addrs(&self) -> &[u64] {
+        &self.addrs
+    }
+}

@@ -1,0 +1,105 @@
+//! The events between blocks: rare, and each with a text or a table of its own.
+
+/// Number of a process in a trace, from 0 in the order they began. Processes do not share addresses:
+/// consumers keep their items apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u16);
+
+/// Number of a thread in a trace, from 0 in the order they began, over all processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(pub u32);
+
+/// Number of a module within its process, from 0 in the order they were mapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleId(pub u16);
+
+/// A process began, or became known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number in this trace.
+    pub id: ProcessId,
+    /// The operating system's number.
+    pub pid: u32,
+    /// The process it was forked from: it starts with that one's objects.
+    pub parent: Option<ProcessId>,
+    /// Path of its executable; empty if unknown.
+    pub executable: String,
+    /// Whether the compiler's instrumentation is in it: then `RecordAccess` only names data, and
+    /// the accesses are those that the compiler's hooks report.
+    pub instrumented: bool,
+}
+
+/// A file was mapped into a process as code and data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// The process.
+    pub process: ProcessId,
+    /// Its number in that process.
+    pub id: ModuleId,
+    /// Path of the file.
+    pub path: String,
+    /// What to add to an address in the file's symbol table to get the address in memory.
+    pub bias: u64,
+    /// First address of its mapping.
+    pub low: u64,
+    /// First address after its mapping.
+    pub high: u64,
+    /// GNU build id of the file, empty if it has none.
+    pub build_id: Vec<u8>,
+}
+
+/// A thread started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number in this trace.
+    pub id: ThreadId,
+    /// Its process.
+    pub process: ProcessId,
+    /// The operating system's number.
+    pub tid: u32,
+    /// Lowest address of its stack, 0 if unknown.
+    pub stack_low: u64,
+    /// First address above its stack, 0 if unknown.
+    pub stack_high: u64,
+    /// Its name, empty if it has none.
+    pub name: String,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// It exited with this status.
+    Exit(i32),
+    /// A signal killed it.
+    Signal(i32),
+    /// Nobody saw it end.
+    Unknown,
+}
+
+/// Something that the reader of the report must know: a loss, a limit, a guess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// A short stable name, such as `truncated`.
+    pub code: String,
+    /// What happened and why.
+    pub message: String,
+    /// What to do or type; may be empty.
+    pub hint: String,
+}
+
+/// An event between blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A process began.
+    Process(Process),
+    /// A process ended.
+    ProcessEnded(ProcessId, ProcessEnd),
+    /// A module was mapped.
+    Module(Module),
+    /// A thread started.
+    Thread(Thread),
+    /// A thread ended.
+    ThreadEnded(ThreadId),
+    /// Something to tell the reader of the report.
+    Note(Note),
+}

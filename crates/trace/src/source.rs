@@ -1,0 +1,87 @@
+//! The one interface through which analyses see traces.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::{Block, Event};
+
+/// What [`Source::next`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The caller's block was filled with rows.
+    Block,
+    /// An event; the caller's block is as it was.
+    Event(Event),
+    /// The trace is over.
+    End,
+}
+
+/// A trace, delivered piece by piece in the order in which it was recorded.
+pub trait Source {
+    /// The next piece. `block` is cleared and filled only when [`Step::Block`] is returned.
+    ///
+    /// # Errors
+    /// [`TraceError`] when the trace cannot be read on. Everything delivered before stays valid, and
+    /// a caller reports it as incomplete; calling again after an error yields [`Step::End`].
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError>;
+
+    /// Whether addresses are byte addresses of a program (`true`) or ids that already are the items
+    /// (`false`: granularity 1).
+    fn has_addresses(&self) -> bool;
+
+    /// One line on where the accesses come from and what is seen, for the head of the report.
+    fn describe(&self) -> String;
+
+    /// How far along the source is: bytes read and bytes in all, where that is known.
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+}
+
+/// Why a trace cannot be read, or written, on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `open`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format promises.
+    #[error("{}: {what} (at {position}); everything before it was read", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, as a sentence without its full stop.
+        what: String,
+        /// Where: a line or a byte offset, in words.
+        position: String,
+    },
+    /// The file is in no format known.
+    #[error("{}: {what}; `reuselens formats` lists what can be read, `--format NAME` names one", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was seen instead.
+        what: String,
+    },
+    /// There is nothing in the file.
+    #[error("{} is empty; was the program that wrote it interrupted?", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl TraceError {
+    /// Whether what was read before the error is a usable part of a trace.
+    pub fn is_partial(&self) -> bool {
+        matches!(self, TraceError::Corrupt { .. })
+    }
+}
