@@ -46,7 +46,7 @@ pub struct Machine {
 }
 
 /// How the profile was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Method {
     /// Name of the engine.
     pub engine: String,
@@ -192,7 +192,7 @@ pub struct Warning {
 }
 
 /// One run, analysed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Version of reuselens that made it.
     pub version: String,
