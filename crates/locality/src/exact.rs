@@ -1,15 +1,41 @@
 //! Counts per exact distance.
 
-use reuselens_units::Distance;
+use std::collections::BTreeMap;
+use std::fmt;
 
-/// How many accesses had each reuse distance: `counts[d]` accesses at distance `d`, and the cold ones
-/// apart. The counts sum to the number of accesses; nothing is dropped.
+use reuselens_units::{Bytes, Distance};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::histogram::{Histogram, ratio, total};
+use crate::log2::Log2Histogram;
+use crate::sparse::Sparse;
+
+/// Slots that there are at most: 512 MiB, of which only the pages that are counted in are ever made.
+/// A distance beyond needs 2²⁶ distinct items, or a trace that lies.
+const SLOTS: u64 = 1 << 26;
+
+/// Slots in a page of memory.
+const PAGE: usize = 512;
+
+/// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
+/// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
-/// Memory: 8 bytes per distance up to the largest seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Memory: 8 bytes per distance up to the largest seen, rounded up to a power of two; distances from
+/// 2²⁶ on cost about 40 bytes each that occurs. Equality, and the stored form, depend on the counts
+/// alone.
+#[derive(Clone, Default)]
 pub struct ExactHistogram {
-    counts: Vec<u64>,
-    cold: u64,
+    /// Slot 0 counts the cold accesses, slot `d + 1` those at distance `d`.
+    slots: Vec<u64>,
+    /// Distances that have no slot; no zeros.
+    far: BTreeMap<u64, u64>,
+}
+
+/// The slot of a distance. Cold is the largest number: one step on, it is slot 0, without a branch.
+#[inline]
+fn slot(distance: Distance) -> u64 {
+    distance.raw().wrapping_add(1)
 }
 
 impl ExactHistogram {
@@ -18,37 +44,337 @@ impl ExactHistogram {
         Self::default()
     }
 
-    /// Counts a column of distances.
+    /// Counts a column of distances. Cost: two passes over the column, no allocation unless a
+    /// distance is larger than every one before.
     pub fn add_column(&mut self, distances: &[Distance]) {
+        if distances.is_empty() {
+            return;
+        }
+        let top = distances
+            .iter()
+            .fold(0, |top, &distance| top.max(slot(distance)));
+        if top >= SLOTS {
+            return self.add_far_column(distances);
+        }
+        self.grow(top as usize);
         for &distance in distances {
-            self.add(distance, 1);
+            let count = &mut self.slots[slot(distance) as usize];
+            *count = count.saturating_add(1);
         }
     }
 
     /// Counts `accesses` accesses at `distance`.
     pub fn add(&mut self, distance: Distance, accesses: u64) {
-        let Some(items) = distance.items() else {
-            self.cold += accesses;
+        if accesses == 0 {
             return;
-        };
-        let index = items as usize;
-        if index >= self.counts.len() {
-            self.counts.resize((index + 1).next_power_of_two(), 0);
         }
-        self.counts[index] += accesses;
+        let slot = slot(distance);
+        let count = if slot < SLOTS {
+            self.grow(slot as usize);
+            &mut self.slots[slot as usize]
+        } else {
+            self.far.entry(slot - 1).or_insert(0)
+        };
+        *count = count.saturating_add(accesses);
+    }
+
+    /// Adds all counts of another histogram. Cost: linear in the other's largest distance.
+    pub fn merge(&mut self, other: &ExactHistogram) {
+        let used = trimmed(&other.slots);
+        if let Some(last) = used.len().checked_sub(1) {
+            self.grow(last);
+        }
+        for (count, more) in self.slots.iter_mut().zip(used) {
+            if *more > 0 {
+                *count = count.saturating_add(*more);
+            }
+        }
+        for (&distance, &more) in &other.far {
+            self.add(Distance::new(distance), more);
+        }
     }
 
     /// The number of cold accesses: with an exact engine, the number of distinct items.
     pub fn cold(&self) -> u64 {
-        self.cold
+        self.slots.first().copied().unwrap_or(0)
+    }
+
+    /// The number of accesses.
+    pub fn accesses(&self) -> u64 {
+        total(self.slots.iter().chain(self.far.values()).copied())
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.far.is_empty() && trimmed(&self.slots).is_empty()
     }
 
     /// The distances that occur, ascending, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(distance, count)| (distance as u64, *count))
+        let near = self.slots.iter().skip(1).zip(0_u64..);
+        near.filter(|(count, _)| **count > 0)
+            .map(|(count, distance)| (distance, *count))
+            .chain(self.far.iter().map(|(distance, count)| (*distance, *count)))
+    }
+
+    /// The sum of the finite distances. Saturates.
+    pub fn distance_sum(&self) -> u128 {
+        self.iter().fold(0, |sum: u128, (distance, count)| {
+            sum.saturating_add(u128::from(distance) * u128::from(count))
+        })
+    }
+
+    /// The mean of the finite distances, or `None` if every access is cold.
+    pub fn mean(&self) -> Option<f64> {
+        let reuses = self.reuses();
+        (reuses > 0).then(|| self.distance_sum() as f64 / reuses as f64)
+    }
+
+    /// The largest finite distance, or `None` if every access is cold.
+    pub fn max(&self) -> Option<u64> {
+        let far = self.far.last_key_value().map(|(distance, _)| *distance);
+        far.or_else(|| (trimmed(&self.slots).len() as u64).checked_sub(2))
+    }
+
+    /// The same accesses in the field's log2 bins.
+    pub fn log2(&self) -> Log2Histogram {
+        Log2Histogram::of(self)
+    }
+
+    /// Misses of a fully associative LRU cache of `items` items: the accesses with a distance of at
+    /// least that, and the cold ones. Exact. Cost: linear in the largest distance; for many sizes,
+    /// make a [`MissRatioCurve`](crate::MissRatioCurve).
+    pub fn misses(&self, items: u64) -> u64 {
+        let first = usize::try_from(items.saturating_add(1)).unwrap_or(usize::MAX);
+        let near = self.slots.get(first..).unwrap_or_default().iter();
+        let far = self.far.range(items..).map(|(_, count)| count);
+        total(near.chain(far).copied().chain([self.cold()]))
+    }
+
+    /// [`misses`](Self::misses) per access; 0 if there are no accesses.
+    pub fn miss_ratio(&self, items: u64) -> f64 {
+        ratio(self.misses(items), self.accesses())
+    }
+
+    /// The memory held, at most: pages that nothing was counted in are not there yet.
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.slots.len() as u64 * 8 + self.far.len() as u64 * 40)
+    }
+
+    /// Makes sure that slot `index` exists.
+    #[inline]
+    fn grow(&mut self, index: usize) {
+        if index >= self.slots.len() {
+            self.grow_to((index + 1).next_power_of_two().max(PAGE));
+        }
+    }
+
+    /// Moves to `len` slots. New zeros come from the system unmade, and pages of zeros are not copied,
+    /// so that a single long distance does not cost the memory of all shorter ones.
+    #[cold]
+    fn grow_to(&mut self, len: usize) {
+        let old = std::mem::replace(&mut self.slots, vec![0; len]);
+        for (new, old) in self.slots.chunks_mut(PAGE).zip(old.chunks(PAGE)) {
+            if old.iter().any(|count| *count > 0) {
+                new[..old.len()].copy_from_slice(old);
+            }
+        }
+    }
+
+    /// A column with distances that have no slot: they are sorted first, to look each up once.
+    #[cold]
+    fn add_far_column(&mut self, distances: &[Distance]) {
+        let mut far = Vec::new();
+        for &distance in distances {
+            if slot(distance) < SLOTS {
+                self.add(distance, 1)
+            } else {
+                far.push(distance)
+            }
+        }
+        far.sort_unstable();
+        for run in far.chunk_by(|a, b| a == b) {
+            self.add(run[0], run.len() as u64);
+        }
+    }
+}
+
+/// The slots up to the last that is not zero.
+fn trimmed(slots: &[u64]) -> &[u64] {
+    let len = slots
+        .iter()
+        .rposition(|count| *count > 0)
+        .map_or(0, |last| last + 1);
+    &slots[..len]
+}
+
+impl Histogram for ExactHistogram {
+    fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.iter()
+            .map(|(distance, count)| (distance, distance, count))
+    }
+
+    fn cold(&self) -> u64 {
+        ExactHistogram::cold(self)
+    }
+}
+
+impl PartialEq for ExactHistogram {
+    fn eq(&self, other: &Self) -> bool {
+        trimmed(&self.slots) == trimmed(&other.slots) && self.far == other.far
+    }
+}
+
+impl Eq for ExactHistogram {}
+
+impl fmt::Debug for ExactHistogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.iter())
+            .entry(&"cold", &self.cold())
+            .finish()
+    }
+}
+
+impl Serialize for ExactHistogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Sparse::encode(self.iter(), self.cold()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ExactHistogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sparse = Sparse::deserialize(deserializer)?;
+        let mut histogram = ExactHistogram::new();
+        histogram.add(Distance::COLD, sparse.cold());
+        // The longest first: the slots grow once.
+        for (distance, count) in sparse
+            .decode(u64::MAX)
+            .map_err(D::Error::custom)?
+            .into_iter()
+            .rev()
+        {
+            histogram.add(Distance::new(distance), count);
+        }
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(raw: &[u64]) -> Vec<Distance> {
+        raw.iter().map(|raw| Distance::new(*raw)).collect()
+    }
+
+    #[test]
+    fn a_column_is_the_sum_of_its_accesses() {
+        let raw = [
+            0,
+            3,
+            3,
+            u64::MAX,
+            1 << 60,
+            5000,
+            u64::MAX - 1,
+            3,
+            SLOTS - 2,
+            SLOTS - 1,
+            1 << 60,
+        ];
+        let mut whole = ExactHistogram::new();
+        whole.add_column(&column(&raw));
+        let mut single = ExactHistogram::new();
+        for distance in column(&raw) {
+            single.add(distance, 1);
+        }
+        assert_eq!(whole, single);
+        let pairs: Vec<_> = whole.iter().collect();
+        let far = [
+            (SLOTS - 2, 1),
+            (SLOTS - 1, 1),
+            (1 << 60, 2),
+            (u64::MAX - 1, 1),
+        ];
+        assert_eq!(pairs, [&[(0, 1), (3, 3), (5000, 1)][..], &far].concat());
+        assert_eq!(
+            (whole.cold(), whole.accesses(), whole.max()),
+            (1, 11, Some(u64::MAX - 1))
+        );
+        assert_eq!(whole.misses(1 << 60), 4);
+        assert_eq!(whole.misses(4), 7);
+        assert_eq!(whole.misses(u64::MAX), 1);
+    }
+
+    #[test]
+    fn enormous_distances_do_not_take_memory() {
+        let mut histogram = ExactHistogram::new();
+        histogram.add_column(&column(&[1 << 60, 1 << 62, 7]));
+        assert!(
+            histogram.memory() < Bytes(64 << 10),
+            "{}",
+            histogram.memory()
+        );
+    }
+
+    #[test]
+    fn capacity_does_not_show() {
+        let mut wide = ExactHistogram::new();
+        wide.add(Distance::new(100_000), 0);
+        wide.add_column(&[]);
+        assert!(wide.is_empty());
+        assert_eq!(wide, ExactHistogram::new());
+        wide.grow(1 << 20);
+        wide.add(Distance::new(2), 4);
+        let mut narrow = ExactHistogram::new();
+        narrow.add(Distance::new(2), 4);
+        assert_eq!(wide, narrow);
+        assert_eq!(
+            serde_json::to_vec(&wide).unwrap(),
+            serde_json::to_vec(&narrow).unwrap()
+        );
+        assert_eq!((wide.max(), wide.mean()), (Some(2), Some(2.0)));
+    }
+
+    #[test]
+    fn nothing_counted_and_only_cold() {
+        let mut histogram = ExactHistogram::new();
+        assert_eq!(
+            (histogram.max(), histogram.mean(), histogram.accesses()),
+            (None, None, 0)
+        );
+        assert_eq!(histogram.miss_ratio(1), 0.0);
+        histogram.add(Distance::COLD, 3);
+        assert_eq!(
+            (histogram.max(), histogram.mean(), histogram.misses(9)),
+            (None, None, 3)
+        );
+    }
+
+    #[test]
+    fn sums_saturate_instead_of_wrapping() {
+        let mut histogram = ExactHistogram::new();
+        histogram.add(Distance::new(1), u64::MAX);
+        histogram.add_column(&column(&[1, 1, 2]));
+        assert_eq!(histogram.accesses(), u64::MAX);
+        assert_eq!(histogram.misses(0), u64::MAX);
+    }
+
+    #[test]
+    fn stored_forms_that_no_histogram_wrote_are_refused() {
+        let cases = [
+            r#"{"steps":[[1,1],[0,1]],"cold":0}"#,
+            r#"{"steps":[[1,0]],"cold":0}"#,
+            r#"{"steps":[[18446744073709551615,1]],"cold":0}"#,
+            r#"{"steps":[[9,1],[18446744073709551614,1]],"cold":0}"#,
+            r#"{"steps":[[1,18446744073709551615]],"cold":1}"#,
+        ];
+        for case in cases {
+            assert!(
+                serde_json::from_str::<ExactHistogram>(case).is_err(),
+                "{case}"
+            );
+        }
     }
 }

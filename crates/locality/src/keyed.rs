@@ -1,0 +1,176 @@
+//! A fine histogram for each of many groups, filled in one pass.
+
+use reuselens_units::{Bytes, Distance};
+
+use crate::FineHistogram;
+
+/// The distances of one cell. One cache line, so that an access costs two: this and its count.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+struct Tally {
+    /// Accesses by fine bin; grows by whole octaves.
+    counts: Vec<u64>,
+    /// Sum of the finite distances.
+    sum: u128,
+    /// Largest finite distance.
+    max: u64,
+    /// Cold accesses.
+    cold: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, distance: Distance) {
+        let Some(items) = distance.items() else {
+            self.cold = self.cold.saturating_add(1);
+            return;
+        };
+        self.sum = self.sum.saturating_add(u128::from(items));
+        self.max = self.max.max(items);
+        let bin = FineHistogram::bin(items);
+        match self.counts.get_mut(bin) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.add_beyond(bin),
+        }
+    }
+
+    /// Counts in a bin that is not there yet.
+    #[cold]
+    fn add_beyond(&mut self, bin: usize) {
+        self.counts.resize((bin + 1).next_multiple_of(16), 0);
+        self.counts[bin] = 1;
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.saturating_add(*more);
+        }
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+        self.cold = self.cold.saturating_add(other.cold);
+    }
+}
+
+/// Histograms of many cells: small consecutive numbers, each the distances of one group of accesses.
+///
+/// Memory: 64 bytes per cell, and 8 bytes per fine bin up to the largest that the cell used, in whole
+/// octaves: a cell that reaches 2ⁿ items has 16 · (n − 2) counts.
+#[derive(Clone, Debug, Default)]
+pub struct KeyedHistograms {
+    tallies: Vec<Tally>,
+}
+
+impl KeyedHistograms {
+    /// No cells.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a column: `distances[i]` for the cell `cells[i]`. Cells come to be as they are named,
+    /// with all smaller ones. Cost per access: two cache lines; nothing is allocated except when a cell
+    /// reaches further than ever before.
+    ///
+    /// # Panics
+    /// If the two slices differ in length (a fault of the caller).
+    pub fn add_column(&mut self, cells: &[u32], distances: &[Distance]) {
+        assert_eq!(cells.len(), distances.len(), "one cell for each distance");
+        let Some(&top) = cells.iter().max() else {
+            return;
+        };
+        self.reserve(top);
+        for (&cell, &distance) in cells.iter().zip(distances) {
+            self.tallies[cell as usize].add(distance);
+        }
+    }
+
+    /// Adds all counts of other histograms, cell by cell.
+    pub fn merge(&mut self, other: &KeyedHistograms) {
+        self.merge_mapped(other, |cell| cell);
+    }
+
+    /// Adds all counts of other histograms, whose cell `c` is the cell `map(c)` here.
+    pub fn merge_mapped(&mut self, other: &KeyedHistograms, map: impl Fn(u32) -> u32) {
+        for (cell, tally) in (0_u32..).zip(&other.tallies) {
+            let cell = map(cell);
+            self.reserve(cell);
+            self.tallies[cell as usize].merge(tally);
+        }
+    }
+
+    /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for a
+    /// cell that never came to be.
+    pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
+        let tally = self.tallies.get(cell as usize)?;
+        Some((
+            FineHistogram::from_counts(&tally.counts, tally.cold),
+            tally.sum,
+            tally.max,
+        ))
+    }
+
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.tallies.len()
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.tallies.is_empty()
+    }
+
+    /// The memory held.
+    pub fn memory(&self) -> Bytes {
+        let counts: usize = self
+            .tallies
+            .iter()
+            .map(|tally| tally.counts.capacity() * 8)
+            .sum();
+        Bytes((counts + self.tallies.capacity() * size_of::<Tally>()) as u64)
+    }
+
+    /// Makes sure that a cell exists.
+    fn reserve(&mut self, cell: u32) {
+        if cell as usize >= self.tallies.len() {
+            self.tallies.resize(cell as usize + 1, Tally::default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_fills_one_cache_line() {
+        assert_eq!(size_of::<Tally>(), 64);
+    }
+
+    #[test]
+    fn each_cell_has_its_own_distances() {
+        let mut keyed = KeyedHistograms::new();
+        let raw = [5, u64::MAX, 7, 1 << 60, 40, 0, u64::MAX];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
+        keyed.add_column(&[0, 0, 3, 3, 3, 0, 3], &distances);
+        keyed.add_column(&[], &[]);
+        assert_eq!(keyed.len(), 4);
+        let (histogram, sum, max) = keyed.get(3).unwrap();
+        let mut expected = FineHistogram::new();
+        for index in [2, 3, 4, 6] {
+            expected.add(distances[index], 1);
+        }
+        assert_eq!((histogram, sum, max), (expected, (1 << 60) + 47, 1 << 60));
+        assert_eq!(keyed.get(1), Some((FineHistogram::new(), 0, 0)));
+        assert_eq!(keyed.get(4), None);
+
+        let mut twice = keyed.clone();
+        twice.merge_mapped(&keyed, |cell| 3 - cell);
+        let (histogram, sum, max) = twice.get(0).unwrap();
+        assert_eq!(
+            (histogram.accesses(), histogram.cold(), sum, max),
+            (7, 2, (1 << 60) + 52, 1 << 60)
+        );
+    }
+}
