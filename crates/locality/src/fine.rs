@@ -4,6 +4,7 @@ use reuselens_units::Distance;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::ExactHistogram;
 use crate::histogram::{Histogram, misses_of_bin, ratio, total};
 use crate::log2::Log2Histogram;
 use crate::sparse::Sparse;
@@ -78,6 +79,14 @@ impl FineHistogram {
     pub fn add_column(&mut self, distances: &[Distance]) {
         for &distance in distances {
             self.add(distance, 1);
+        }
+    }
+
+    /// Adds all counts of an exact histogram.
+    pub fn add_exact(&mut self, exact: &ExactHistogram) {
+        self.add(Distance::COLD, exact.cold());
+        for (items, count) in exact.iter() {
+            self.add(Distance::new(items), count);
         }
     }
 

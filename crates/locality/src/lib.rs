@@ -10,16 +10,27 @@
 //! For: anyone who has distances and wants to know what a cache would do with them.
 //! Not for: computing distances (the `distance` crate) or showing them (the `report` crate).
 
+mod context_tree;
+mod curve;
 mod exact;
 mod fine;
+mod group;
 mod histogram;
 mod keyed;
 mod log2;
+mod machine;
+mod names;
 mod profile;
+mod set_associative;
 mod sparse;
+#[cfg(test)]
+mod testing;
 
+pub use context_tree::{ContextCost, ContextNode};
+pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
+pub use group::{CrossGroup, Dimension, DimensionError, Group};
 pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
 pub use log2::Log2Histogram;
@@ -27,3 +38,4 @@ pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
     ProfiledThread, Site, Warning,
 };
+pub use set_associative::{SetAssociative, hit_probability};

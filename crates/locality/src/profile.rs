@@ -18,7 +18,7 @@ pub enum CacheKind {
 }
 
 /// One cache of a machine, as the operating system describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cache {
     /// 1 for L1 and so on.
     pub level: u8,
@@ -37,7 +37,7 @@ pub struct Cache {
 }
 
 /// The machine that ran the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Machine {
     /// Processor model, as the operating system names it.
     pub processor: String,
@@ -65,7 +65,7 @@ pub struct Method {
 }
 
 /// How the run ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The trace was read to its end; no program was watched.
@@ -91,7 +91,7 @@ pub struct Frame {
 }
 
 /// An instruction that accessed memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// File name of the module it lies in; empty if unknown.
     pub module: String,
@@ -143,7 +143,7 @@ pub struct Object {
 }
 
 /// A node of the calling context tree. Node 0 is the root, which has no caller.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Context {
     /// Index of the caller's node; the root is its own parent. Parents come before children.
     pub parent: u32,
@@ -154,7 +154,7 @@ pub struct Context {
 }
 
 /// A thread of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProfiledThread {
     /// Its name as people read it: `thread 0 (main)`.
     pub name: String,
@@ -194,7 +194,7 @@ pub struct Warning {
 }
 
 /// One run, analysed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// Version of reuselens that made it.
     pub version: String,

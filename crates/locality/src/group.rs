@@ -1,0 +1,341 @@
+//! The accesses of a profile, grouped by what they belong to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::names;
+use crate::{Cell, ExactHistogram, FineHistogram, Profile};
+
+/// What to group accesses by: the names that `--by` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dimension {
+    /// All accesses in one group.
+    Program,
+    /// The thread that accessed.
+    Thread,
+    /// The function whose source the access is in: the innermost, if it was inlined.
+    Function,
+    /// The source line.
+    Line,
+    /// The data object that was accessed.
+    Object,
+    /// The calls that led to the access.
+    Context,
+    /// The instruction that accessed.
+    Instruction,
+}
+
+/// A name that `--by` does not take.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{fact}; use one of program, thread, function, line, object, context, instruction, for instance --by line"
+)]
+pub struct DimensionError {
+    fact: String,
+}
+
+impl Dimension {
+    /// All of them, from coarse to fine.
+    pub const ALL: [Dimension; 7] = [
+        Dimension::Program,
+        Dimension::Thread,
+        Dimension::Function,
+        Dimension::Line,
+        Dimension::Object,
+        Dimension::Context,
+        Dimension::Instruction,
+    ];
+
+    /// The name that `--by` takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dimension::Program => "program",
+            Dimension::Thread => "thread",
+            Dimension::Function => "function",
+            Dimension::Line => "line",
+            Dimension::Object => "object",
+            Dimension::Context => "context",
+            Dimension::Instruction => "instruction",
+        }
+    }
+
+    /// The index by which a cell says which name of this dimension it has.
+    fn index(self, cell: &Cell) -> usize {
+        let index = match self {
+            Dimension::Program => 0,
+            Dimension::Thread => cell.thread,
+            Dimension::Function | Dimension::Line | Dimension::Instruction => cell.site,
+            Dimension::Object => cell.object,
+            Dimension::Context => cell.context,
+        };
+        index as usize
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Dimension {
+    type Err = DimensionError;
+
+    fn from_str(text: &str) -> Result<Self, DimensionError> {
+        if let Some(dimension) = Dimension::ALL
+            .into_iter()
+            .find(|dimension| dimension.name() == text)
+        {
+            return Ok(dimension);
+        }
+        let fact = match text {
+            "path" => "grouping by path is not available yet".to_owned(),
+            _ => format!("'{text}' is nothing to group by"),
+        };
+        Err(DimensionError { fact })
+    }
+}
+
+/// The accesses that share one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What was grouped by.
+    pub by: Dimension,
+    /// Its name: `src/a.c:12`, `sweep`, `main > solve > sweep`, `prog+0x12ab (a.c:12)`; names of what
+    /// is not known are in parentheses.
+    pub name: String,
+    /// The number of accesses.
+    pub accesses: u64,
+    /// How many of them were the first to their item.
+    pub cold: u64,
+    /// The distances.
+    pub histogram: FineHistogram,
+    /// Mean of the finite distances; 0 if there is none.
+    pub mean: f64,
+    /// Largest finite distance; 0 if there is none.
+    pub max: u64,
+}
+
+impl Group {
+    /// Misses in a fully associative LRU cache of `items` items; see [`FineHistogram::misses`].
+    pub fn misses(&self, items: u64) -> u64 {
+        self.histogram.misses(items)
+    }
+}
+
+/// The accesses that share a name in each of two dimensions: which array misses on which line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrossGroup {
+    /// The accesses, under their name in the first dimension.
+    pub group: Group,
+    /// The second dimension.
+    pub by: Dimension,
+    /// Their name in the second dimension.
+    pub name: String,
+}
+
+/// A sum of cells.
+#[derive(Default)]
+struct Tally {
+    histogram: FineHistogram,
+    sum: u128,
+    max: u64,
+}
+
+impl Tally {
+    fn add(&mut self, cell: &Cell) {
+        self.histogram.merge(&cell.histogram);
+        self.sum = self.sum.saturating_add(cell.distance_sum);
+        self.max = self.max.max(cell.distance_max);
+    }
+
+    fn group(self, by: Dimension, name: String) -> Group {
+        let accesses = self.histogram.accesses();
+        let cold = self.histogram.cold();
+        let reuses = accesses - cold;
+        let mean = if reuses == 0 {
+            0.0
+        } else {
+            self.sum as f64 / reuses as f64
+        };
+        Group {
+            by,
+            name,
+            accesses,
+            cold,
+            histogram: self.histogram,
+            mean,
+            max: self.max,
+        }
+    }
+}
+
+impl Profile {
+    /// The accesses grouped by one dimension: most accesses first, then by name. The counts of the
+    /// groups sum to those of the cells; entries of equal name are one group. The program as a whole is
+    /// all accesses, cells or not. Cost: linear in the cells.
+    pub fn groups(&self, by: Dimension) -> Vec<Group> {
+        if by == Dimension::Program {
+            return vec![whole(&self.histogram)];
+        }
+        let names = Names::new(self, by);
+        let tallies = self.tally(|cell| names.of(cell));
+        let mut groups: Vec<Group> = tallies
+            .into_iter()
+            .map(|(name, tally)| tally.group(by, name.to_owned()))
+            .collect();
+        groups.sort_by(|a, b| {
+            b.accesses
+                .cmp(&a.accesses)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        groups
+    }
+
+    /// The accesses grouped by two dimensions at once: most accesses first, then by both names.
+    pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
+        let (firsts, seconds) = (Names::new(self, first), Names::new(self, second));
+        let tallies = self.tally(|cell| (firsts.of(cell), seconds.of(cell)));
+        let mut groups: Vec<CrossGroup> = tallies
+            .into_iter()
+            .map(|((a, b), tally)| CrossGroup {
+                group: tally.group(first, a.to_owned()),
+                by: second,
+                name: b.to_owned(),
+            })
+            .collect();
+        // Stable, and the map was ordered by the names.
+        groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
+        groups
+    }
+
+    fn tally<K: Ord>(&self, key: impl Fn(&Cell) -> K) -> BTreeMap<K, Tally> {
+        let mut tallies: BTreeMap<K, Tally> = BTreeMap::new();
+        for cell in &self.cells {
+            tallies.entry(key(cell)).or_default().add(cell);
+        }
+        tallies
+    }
+}
+
+/// The names of a dimension, and which cell has which.
+struct Names {
+    by: Dimension,
+    names: Vec<String>,
+    unknown: String,
+}
+
+impl Names {
+    fn new(profile: &Profile, by: Dimension) -> Self {
+        Names {
+            by,
+            names: names::names(profile, by),
+            unknown: names::unknown(by),
+        }
+    }
+
+    fn of(&self, cell: &Cell) -> &str {
+        self.names.get(self.by.index(cell)).unwrap_or(&self.unknown)
+    }
+}
+
+/// All accesses of a run.
+fn whole(histogram: &ExactHistogram) -> Group {
+    let mut fine = FineHistogram::new();
+    fine.add_exact(histogram);
+    Group {
+        by: Dimension::Program,
+        name: "program".to_owned(),
+        accesses: fine.accesses(),
+        cold: fine.cold(),
+        histogram: fine,
+        mean: histogram.mean().unwrap_or(0.0),
+        max: histogram.max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn names_read_and_print() {
+        for dimension in Dimension::ALL {
+            assert_eq!(dimension.to_string().parse(), Ok(dimension));
+        }
+        let path = "path".parse::<Dimension>().unwrap_err().to_string();
+        assert!(
+            path.starts_with("grouping by path is not available yet; use one of program"),
+            "{path}"
+        );
+        assert!("Line".parse::<Dimension>().is_err());
+    }
+
+    #[test]
+    fn every_grouping_holds_all_accesses() {
+        let profile = testing::profile();
+        for by in Dimension::ALL {
+            let groups = profile.groups(by);
+            let sum: u64 = groups.iter().map(|group| group.accesses).sum();
+            assert_eq!(sum, profile.histogram.accesses(), "{by}");
+            let misses: u64 = groups.iter().map(|group| group.misses(64)).sum();
+            assert_eq!(misses, profile.histogram.misses(64), "{by}");
+            assert!(groups.is_sorted_by(|a, b| a.accesses >= b.accesses), "{by}");
+        }
+    }
+
+    #[test]
+    fn groups_are_sums_of_cells() {
+        let profile = testing::profile();
+        let lines = profile.groups(Dimension::Line);
+        let names: Vec<_> = lines.iter().map(|group| group.name.as_str()).collect();
+        assert_eq!(names, ["a.c:12", "b.c:7", "(unknown line)"]);
+        let objects = profile.groups(Dimension::Object);
+        let table = objects
+            .iter()
+            .find(|group| group.name == "table (a.c)")
+            .unwrap();
+        let cells = profile.cells.iter().filter(|cell| cell.object == 1);
+        assert_eq!(
+            table.max,
+            cells.map(|cell| cell.distance_max).max().unwrap()
+        );
+        let contexts = profile.groups(Dimension::Context);
+        assert!(
+            contexts.iter().any(|group| group.name == "main > solve"),
+            "{contexts:?}"
+        );
+        let whole = &profile.groups(Dimension::Program)[0];
+        assert_eq!(Some(whole.mean), profile.histogram.mean());
+    }
+
+    #[test]
+    fn a_cross_of_two_says_which_object_on_which_line() {
+        let profile = testing::profile();
+        let cross = profile.cross(Dimension::Line, Dimension::Object);
+        for line in profile.groups(Dimension::Line) {
+            let mine = cross.iter().filter(|cross| cross.group.name == line.name);
+            assert_eq!(
+                mine.map(|cross| cross.group.accesses).sum::<u64>(),
+                line.accesses
+            );
+        }
+        assert!(cross.is_sorted_by(|a, b| a.group.accesses >= b.group.accesses));
+    }
+
+    #[test]
+    fn indices_that_lead_nowhere_are_unknown() {
+        let mut profile = testing::profile();
+        profile.sites.clear();
+        assert_eq!(
+            profile.groups(Dimension::Function)[0].name,
+            "(unknown function)"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! How sites, objects, contexts and threads are called in reports.
+
+use std::collections::BTreeMap;
+
+use crate::{Context, Dimension, Frame, Profile, Site};
+
+/// Levels of a calling context that are named at each end; more in between are only counted.
+const SHOWN: usize = 16;
+
+/// The name of each index of the table that a dimension groups by.
+pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
+    match by {
+        Dimension::Program => vec!["program".to_owned()],
+        Dimension::Thread => profile
+            .threads
+            .iter()
+            .map(|thread| known(&thread.name, "(unknown thread)"))
+            .collect(),
+        Dimension::Function => profile.sites.iter().map(function).collect(),
+        Dimension::Line => {
+            let paths = ShortPaths::new(profile);
+            profile
+                .sites
+                .iter()
+                .map(|site| line(site, &paths))
+                .collect()
+        }
+        Dimension::Object => profile
+            .objects
+            .iter()
+            .map(|object| known(&object.name, "(unknown object)"))
+            .collect(),
+        Dimension::Context => (0..profile.contexts.len())
+            .map(|node| context(&profile.contexts, node))
+            .collect(),
+        Dimension::Instruction => {
+            let paths = ShortPaths::new(profile);
+            profile
+                .sites
+                .iter()
+                .map(|site| instruction(site, &paths))
+                .collect()
+        }
+    }
+}
+
+/// The name of an index that the table does not have.
+pub(crate) fn unknown(by: Dimension) -> String {
+    format!("(unknown {by})")
+}
+
+fn known(name: &str, unknown: &str) -> String {
+    if name.is_empty() {
+        unknown.to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+fn function(site: &Site) -> String {
+    let name = site.frames.first().map_or("", |frame| &frame.function);
+    known(name, "(unknown function)")
+}
+
+/// `file:line` of the innermost frame.
+fn line(site: &Site, paths: &ShortPaths) -> String {
+    match site.frames.first() {
+        Some(Frame { file, line, .. }) if !file.is_empty() && *line > 0 => {
+            format!("{}:{line}", paths.shorten(file))
+        }
+        Some(Frame { file, .. }) if !file.is_empty() => {
+            format!("{} (unknown line)", paths.shorten(file))
+        }
+        _ => "(unknown line)".to_owned(),
+    }
+}
+
+/// `module+0x12ab (file:line)`.
+fn instruction(site: &Site, paths: &ShortPaths) -> String {
+    if *site == Site::default() {
+        return "(unknown instruction)".to_owned();
+    }
+    let module = known(&site.module, "(unknown module)");
+    let line = line(site, paths);
+    // `(unknown line)` has its parentheses.
+    let line = if line.starts_with('(') {
+        line
+    } else {
+        format!("({line})")
+    };
+    format!("{module}+{:#x} {line}", site.offset)
+}
+
+/// `main > solve > sweep`.
+fn context(contexts: &[Context], node: usize) -> String {
+    let mut path = Vec::new();
+    let mut at = node;
+    while at > 0 {
+        path.push(known(&contexts[at].function, "(unknown function)"));
+        let parent = contexts[at].parent as usize;
+        if parent >= at {
+            break; // Not a tree: parents come first.
+        }
+        at = parent;
+    }
+    if path.is_empty() {
+        return "(root)".to_owned();
+    }
+    path.reverse();
+    if path.len() > 2 * SHOWN {
+        let skipped = path.len() - 2 * SHOWN;
+        path.splice(SHOWN..SHOWN + skipped, [format!("({skipped} more)")]);
+    }
+    path.join(" > ")
+}
+
+/// Paths of source files, each as its shortest end that no other file of the profile has.
+struct ShortPaths {
+    /// How many files have this end of components.
+    ends: BTreeMap<String, usize>,
+}
+
+impl ShortPaths {
+    fn new(profile: &Profile) -> Self {
+        let frames = profile.sites.iter().flat_map(|site| &site.frames);
+        let mut files: Vec<&str> = frames.map(|frame| frame.file.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        let mut ends = BTreeMap::new();
+        for file in files {
+            for end in ends_of(file) {
+                *ends.entry(end).or_insert(0) += 1;
+            }
+        }
+        ShortPaths { ends }
+    }
+
+    fn shorten(&self, file: &str) -> String {
+        let short = ends_of(file).find(|end| self.ends.get(end) == Some(&1));
+        short.unwrap_or_else(|| file.to_owned())
+    }
+}
+
+/// The ends of a path in whole components, shortest first; the last is all of it.
+fn ends_of(file: &str) -> impl Iterator<Item = String> {
+    let parts: Vec<&str> = file
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    (1..=parts.len()).map(move |len| parts[parts.len() - len..].join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn paths_are_as_short_as_they_can_be() {
+        let mut profile = testing::profile();
+        let files = ["/home/p/src/a.c", "/home/p/lib/a.c", "/home/p/b.c", "a.c"];
+        profile.sites = files
+            .iter()
+            .map(|file| testing::site("f", file, 3))
+            .collect();
+        let names = names(&profile, Dimension::Line);
+        assert_eq!(names, ["src/a.c:3", "lib/a.c:3", "b.c:3", "a.c:3"]);
+    }
+
+    #[test]
+    fn what_is_unknown_says_so() {
+        let mut profile = testing::profile();
+        let half = Site {
+            offset: 0x12ab,
+            frames: vec![Frame {
+                file: "a.c".into(),
+                ..Frame::default()
+            }],
+            ..Site::default()
+        };
+        profile.sites = vec![Site::default(), half];
+        assert_eq!(
+            names(&profile, Dimension::Line),
+            ["(unknown line)", "a.c (unknown line)"]
+        );
+        assert_eq!(
+            names(&profile, Dimension::Function),
+            ["(unknown function)", "(unknown function)"]
+        );
+        let instructions = names(&profile, Dimension::Instruction);
+        assert_eq!(instructions[0], "(unknown instruction)");
+        assert_eq!(
+            instructions[1],
+            "(unknown module)+0x12ab (a.c (unknown line))"
+        );
+    }
+
+    #[test]
+    fn deep_recursion_is_cut_in_the_middle() {
+        let mut contexts = vec![Context::default()];
+        for depth in 0..1000 {
+            let function = if depth < 500 { "even" } else { "odd" }.to_owned();
+            contexts.push(Context {
+                parent: depth,
+                function,
+                ..Context::default()
+            });
+        }
+        let name = context(&contexts, 1000);
+        assert!(name.starts_with("even > even") && name.ends_with("odd > odd"));
+        assert!(name.contains(" > (968 more) > "), "{name}");
+        assert_eq!(context(&contexts, 0), "(root)");
+        contexts[1].parent = 900;
+        assert_eq!(context(&contexts, 1), "even");
+    }
+}
