@@ -1,0 +1,60 @@
+//! The part of the counting engine that no engine of its kind can do without.
+
+use super::batch::{BATCH, Batch};
+use super::last_access::LastAccess;
+use crate::dispatch;
+
+/// Nothing but the look-up of last accesses, with the table, the batches and the prefetching of
+/// [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach at most. For
+/// benchmarks, which give the speed of an engine as a share of this.
+pub struct LookupBound {
+    table: LastAccess,
+    step: u64,
+    reuse_times: u64,
+}
+
+impl LookupBound {
+    /// A table that has seen nothing.
+    pub fn new() -> Self {
+        LookupBound { table: LastAccess::new(), step: 0, reuse_times: 0 }
+    }
+
+    /// Looks up the next items of the stream.
+    pub fn process(&mut self, items: &[u64]) {
+        dispatch::process_bound(self, items);
+    }
+
+    /// The sum of all reuse times: proof that the work was done.
+    pub fn reuse_times(&self) -> u64 {
+        self.reuse_times
+    }
+
+    #[inline(always)]
+    pub(crate) fn process_here(&mut self, items: &[u64]) {
+        let (mut current, mut next) = ([0; BATCH], [0; BATCH]);
+        let mut batches = items.chunks(BATCH);
+        let mut batch = batches.next().unwrap_or_default();
+        Batch::locate_all(batch, &mut current, &self.table);
+        while !batch.is_empty() {
+            if self.table.is_short_of(BATCH) {
+                self.table.grow();
+                Batch::locate_all(batch, &mut current, &self.table);
+            }
+            let following = batches.next().unwrap_or_default();
+            Batch::locate_all(following, &mut next, &self.table);
+            for (&item, &home) in batch.iter().zip(&current) {
+                self.step += 1;
+                let previous = self.table.replace(item, home, self.step);
+                self.reuse_times = self.reuse_times.wrapping_add(self.step - previous);
+            }
+            std::mem::swap(&mut current, &mut next);
+            batch = following;
+        }
+    }
+}
+
+impl Default for LookupBound {
+    fn default() -> Self {
+        Self::new()
+    }
+}
