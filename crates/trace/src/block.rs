@@ -168,7 +168,12 @@ impl Block {
     /// Appends an operand row.
     #[inline]
     pub fn push_operand(&mut self, number: u64) {
-        self.push(Row { kind: Kind::Operand, size: 0, pc: 0, addr: number });
+        self.push(Row {
+            kind: Kind::Operand,
+            size: 0,
+            pc: 0,
+            addr: number,
+        });
     }
 
     /// Row `index`, or `None` past the end.

@@ -4,15 +4,25 @@
 //! are not rows (a process began, a module was mapped, a thread started). Everything to the right
 //! of this crate — engines, attribution, reports — sees programs and trace files only as a `Source`.
 //!
+//! [`open`] finds the format of a file and reads it; [`formats::native::Writer`] writes the native
+//! file; [`convert()`] copies any source into another form; [`AtomicFile`] is the file that every
+//! output of the project is written through.
+//!
 //! For: producers (the capture crate, readers of foreign formats) and consumers of traces.
 //! Not for: analysis. Nothing here counts, measures or judges a trace.
 
+mod atomic_file;
 mod block;
+mod convert;
 mod event;
+pub mod formats;
+mod input;
 mod source;
 
+pub use atomic_file::AtomicFile;
 pub use block::{Block, Kind, Row};
-pub use event::{
-    Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
-};
+pub use convert::{Converted, Target, convert};
+pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
+pub use formats::{AnySource, FORMATS, FormatInfo, open, read};
+pub use input::Input;
 pub use source::{Source, Step, TraceError};

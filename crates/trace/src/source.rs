@@ -1,6 +1,6 @@
 //! The one interface through which analyses see traces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -36,6 +36,24 @@ pub trait Source {
     /// How far along the source is: bytes read and bytes in all, where that is known.
     fn progress(&self) -> Option<(u64, u64)> {
         None
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        (**self).next(block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        (**self).has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        (**self).progress()
     }
 }
 
@@ -80,6 +98,14 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+        TraceError::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Whether what was read before the error is a usable part of a trace.
     pub fn is_partial(&self) -> bool {
         matches!(self, TraceError::Corrupt { .. })

@@ -1,0 +1,72 @@
+//! What every reader of a foreign format has in common: first the events, then blocks, then the
+//! error or the end.
+
+use std::collections::VecDeque;
+
+use crate::{Block, Event, Kind, Process, Row, Step, Thread, TraceError};
+
+/// Rows after which a reader hands over its block; one more line of input still fits into 64 Ki.
+pub(super) const ENOUGH: usize = 32 << 10;
+
+/// The row of an item in a format that knows nothing but items.
+pub(super) fn item(id: u64) -> Row {
+    Row {
+        kind: Kind::Load,
+        size: 1,
+        pc: 0,
+        addr: id,
+    }
+}
+
+/// The order of deliveries of a reader, so that rows read before an error are not lost with it.
+pub(super) struct Feed {
+    events: VecDeque<Event>,
+    rows: Block,
+    failed: Option<TraceError>,
+    over: bool,
+}
+
+impl Feed {
+    /// Begins with one process of that executable and one thread of it.
+    pub(super) fn new(process: Process) -> Feed {
+        let thread = Thread {
+            process: process.id,
+            ..Thread::default()
+        };
+        Feed {
+            events: [Event::Process(process), Event::Thread(thread)].into(),
+            rows: Block::new(),
+            failed: None,
+            over: false,
+        }
+    }
+
+    /// The next step. `fill` appends rows and says whether there are more.
+    pub(super) fn next(
+        &mut self,
+        block: &mut Block,
+        fill: impl FnOnce(&mut Block) -> Result<bool, TraceError>,
+    ) -> Result<Step, TraceError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Step::Event(event));
+        }
+        if !self.over && self.failed.is_none() {
+            self.rows.clear();
+            match fill(&mut self.rows) {
+                Ok(more) => self.over = !more,
+                Err(error) => self.failed = Some(error),
+            }
+            if !self.rows.is_empty() {
+                std::mem::swap(&mut self.rows, block);
+                return Ok(Step::Block);
+            }
+        }
+        match self.failed.take() {
+            Some(error) => {
+                self.over = true;
+                Err(error)
+            }
+            None => Ok(Step::End),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What Valgrind prints with `--tool=lackey --trace-mem=yes`.
+//!
+//! Source: the head comment of `lackey/lk_main.c` in Valgrind and the lines it describes:
+//! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
+//! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
+
+use crate::formats::feed::{ENOUGH, Feed};
+use crate::formats::{Confidence, text};
+use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
+
+/// What to type after `--format`.
+pub const NAME: &str = "lackey";
+/// One line for `reuselens formats`.
+pub const SUMMARY: &str = "the output of valgrind --tool=lackey --trace-mem=yes";
+
+/// Whether the first line that is not Valgrind's own talk is one of a trace.
+pub fn detect(head: &[u8]) -> Confidence {
+    if !text::is_text(head) {
+        return Confidence::No;
+    }
+    let banner = head
+        .split(|&byte| byte == b'\n')
+        .take_while(|line| is_talk(line));
+    if banner
+        .into_iter()
+        .any(|line| line.windows(8).any(|part| part == b"Lackey, "))
+    {
+        return Confidence::Certain;
+    }
+    let first = head
+        .split(|&byte| byte == b'\n')
+        .find(|line| !is_talk(line));
+    match first.map(Line::read) {
+        Some(Some(_)) => Confidence::Certain,
+        _ => Confidence::No,
+    }
+}
+
+/// Reads lackey's lines. Instruction lines are no accesses; they give the accesses after them their
+/// `pc`, plus one, since a row's `pc` lies just behind its instruction. `M` becomes a load and a store.
+pub struct Reader {
+    input: Input,
+    feed: Feed,
+    pc: u64,
+}
+
+impl Reader {
+    /// A reader at the start of `input`.
+    ///
+    /// # Errors
+    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+        let feed = Feed::new(process(input.head()?));
+        Ok(Reader { input, feed, pc: 0 })
+    }
+}
+
+impl Source for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let (input, pc) = (&mut self.input, &mut self.pc);
+        self.feed.next(block, |rows| fill(input, pc, rows))
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "data accesses that Valgrind's lackey printed in {}, threads not told apart",
+            self.input.path().display()
+        )
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.input.progress()
+    }
+}
+
+fn fill(input: &mut Input, pc: &mut u64, rows: &mut Block) -> Result<bool, TraceError> {
+    while rows.len() < ENOUGH {
+        let Some(line) = input.line()? else {
+            return Ok(false);
+        };
+        if is_talk(line) {
+            continue;
+        }
+        let Some(line) = Line::read(line) else {
+            let shown = String::from_utf8_lossy(&line[..line.len().min(40)]).into_owned();
+            return Err(input.bad_line(format!(
+                "'{}' is no line of lackey; keep the program's own output apart with valgrind's --log-file",
+                shown.escape_debug()
+            )));
+        };
+        match line.what {
+            b'I' => *pc = line.addr.wrapping_add(1),
+            b'L' => push(rows, Kind::Load, *pc, &line),
+            b'S' => push(rows, Kind::Store, *pc, &line),
+            _ => {
+                push(rows, Kind::Load, *pc, &line);
+                push(rows, Kind::Store, *pc, &line);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Sizes beyond a byte (`xsave` writes more) become range operations.
+fn push(rows: &mut Block, kind: Kind, pc: u64, line: &Line) {
+    if let Ok(size) = u8::try_from(line.size) {
+        rows.push(Row {
+            kind,
+            size,
+            pc,
+            addr: line.addr,
+        });
+        return;
+    }
+    let kind = if kind == Kind::Load {
+        Kind::RangeLoad
+    } else {
+        Kind::RangeStore
+    };
+    rows.push(Row {
+        kind,
+        size: 0,
+        pc,
+        addr: line.addr,
+    });
+    rows.push_operand(line.size);
+}
+
+/// Lines that Valgrind itself says things in, and empty ones.
+fn is_talk(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty()
+        || [b"==", b"--", b"**"]
+            .iter()
+            .any(|mark| line.starts_with(*mark))
+}
+
+/// The process as Valgrind's opening lines tell it: `==123== Command: ./a.out x`.
+fn process(head: &[u8]) -> Process {
+    let mut process = Process::default();
+    for line in head
+        .split(|&byte| byte == b'\n')
+        .take_while(|line| is_talk(line))
+    {
+        let line = String::from_utf8_lossy(line);
+        let Some((pid, said)) = line
+            .strip_prefix("==")
+            .and_then(|rest| rest.split_once("== "))
+        else {
+            continue;
+        };
+        process.pid = pid.parse().unwrap_or(process.pid);
+        if let Some(command) = said.strip_prefix("Command: ") {
+            process.executable = command
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+        }
+    }
+    process
+}
+
+/// One line of the trace.
+struct Line {
+    what: u8,
+    addr: u64,
+    size: u64,
+}
+
+impl Line {
+    fn read(line: &[u8]) -> Option<Line> {
+        let (what, rest) = match line.strip_suffix(b"\r").unwrap_or(line) {
+            [b'I', b' ', rest @ ..] => (b'I', rest),
+            [b' ', what @ (b'L' | b'S' | b'M'), b' ', rest @ ..] => (*what, rest),
+            _ => return None,
+        };
+        let rest = rest.trim_ascii();
+        let comma = rest.iter().position(|&byte| byte == b',')?;
+        let addr = text::digits(&rest[..comma], 16)?;
+        let size = text::digits(&rest[comma + 1..], 10).filter(|&size| size > 0)?;
+        Some(Line { what, addr, size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_strictly() {
+        for (line, expected) in [
+            ("I  04001000,3", Some((b'I', 0x0400_1000, 3))),
+            (" L 1ffeffe7e,8", Some((b'L', 0x1_ffef_fe7e, 8))),
+            (" M 0421c7cc,4", Some((b'M', 0x0421_c7cc, 4))),
+            (" S 10,32\r", Some((b'S', 16, 32))),
+            ("L 10,4", None),
+            (" L 10", None),
+            (" L 10,0", None),
+            (" L ,4", None),
+            (" L 1g,4", None),
+            (" L 10000000000000000,4", None),
+            (" X 10,4", None),
+            ("", None),
+        ] {
+            let read = Line::read(line.as_bytes()).map(|line| (line.what, line.addr, line.size));
+            assert_eq!(read, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_opening_lines_name_the_process() {
+        let head = b"==42== Lackey, an example Valgrind tool\n==42== Command: ./a.out 7\n==42== \nI  10,3\n";
+        let process = process(head);
+        assert_eq!((process.pid, process.executable.as_str()), (42, "./a.out"));
+        assert_eq!(detect(head), Confidence::Certain);
+        assert_eq!(detect(b"==42== nothing\nhello\n"), Confidence::No);
+    }
+}

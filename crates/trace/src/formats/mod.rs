@@ -1,0 +1,181 @@
+//! The formats: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`, `Reader`,
+//! `Writer`), and the one list of them.
+
+pub mod lackey;
+pub mod native;
+pub mod parquet;
+pub mod text;
+pub mod u64;
+
+mod feed;
+mod signature;
+
+use std::path::Path;
+
+use crate::{Input, Source, TraceError};
+
+/// A source of which only the interface is known.
+pub type AnySource = Box<dyn Source + Send>;
+
+/// How sure a format is that some bytes are its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// They are not.
+    No,
+    /// They could be: taken if no other format is certain.
+    Maybe,
+    /// They are.
+    Certain,
+}
+
+/// What there is to know about a format.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct FormatInfo {
+    /// What to type after `--format` or `--to`.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// Whether it can be read.
+    pub reads: bool,
+    /// Whether `convert` can write it.
+    pub writes: bool,
+    /// Whether it holds byte addresses (`true`) or ids that are the items (`false`).
+    pub addresses: bool,
+    detect: fn(&[u8]) -> Confidence,
+    open: fn(Input) -> Result<AnySource, TraceError>,
+}
+
+/// Every format, in the order in which they are listed to people.
+pub const FORMATS: &[FormatInfo] = &[
+    FormatInfo {
+        name: native::NAME,
+        summary: native::SUMMARY,
+        reads: true,
+        writes: true,
+        addresses: true,
+        detect: native::detect,
+        open: |input| Ok(Box::new(native::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: lackey::NAME,
+        summary: lackey::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: lackey::detect,
+        open: |input| Ok(Box::new(lackey::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: text::NAME,
+        summary: text::SUMMARY,
+        reads: true,
+        writes: true,
+        addresses: false,
+        detect: text::detect,
+        open: |input| Ok(Box::new(text::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: u64::NAME,
+        summary: u64::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: false,
+        detect: u64::detect,
+        open: |input| Ok(Box::new(u64::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: parquet::NAME,
+        summary: parquet::SUMMARY,
+        reads: false,
+        writes: true,
+        addresses: true,
+        detect: parquet::detect,
+        open: parquet::refuse,
+    },
+];
+
+/// Opens the trace at `path` (`-` is standard input), in the format called `format`, or else in the
+/// one that its content shows.
+///
+/// Raw `u64` files have nothing to be known by: they are taken as such only by name (`--format u64`)
+/// or by an ending `.u64` or `.bin`, because a wrong guess gives wrong numbers without a word.
+///
+/// # Errors
+/// [`TraceError::Io`] if it cannot be opened, [`TraceError::Empty`] if nothing is in it,
+/// [`TraceError::UnknownFormat`] if no format fits, [`TraceError::Corrupt`] if its very head is damaged.
+pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> {
+    read(Input::open(path)?, format)
+}
+
+/// [`open`] for an input that is already there.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceError> {
+    let format = match format {
+        Some(name) => named(&input, name)?,
+        None => detected(&mut input)?,
+    };
+    input.head()?;
+    (format.open)(input)
+}
+
+fn named(input: &Input, name: &str) -> Result<&'static FormatInfo, TraceError> {
+    let known = FORMATS.iter().find(|format| format.name == name);
+    known.ok_or_else(|| unknown(input, format!("no format is called '{name}'")))
+}
+
+fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
+    let head = input.head()?;
+    let (sure, best) = surest(head);
+    let packed = signature::packed_with(head);
+    let looks_like_text = text::is_text(head);
+    if sure == Confidence::Certain {
+        return Ok(best);
+    }
+    if let Some((how, command)) = packed {
+        let what = format!(
+            "it is compressed with {how}; unpack it on the way in: `{command} {} | reuselens analyze -`",
+            input.path().display()
+        );
+        return Err(unknown(input, what));
+    }
+    let ending = input.path().extension().unwrap_or_default();
+    if ending == "u64" || ending == "bin" {
+        return named(input, u64::NAME);
+    }
+    if sure == Confidence::Maybe {
+        return Ok(best);
+    }
+    Err(unknown(input, guess(looks_like_text)))
+}
+
+fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
+    let mut best = (Confidence::No, &FORMATS[0]);
+    for format in FORMATS {
+        let sure = (format.detect)(head);
+        if sure > best.0 {
+            best = (sure, format);
+        }
+    }
+    best
+}
+
+fn guess(looks_like_text: bool) -> String {
+    if looks_like_text {
+        "this text is in no format known; if every word of it is an item, say `--format text`"
+            .into()
+    } else {
+        "its first bytes are those of no trace; if it holds raw little-endian 64-bit items, say \
+         `--format u64`"
+            .into()
+    }
+}
+
+fn unknown(input: &Input, what: String) -> TraceError {
+    TraceError::UnknownFormat {
+        path: input.path().to_owned(),
+        what,
+    }
+}

@@ -1,0 +1,168 @@
+//! Variable-length numbers: seven bits a byte, low ones first; signed ones zig-zag.
+
+/// The bytes are not what the writer writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Damage(pub(super) &'static str);
+
+/// Appends `value` in one to ten bytes.
+#[inline]
+pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Appends a difference, small in bytes if it is small in size.
+#[inline]
+pub(super) fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
+    put(bytes, zigzag(difference));
+}
+
+/// Appends the length and the bytes.
+pub(super) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
+    put(bytes, value.len() as u64);
+    bytes.extend_from_slice(value);
+}
+
+#[inline]
+const fn zigzag(difference: u64) -> u64 {
+    let signed = difference.cast_signed();
+    ((signed << 1) ^ (signed >> 63)).cast_unsigned()
+}
+
+#[inline]
+const fn unzigzag(coded: u64) -> u64 {
+    (coded >> 1) ^ (coded & 1).wrapping_neg()
+}
+
+/// A place in a run of bytes. Reading past the end is [`Damage`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+        Cursor { bytes, at }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    /// The next variable-length number.
+    #[inline]
+    pub(super) fn number(&mut self) -> Result<u64, Damage> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    /// The next difference.
+    #[inline]
+    pub(super) fn signed(&mut self) -> Result<u64, Damage> {
+        Ok(unzigzag(self.number()?))
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, Damage> {
+        let &byte = self.bytes.get(self.at).ok_or(END)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// The next number, if it fits.
+    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
+        T::try_from(self.number()?).map_err(|_| Damage("a number is too large"))
+    }
+
+    /// The next length and that many bytes.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
+        let length: usize = self.small()?;
+        let end = self.at.checked_add(length).ok_or(END)?;
+        let bytes = self.bytes.get(self.at..end).ok_or(END)?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Damage> {
+        let text = std::str::from_utf8(self.bytes()?);
+        text.map(str::to_owned)
+            .map_err(|_| Damage("a text is no UTF-8"))
+    }
+
+    fn long_number(&mut self) -> Result<u64, Damage> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Damage("a number is longer than 64 bits"))
+    }
+}
+
+const END: Damage = Damage("a chunk ends in the middle of a number or text");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        let numbers = [
+            0,
+            1,
+            127,
+            128,
+            16383,
+            16384,
+            u64::MAX >> 1,
+            u64::MAX - 1,
+            u64::MAX,
+        ];
+        let mut bytes = Vec::new();
+        for number in numbers {
+            put(&mut bytes, number);
+            put_signed(&mut bytes, number);
+        }
+        let mut cursor = Cursor::new(&bytes, 0);
+        for number in numbers {
+            assert_eq!(cursor.number(), Ok(number));
+            assert_eq!(cursor.signed(), Ok(number));
+        }
+        assert!(cursor.is_at_end());
+    }
+
+    #[test]
+    fn small_steps_back_are_one_byte() {
+        let mut bytes = Vec::new();
+        put_signed(&mut bytes, 8_u64.wrapping_neg());
+        assert_eq!(bytes.len(), 1);
+    }
+
+    #[test]
+    fn what_is_cut_or_too_long_is_damage() {
+        assert!(Cursor::new(&[0x80; 3], 0).number().is_err());
+        assert!(Cursor::new(&[0xff; 11], 0).number().is_err());
+        let too_large = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02];
+        assert!(Cursor::new(&too_large, 0).number().is_err());
+        assert!(Cursor::new(&[5, b'a'], 0).bytes().is_err());
+        assert!(Cursor::new(&[1, 0xff], 0).text().is_err());
+    }
+}

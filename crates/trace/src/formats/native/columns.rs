@@ -1,0 +1,195 @@
+//! What encoder and decoder both know: the sites of a chunk and what each is expected to do next.
+//!
+//! A site is a place in the program that makes rows: kind, size and program counter. A row is stored
+//! as a *token*, which site made it, and an *address*, how far the address lies from the expected
+//! one:
+//!
+//! - token 0: the site that followed the previous row's site the last time; 1: a new site, described
+//!   in the stream of sites; n ≥ 2: site n − 1. Sites are numbered from 1 as they appear.
+//! - address: the zig-zag difference from the site's last address plus its stride. The stride is
+//!   the last step that occurred twice in a row, so one jump at a loop's end does not unlearn it.
+//!
+//! Loops thus become runs of zeros, which zstd stores in next to nothing. An operand row belongs to
+//! a site of its own for each site that it follows, as what it means depends on that one.
+
+use crate::{Kind, Row};
+
+/// The site before the first row of every block.
+pub(super) const START: usize = 0;
+/// Token: as last time.
+pub(super) const AGAIN: u64 = 0;
+/// Token: a site not seen before in this chunk.
+pub(super) const NEW: u64 = 1;
+
+/// A place that makes rows, and what is expected of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    pub(super) pc: u64,
+    pub(super) kind: Kind,
+    pub(super) size: u8,
+    /// Site of the row before, for operands; else 0.
+    pub(super) after: u32,
+    /// The site that followed last time; 0 = none yet.
+    pub(super) next: u32,
+    last: u64,
+    stride: u64,
+    step: u64,
+}
+
+impl Site {
+    /// A site that has made no rows. `before` is the site of the row before.
+    pub(super) fn new(kind: Kind, size: u8, pc: u64, before: usize) -> Site {
+        let after = context(kind, before);
+        Site {
+            pc,
+            kind,
+            size,
+            after,
+            next: 0,
+            last: 0,
+            stride: 0,
+            step: 0,
+        }
+    }
+
+    /// The site that stands for the start of a block.
+    pub(super) fn start() -> Site {
+        Site::new(Kind::Load, 0, 0, START)
+    }
+
+    /// Whether `row`, coming after site `before`, is made here.
+    #[inline]
+    pub(super) fn makes(&self, row: &Row, before: usize) -> bool {
+        self.pc == row.pc
+            && self.kind == row.kind
+            && self.size == row.size
+            && self.after == context(row.kind, before)
+    }
+
+    /// The address expected next.
+    #[inline]
+    pub(super) fn expected(&self) -> u64 {
+        self.last.wrapping_add(self.stride)
+    }
+
+    /// Learns the address that came.
+    #[inline]
+    pub(super) fn learn(&mut self, addr: u64) {
+        let step = addr.wrapping_sub(self.last);
+        if step == self.step {
+            self.stride = step;
+        }
+        self.step = step;
+        self.last = addr;
+    }
+}
+
+#[inline]
+fn context(kind: Kind, before: usize) -> u32 {
+    if kind == Kind::Operand {
+        before as u32
+    } else {
+        0
+    }
+}
+
+/// Finds a site's number by its row: open addressing with linear steps, at most half full.
+pub(super) struct Index {
+    slots: Vec<u32>,
+    shift: u32,
+}
+
+impl Index {
+    pub(super) fn new() -> Index {
+        const BITS: u32 = 12;
+        Index {
+            slots: vec![0; 1 << BITS],
+            shift: 64 - BITS,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(0);
+    }
+
+    /// The number of the site of `row` after site `before`, if it is in `sites`.
+    #[inline]
+    pub(super) fn find(&self, sites: &[Site], row: &Row, before: usize) -> Option<usize> {
+        let mut slot = self.slot(row.pc, row.kind, row.size, context(row.kind, before));
+        loop {
+            let number = self.slots[slot] as usize;
+            if number == START {
+                return None;
+            }
+            if sites[number].makes(row, before) {
+                return Some(number);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Enters the last of `sites`.
+    pub(super) fn enter_last(&mut self, sites: &[Site]) {
+        if sites.len() * 2 > self.slots.len() {
+            self.shift -= 1;
+            self.slots = vec![0; self.slots.len() * 2];
+            for number in 1..sites.len() {
+                self.enter(sites, number);
+            }
+        } else {
+            self.enter(sites, sites.len() - 1);
+        }
+    }
+
+    fn enter(&mut self, sites: &[Site], number: usize) {
+        let site = &sites[number];
+        let mut slot = self.slot(site.pc, site.kind, site.size, site.after);
+        while self.slots[slot] != 0 {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.slots[slot] = number as u32;
+    }
+
+    #[inline]
+    fn slot(&self, pc: u64, kind: Kind, size: u8, after: u32) -> usize {
+        let rest = u64::from(after) << 16 | u64::from(size) << 8 | kind as u64;
+        let mixed = pc ^ rest.wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_does_not_unlearn_the_stride() {
+        let mut site = Site::new(Kind::Load, 8, 1, START);
+        for addr in [100, 108, 116] {
+            site.learn(addr);
+        }
+        assert_eq!(site.expected(), 124);
+        site.learn(100);
+        assert_eq!(site.expected(), 108);
+    }
+
+    #[test]
+    fn the_index_finds_every_site_as_it_grows() {
+        let mut index = Index::new();
+        let mut sites = vec![Site::start()];
+        let row = |pc| Row {
+            kind: Kind::Load,
+            size: 8,
+            pc,
+            addr: 0,
+        };
+        for pc in 0..20_000 {
+            assert_eq!(index.find(&sites, &row(pc), START), None);
+            sites.push(Site::new(Kind::Load, 8, pc, START));
+            index.enter_last(&sites);
+        }
+        for pc in 0..20_000 {
+            assert_eq!(index.find(&sites, &row(pc), START), Some(pc as usize + 1));
+        }
+    }
+}

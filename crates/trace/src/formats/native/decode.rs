@@ -1,0 +1,204 @@
+//! Streams to rows and events.
+
+use crate::formats::native::MAX_BLOCK_ROWS;
+use crate::formats::native::bytes::{Cursor, Damage};
+use crate::formats::native::columns::{AGAIN, NEW, START, Site};
+use crate::formats::native::encode::{BLOCK, Totals};
+use crate::formats::native::events;
+use crate::{Block, Event, Kind, ProcessId, Row, ThreadId};
+
+/// What comes next in a chunk.
+pub(super) enum Piece {
+    Block,
+    Event(Event),
+    End,
+}
+
+/// A stream: where in the chunk it is read on, and where it ends.
+#[derive(Clone, Copy, Default)]
+struct Stream {
+    at: usize,
+    end: usize,
+}
+
+impl Stream {
+    fn cursor(self, plain: &[u8]) -> Cursor<'_> {
+        Cursor::new(&plain[..self.end], self.at)
+    }
+
+    fn is_at_end(self) -> bool {
+        self.at >= self.end
+    }
+}
+
+/// The state of a chunk being read.
+pub(super) struct Decoder {
+    sites: Vec<Site>,
+    pc: u64,
+    stamp: u64,
+    heads: Stream,
+    described: Stream,
+    tokens: Stream,
+    addrs: Stream,
+}
+
+impl Decoder {
+    /// A decoder that is at its end.
+    pub(super) fn new() -> Decoder {
+        Decoder {
+            sites: vec![Site::start()],
+            pc: 0,
+            stamp: 0,
+            heads: Stream::default(),
+            described: Stream::default(),
+            tokens: Stream::default(),
+            addrs: Stream::default(),
+        }
+    }
+
+    /// Begins with the chunk `plain`.
+    pub(super) fn begin(&mut self, plain: &[u8]) -> Result<(), Damage> {
+        let mut cursor = Cursor::new(plain, 0);
+        let mut lengths = [0_usize; 4];
+        for length in &mut lengths {
+            *length = cursor.small()?;
+        }
+        let mut at = cursor.at();
+        let streams = [
+            &mut self.heads,
+            &mut self.described,
+            &mut self.tokens,
+            &mut self.addrs,
+        ];
+        for (stream, length) in streams.into_iter().zip(lengths) {
+            let end = at.checked_add(length).filter(|&end| end <= plain.len());
+            *stream = Stream {
+                at,
+                end: end.ok_or(STREAMS)?,
+            };
+            at = stream.end;
+        }
+        self.sites.truncate(1);
+        self.sites[START] = Site::start();
+        self.pc = 0;
+        self.stamp = 0;
+        if at == plain.len() {
+            Ok(())
+        } else {
+            Err(STREAMS)
+        }
+    }
+
+    /// The next piece. `rows` is filled if it is a block.
+    pub(super) fn next(&mut self, plain: &[u8], rows: &mut Block) -> Result<Piece, Damage> {
+        if self.heads.is_at_end() {
+            let rest = [self.described, self.tokens, self.addrs];
+            let done = rest.into_iter().all(Stream::is_at_end);
+            return if done { Ok(Piece::End) } else { Err(STREAMS) };
+        }
+        let mut heads = self.heads.cursor(plain);
+        let piece = match heads.byte()? {
+            BLOCK => {
+                self.block(plain, &mut heads, rows)?;
+                Piece::Block
+            }
+            tag => Piece::Event(events::get(tag, &mut heads)?),
+        };
+        self.heads.at = heads.at();
+        Ok(piece)
+    }
+
+    fn block(
+        &mut self,
+        plain: &[u8],
+        heads: &mut Cursor<'_>,
+        rows: &mut Block,
+    ) -> Result<(), Damage> {
+        rows.clear();
+        rows.process = ProcessId(heads.small()?);
+        rows.thread = ThreadId(heads.small()?);
+        rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
+        rows.last_stamp = rows.first_stamp.wrapping_add(heads.signed()?);
+        self.stamp = rows.last_stamp;
+        let count: usize = heads.small()?;
+        // Every row has at least one byte of tokens.
+        if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
+            return Err(Damage("a block claims more rows than its chunk can hold"));
+        }
+        rows.reserve(count);
+        self.rows(plain, count, rows)
+    }
+
+    fn rows(&mut self, plain: &[u8], count: usize, rows: &mut Block) -> Result<(), Damage> {
+        let mut described = self.described.cursor(plain);
+        let mut tokens = self.tokens.cursor(plain);
+        let mut addrs = self.addrs.cursor(plain);
+        let mut before = START;
+        for _ in 0..count {
+            let number = match tokens.number()? {
+                AGAIN => self.sites[before].next as usize,
+                token => self.other(token, before, &mut described)?,
+            };
+            let site = self
+                .sites
+                .get_mut(number)
+                .filter(|_| number != START)
+                .ok_or(SITE)?;
+            let addr = site.expected().wrapping_add(addrs.signed()?);
+            site.learn(addr);
+            rows.push(Row {
+                kind: site.kind,
+                size: site.size,
+                pc: site.pc,
+                addr,
+            });
+            before = number;
+        }
+        self.described.at = described.at();
+        self.tokens.at = tokens.at();
+        self.addrs.at = addrs.at();
+        Ok(())
+    }
+
+    fn other(
+        &mut self,
+        token: u64,
+        before: usize,
+        described: &mut Cursor<'_>,
+    ) -> Result<usize, Damage> {
+        let number = if token == NEW {
+            let kind = Kind::from_u8(described.byte()?);
+            let size = described.byte()?;
+            self.pc = self.pc.wrapping_add(described.signed()?);
+            let kind = kind.ok_or(Damage("a row is of a kind that this version does not know"))?;
+            self.sites.push(Site::new(kind, size, self.pc, before));
+            self.sites.len() - 1
+        } else {
+            usize::try_from(token - NEW).map_err(|_| SITE)?
+        };
+        if number >= self.sites.len() {
+            return Err(SITE);
+        }
+        self.sites[before].next = number as u32;
+        Ok(number)
+    }
+}
+
+/// The totals in an ending.
+pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
+    let mut cursor = Cursor::new(plain, 0);
+    let totals = Totals {
+        chunks: cursor.number()?,
+        blocks: cursor.number()?,
+        rows: cursor.number()?,
+        events: cursor.number()?,
+    };
+    if cursor.is_at_end() {
+        Ok(totals)
+    } else {
+        Err(Damage("the ending is too long"))
+    }
+}
+
+const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
+const SITE: Damage = Damage("a row names a site that is not there");

@@ -1,0 +1,174 @@
+//! Rows and events to streams.
+
+use crate::formats::native::bytes::{put, put_signed};
+use crate::formats::native::columns::{AGAIN, Index, NEW, START, Site};
+use crate::formats::native::events;
+use crate::{Block, Event, Row};
+
+/// Head of a block; every other head is an event's.
+pub(super) const BLOCK: u8 = 0;
+
+/// The streams of a chunk in the making.
+pub(super) struct Encoder {
+    sites: Vec<Site>,
+    index: Index,
+    /// The program counter of the site last described: others lie near it.
+    pc: u64,
+    /// The last stamp written.
+    stamp: u64,
+    heads: Vec<u8>,
+    described: Vec<u8>,
+    tokens: Vec<u8>,
+    addrs: Vec<u8>,
+}
+
+impl Encoder {
+    pub(super) fn new() -> Encoder {
+        Encoder {
+            sites: vec![Site::start()],
+            index: Index::new(),
+            pc: 0,
+            stamp: 0,
+            heads: Vec::new(),
+            described: Vec::new(),
+            tokens: Vec::new(),
+            addrs: Vec::new(),
+        }
+    }
+
+    /// Bytes encoded so far.
+    pub(super) fn len(&self) -> usize {
+        self.heads.len() + self.described.len() + self.tokens.len() + self.addrs.len()
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        events::put(&mut self.heads, event);
+    }
+
+    pub(super) fn block(&mut self, block: &Block) {
+        self.heads.push(BLOCK);
+        put(&mut self.heads, block.process.0.into());
+        put(&mut self.heads, block.thread.0.into());
+        put_signed(&mut self.heads, block.first_stamp.wrapping_sub(self.stamp));
+        put_signed(
+            &mut self.heads,
+            block.last_stamp.wrapping_sub(block.first_stamp),
+        );
+        put(&mut self.heads, block.len() as u64);
+        self.stamp = block.last_stamp;
+        self.tokens.reserve(block.len());
+        self.addrs.reserve(block.len() * 2);
+        self.rows(block);
+    }
+
+    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone.
+    pub(super) fn finish(&mut self, plain: &mut Vec<u8>) {
+        plain.clear();
+        plain.reserve(self.len() + 40);
+        let streams = [
+            &mut self.heads,
+            &mut self.described,
+            &mut self.tokens,
+            &mut self.addrs,
+        ];
+        for stream in &streams {
+            put(plain, stream.len() as u64);
+        }
+        for stream in streams {
+            plain.extend_from_slice(stream);
+            stream.clear();
+        }
+        self.sites.truncate(1);
+        self.sites[START] = Site::start();
+        self.index.clear();
+        self.pc = 0;
+        self.stamp = 0;
+    }
+
+    fn rows(&mut self, block: &Block) {
+        let mut before = START;
+        let columns = block
+            .kinds()
+            .iter()
+            .zip(block.sizes())
+            .zip(block.pcs())
+            .zip(block.addrs());
+        for (((&kind, &size), &pc), &addr) in columns {
+            let row = Row {
+                kind,
+                size,
+                pc,
+                addr,
+            };
+            let guess = self.sites[before].next as usize;
+            let number = if guess != START && self.sites[guess].makes(&row, before) {
+                self.tokens.push(AGAIN as u8);
+                guess
+            } else {
+                self.other(&row, before)
+            };
+            let site = &mut self.sites[number];
+            put_signed(&mut self.addrs, addr.wrapping_sub(site.expected()));
+            site.learn(addr);
+            before = number;
+        }
+    }
+
+    /// The token of a row that was not expected, and its site.
+    fn other(&mut self, row: &Row, before: usize) -> usize {
+        let number = match self.index.find(&self.sites, row, before) {
+            Some(number) => {
+                put(&mut self.tokens, number as u64 + NEW);
+                number
+            }
+            None => {
+                put(&mut self.tokens, NEW);
+                self.describe(row, before)
+            }
+        };
+        self.sites[before].next = number as u32;
+        number
+    }
+
+    fn describe(&mut self, row: &Row, before: usize) -> usize {
+        self.described.push(row.kind as u8);
+        self.described.push(row.size);
+        put_signed(&mut self.described, row.pc.wrapping_sub(self.pc));
+        self.pc = row.pc;
+        self.sites
+            .push(Site::new(row.kind, row.size, row.pc, before));
+        self.index.enter_last(&self.sites);
+        self.sites.len() - 1
+    }
+}
+
+/// The totals of a file, in its ending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) chunks: u64,
+    pub(super) blocks: u64,
+    pub(super) rows: u64,
+    pub(super) events: u64,
+}
+
+impl Totals {
+    pub(super) fn put(&self, plain: &mut Vec<u8>) {
+        plain.clear();
+        for number in [self.chunks, self.blocks, self.rows, self.events] {
+            put(plain, number);
+        }
+    }
+}
+
+/// About how many bytes an event takes.
+pub(super) fn event_len(event: &Event) -> usize {
+    const NUMBERS: usize = 64;
+    let texts = match event {
+        Event::Process(process) => process.executable.len(),
+        Event::Module(module) => module.path.len() + module.build_id.len(),
+        Event::Thread(thread) => thread.name.len(),
+        Event::Note(note) => note.code.len() + note.message.len() + note.hint.len(),
+        Event::ProcessEnded(..) | Event::ThreadEnded(_) => 0,
+    };
+    texts + NUMBERS
+}

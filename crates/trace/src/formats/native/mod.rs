@@ -1,0 +1,51 @@
+//! The native trace file, `.rltrace`.
+//!
+//! ```text
+//! file    = header chunk… ending
+//! header  = magic (8 bytes)  version u16  flags u16 (1 = byte addresses)
+//!           length u32  description (that many bytes of UTF-8)  crc32 of all that
+//! chunk   = kind u32 (1 = pieces, 2 = ending)  number u32  stored u32  plain u32
+//!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
+//!           stored bytes (one zstd frame of `plain` bytes)
+//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns`)
+//! ending  = chunks, blocks, rows, events before it (varints)
+//! ```
+//!
+//! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off is
+//! read up to its last whole chunk; a file is known to be complete by its ending. All lengths are
+//! bounded before anything is allocated, and every stored byte is under a checksum.
+
+mod bytes;
+mod chunk;
+mod columns;
+mod decode;
+mod encode;
+mod events;
+mod header;
+mod reader;
+mod writer;
+
+pub use header::Header;
+pub use reader::Reader;
+pub use writer::Writer;
+
+use crate::formats::Confidence;
+
+/// What to type after `--format` or `--to`.
+pub const NAME: &str = "native";
+/// One line for `reuselens formats`.
+pub const SUMMARY: &str =
+    "the trace file of reuselens, .rltrace: compressed, checked, with modules and threads";
+
+/// The most rows that one block of a native file has. A larger one is refused by the writer.
+pub const MAX_BLOCK_ROWS: usize = 1 << 22;
+
+/// Whether the file begins with the magic, or is too short to hold all of it.
+pub fn detect(head: &[u8]) -> Confidence {
+    let known = head.len().min(header::MAGIC.len());
+    if known > 0 && head[..known] == header::MAGIC[..known] {
+        Confidence::Certain
+    } else {
+        Confidence::No
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes a native file, chunk by chunk.
+
+use std::io::{Error, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::formats::native::chunk::{self, Content};
+use crate::formats::native::encode::{Encoder, Totals, event_len};
+use crate::formats::native::{Header, MAX_BLOCK_ROWS};
+use crate::{Block, Event, TraceError};
+
+/// zstd's own default: higher levels cost time and gain little on these streams.
+const LEVEL: i32 = 3;
+/// A chunk is written when it has this many rows …
+const ENOUGH_ROWS: u64 = 1 << 20;
+/// … or this many bytes before compression.
+const ENOUGH_BYTES: usize = 4 << 20;
+/// The most bytes of one event.
+const MAX_EVENT: usize = 16 << 20;
+
+/// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
+///
+/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
+/// is read all the same. Block borders are kept. Memory: about 20 MiB, or what the largest block needs.
+pub struct Writer<W: Write> {
+    out: W,
+    path: PathBuf,
+    encoder: Encoder,
+    packer: zstd::bulk::Compressor<'static>,
+    plain: Vec<u8>,
+    stored: Vec<u8>,
+    rows_waiting: u64,
+    totals: Totals,
+    written: u64,
+    broken: bool,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file: writes its head. `path` is for messages only.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses.
+    pub fn new(mut out: W, path: &Path, header: &Header) -> Result<Writer<W>, TraceError> {
+        let failed = |error| TraceError::io("write", path, error);
+        let written = header.write(&mut out).map_err(failed)? as u64;
+        Ok(Writer {
+            out,
+            path: path.to_owned(),
+            encoder: Encoder::new(),
+            packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
+            plain: Vec::new(),
+            stored: Vec::new(),
+            rows_waiting: 0,
+            totals: Totals::default(),
+            written,
+            broken: false,
+        })
+    }
+
+    /// Adds an event, in its place among the blocks.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses, or if the event's texts are over 16 MiB.
+    pub fn event(&mut self, event: &Event) -> Result<(), TraceError> {
+        if event_len(event) > MAX_EVENT {
+            return Err(self.refuse("an event is larger than 16 MiB".into()));
+        }
+        self.encoder.event(event);
+        self.totals.events += 1;
+        self.flush_if_full()
+    }
+
+    /// Adds a block.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses, or if the block has over [`MAX_BLOCK_ROWS`] rows.
+    pub fn block(&mut self, block: &Block) -> Result<(), TraceError> {
+        if block.len() > MAX_BLOCK_ROWS {
+            let rows = block.len();
+            return Err(self.refuse(format!(
+                "a block has {rows} rows, and a native file takes {MAX_BLOCK_ROWS}: hand over smaller blocks"
+            )));
+        }
+        self.encoder.block(block);
+        self.totals.blocks += 1;
+        self.totals.rows += block.len() as u64;
+        self.rows_waiting += block.len() as u64;
+        self.flush_if_full()
+    }
+
+    /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        if self.encoder.len() > 0 {
+            self.encoder.finish(&mut self.plain);
+            self.rows_waiting = 0;
+            self.chunk(Content::Pieces)?;
+        }
+        let flushed = self.out.flush();
+        flushed.map_err(|error| TraceError::io("write", &self.path, error))
+    }
+
+    /// Writes what waits and the ending, and gives back `out`.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses.
+    pub fn finish(mut self) -> Result<W, TraceError> {
+        self.flush()?;
+        self.totals.put(&mut self.plain);
+        self.chunk(Content::Ending)?;
+        self.flush()?;
+        Ok(self.out)
+    }
+
+    /// Rows added so far.
+    pub fn rows(&self) -> u64 {
+        self.totals.rows
+    }
+
+    /// Bytes handed to `out` so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.written
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), TraceError> {
+        if self.rows_waiting < ENOUGH_ROWS && self.encoder.len() < ENOUGH_BYTES {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Writes the chunk that is in `plain`.
+    fn chunk(&mut self, content: Content) -> Result<(), TraceError> {
+        let written = self.pack(content);
+        self.broken |= written.is_err();
+        self.written += written.map_err(|error| TraceError::io("write", &self.path, error))?;
+        self.totals.chunks += 1;
+        Ok(())
+    }
+
+    fn pack(&mut self, content: Content) -> std::io::Result<u64> {
+        if self.broken {
+            return Err(Error::other("an earlier write failed: the file ends there"));
+        }
+        let plain = u32::try_from(self.plain.len())
+            .ok()
+            .filter(|&len| len <= chunk::MAX_PLAIN as u32);
+        let plain = plain.ok_or_else(|| Error::other("a chunk is larger than 256 MiB"))?;
+        self.stored.clear();
+        self.stored
+            .reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
+        self.packer
+            .compress_to_buffer(&self.plain, &mut self.stored)?;
+        let number = self.totals.chunks as u32;
+        let head = chunk::Head {
+            content,
+            number,
+            plain,
+        }
+        .bytes(&self.stored);
+        self.out.write_all(&head)?;
+        self.out.write_all(&self.stored)?;
+        Ok((head.len() + self.stored.len()) as u64)
+    }
+
+    fn refuse(&self, what: String) -> TraceError {
+        TraceError::io(
+            "write",
+            &self.path,
+            Error::new(ErrorKind::InvalidInput, what),
+        )
+    }
+}

@@ -1,0 +1,17 @@
+//! First bytes of files that are no traces but often hold one.
+
+/// Name of the packing and the command that undoes it, if `head` begins a packed file.
+pub(super) fn packed_with(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    const PACKINGS: &[(&[u8], &str, &str)] = &[
+        (&[0x1f, 0x8b], "gzip", "gzip -dc"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstd -dc"),
+        (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "xz -dc"),
+        (b"BZh", "bzip2", "bzip2 -dc"),
+        (&[0x04, 0x22, 0x4d, 0x18], "lz4", "lz4 -dc"),
+        (b"PK\x03\x04", "zip", "unzip -p"),
+    ];
+    let found = PACKINGS
+        .iter()
+        .find(|(magic, _, _)| head.starts_with(magic));
+    found.map(|&(_, how, command)| (how, command))
+}

@@ -1,0 +1,67 @@
+//! Items as text: one word per item.
+
+mod reader;
+mod writer;
+
+pub use reader::Reader;
+pub(super) use reader::digits;
+pub use writer::Writer;
+
+use crate::formats::Confidence;
+
+/// What to type after `--format`.
+pub const NAME: &str = "text";
+/// One line for `reuselens formats`.
+pub const SUMMARY: &str =
+    "one item per word or line: numbers (decimal, 0x hex) or names; # begins a comment";
+
+/// Whether `head` is text made of numbers, or at least of plain words.
+pub fn detect(head: &[u8]) -> Confidence {
+    let plain =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:/-+@$%".contains(byte) || *byte >= 0x80;
+    let mut found = head.split(|&byte| byte == b'\n').flat_map(words).peekable();
+    if !is_text(head) || found.peek().is_none() {
+        return Confidence::No;
+    }
+    if found.all(|word| word.len() <= 256 && word.iter().all(plain)) {
+        Confidence::Maybe
+    } else {
+        Confidence::No
+    }
+}
+
+/// Whether there are no bytes that text does not have.
+pub(super) fn is_text(head: &[u8]) -> bool {
+    !head.iter().any(|&byte| is_binary(byte))
+}
+
+/// The words of a line up to its comment.
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    words.take_while(|word| word[0] != b'#')
+}
+
+fn is_binary(byte: u8) -> bool {
+    (byte < 0x20 && !byte.is_ascii_whitespace()) || byte == 0x7f
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_words_are_recognised_and_other_text_is_not() {
+        for (head, expected) in [
+            (&b"a\nb\nc\na\n"[..], Confidence::Maybe),
+            (b"# ids\n1 2 0x3\n", Confidence::Maybe),
+            (b"# only a comment\n", Confidence::No),
+            (b"{\"a\": 1}\n", Confidence::No),
+            (b"1,2,3\n", Confidence::No),
+            (b"a\0b", Confidence::No),
+        ] {
+            assert_eq!(detect(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}
