@@ -1,1 +1,30 @@
-//! Under construction.
+//! The shared-memory layout between a measured program and the analysing process.
+//!
+//! One segment (a memfd) holds a [`Header`] with a bounded queue of full blocks, a table of
+//! [`Slot`]s (one per recording thread) and a pool of blocks. A thread writes [`Record`]s straight
+//! into its block and keeps its cursor in its slot, *inside the segment*: whatever ends a program —
+//! `exit`, `_exit`, a signal that cannot be caught — every record written so far can still be read.
+//!
+//! ```text
+//! thread ── records ──▶ block ── full ──▶ queue ──▶ analysing process ── empty ──▶ pool ──▶ thread
+//! ```
+//!
+//! Back pressure: the queue has [`QUEUE_CELLS`] cells; a thread that finds it full sleeps until the
+//! other side has taken a block. Nothing is dropped and nothing grows.
+//!
+//! For: the run time (producer) and the capture crate (consumer). Not for: anyone else; the layout
+//! changes with [`VERSION`], and both sides come from one build.
+#![no_std]
+
+mod layout;
+mod pool;
+mod queue;
+mod record;
+
+pub use layout::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, HEADER_BYTES,
+    Header, MAGIC, NO_BLOCK, RECORD_BYTES, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION,
+};
+pub use pool::BlockPool;
+pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
+pub use record::{ENTER_DEPTH_UNKNOWN, Record, WireKind, enter_words, unpack_enter};

@@ -1,0 +1,49 @@
+/* The program's own names for its data (Ding & Zhong 2001, section 2.3).
+ *
+ * Compile with `reuselens cc --rl-names` (nothing but these calls is recorded) or with `reuselens cc`
+ * (the compiler's hooks record the accesses, and these calls only give names).
+ *
+ * Without reuselens, define REUSELENS_OFF and every call disappears.
+ */
+#ifndef REUSELENS_H
+#define REUSELENS_H
+
+#include <stddef.h>
+
+#ifdef REUSELENS_OFF
+#define RecordData(base, total_bytes, element_bytes) ((void)0)
+#define RecordNamedData(name, base, total_bytes, element_bytes) ((void)0)
+#define RecordPartialData(base, entry) ((void)0)
+#define RecordAccess(base, element) ((void)0)
+#define RecordStatement() ((void)0)
+#define RecordArray(array) ((void)0)
+#else
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A data structure comes to be: its first byte, its size, and the size of its elements, in bytes. */
+void RecordData(const volatile void *base, size_t total_bytes, size_t element_bytes);
+
+/* The same, with a name for the reports. */
+void RecordNamedData(const char *name, const volatile void *base, size_t total_bytes,
+                     size_t element_bytes);
+
+/* Another address from which the structure that begins at `base` is entered: a slice, an argument. */
+void RecordPartialData(const volatile void *base, const volatile void *entry);
+
+/* An access to the element at `element` of the structure that is entered at `base`. */
+void RecordAccess(const volatile void *base, const volatile void *element);
+
+/* A statement begins: in statement mode its accesses to one element count once. */
+void RecordStatement(void);
+
+/* RecordNamedData for an array variable, by its own name. */
+#define RecordArray(array) RecordNamedData(#array, (array), sizeof(array), sizeof((array)[0]))
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* REUSELENS_OFF */
+#endif /* REUSELENS_H */

@@ -1,0 +1,235 @@
+//! Records of the segment become rows and events.
+
+use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use object::Object as _;
+use reuselens_trace::{
+    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
+};
+use reuselens_wire::{ENTER_DEPTH_UNKNOWN, Record, WireKind, unpack_enter};
+
+use crate::consumer::RawBlock;
+
+/// Longest path or name that a record may announce, in bytes.
+const TEXT_MOST: u64 = 4096;
+
+/// Cuts raw blocks into pieces of the stream.
+#[derive(Default)]
+pub struct Decoder {
+    raw: RawBlock,
+    position: usize,
+    events: VecDeque<Event>,
+    modules: Vec<Module>,
+}
+
+impl Decoder {
+    /// Starts on a new raw block; the one before must be used up.
+    pub fn begin(&mut self, raw: RawBlock) {
+        self.raw = raw;
+        self.position = 0;
+    }
+
+    /// Gives the raw block back, to be filled again.
+    pub fn take_raw(&mut self) -> RawBlock {
+        std::mem::take(&mut self.raw)
+    }
+
+    /// The next piece of the raw block, `None` when it is used up.
+    pub fn next(&mut self, block: &mut Block) -> Option<Step> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(Step::Event(event));
+        }
+        self.fill(block);
+        if !block.is_empty() {
+            return Some(Step::Block);
+        }
+        self.events.pop_front().map(Step::Event)
+    }
+
+    /// Turns records into rows up to the next control record.
+    fn fill(&mut self, block: &mut Block) {
+        block.clear();
+        block.process = ProcessId(self.raw.process as u16);
+        block.thread = ThreadId(self.raw.thread);
+        block.first_stamp = self.raw.first_stamp;
+        block.last_stamp = self.raw.last_stamp;
+        block.reserve(self.raw.records.len() - self.position);
+        while let Some(&record) = self.raw.records.get(self.position) {
+            let number = record.kind();
+            if number >= WireKind::Process as u8 {
+                self.position += 1;
+                if let Some(event) = self.control(number, record) {
+                    self.events.push_back(event);
+                    return;
+                }
+                continue;
+            }
+            if number == WireKind::Enter as u8 {
+                self.position += 1;
+                self.enter(record, block);
+                continue;
+            }
+            let Some(kind) = Kind::from_u8(number) else {
+                // Garbage: a program wrote over its block. What came before is good.
+                self.position = self.raw.records.len();
+                return;
+            };
+            let rows = 1 + kind.operands() + self.name_rows(kind);
+            let Some(records) = self.raw.records.get(self.position..self.position + rows) else {
+                self.position = self.raw.records.len();
+                return;
+            };
+            for record in records {
+                let kind = Kind::from_u8(record.kind()).unwrap_or(Kind::Operand);
+                block.push(Row { kind, size: record.size(), pc: record.pc(), addr: record.word0 });
+            }
+            self.position += rows;
+        }
+    }
+
+    /// How many rows of name follow the fixed operands.
+    fn name_rows(&self, kind: Kind) -> usize {
+        if kind != Kind::Data {
+            return 0;
+        }
+        let length = self.raw.records.get(self.position + 3).map_or(0, |record| record.word0);
+        length.min(TEXT_MOST).div_ceil(8) as usize
+    }
+
+    fn enter(&self, record: Record, block: &mut Block) {
+        let (return_address, depth) = unpack_enter(record);
+        let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
+            0
+        } else {
+            self.raw.stack_high.wrapping_sub(depth * 8)
+        };
+        block.push(Row { kind: Kind::Enter, size: 0, pc: record.pc(), addr: stack_pointer });
+        block.push_operand(return_address);
+    }
+
+    /// The next operand of a control record.
+    fn operand(&mut self) -> Option<u64> {
+        let record = self.raw.records.get(self.position)?;
+        if record.kind() != WireKind::Operand as u8 {
+            return None;
+        }
+        self.position += 1;
+        Some(record.word0)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.operand()?.min(TEXT_MOST) as usize;
+        let mut bytes = Vec::with_capacity(length + 8);
+        while bytes.len() < length {
+            bytes.extend_from_slice(&self.operand()?.to_le_bytes());
+        }
+        bytes.truncate(length);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn control(&mut self, number: u8, record: Record) -> Option<Event> {
+        let process = ProcessId(self.raw.process as u16);
+        let thread = ThreadId(self.raw.thread);
+        if number == WireKind::Process as u8 {
+            let parent = self.operand()?;
+            let instrumented = self.operand()? != 0;
+            let executable = self.text()?;
+            let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
+            let pid = record.word0 as u32;
+            Some(Event::Process(Process { id: process, pid, parent, executable, instrumented }))
+        } else if number == WireKind::Thread as u8 {
+            let (stack_low, stack_high) = (self.operand()?, self.operand()?);
+            let tid = record.word0 as u32;
+            let name = String::new();
+            Some(Event::Thread(Thread { id: thread, process, tid, stack_low, stack_high, name }))
+        } else if number == WireKind::ThreadEnd as u8 {
+            Some(Event::ThreadEnded(thread))
+        } else if number == WireKind::Module as u8 {
+            let (low, high) = (self.operand()?, self.operand()?);
+            let path = self.text()?;
+            self.module(process, record.word0, low, high, path)
+        } else {
+            None
+        }
+    }
+
+    /// A module, unless it is known already or not a file.
+    fn module(
+        &mut self,
+        process: ProcessId,
+        bias: u64,
+        low: u64,
+        high: u64,
+        path: String,
+    ) -> Option<Event> {
+        let same = |m: &&Module| m.process == process && m.low == low && m.path == path;
+        if self.modules.iter().any(|module| same(&module)) || !Path::new(&path).is_file() {
+            return None;
+        }
+        let count = self.modules.iter().filter(|module| module.process == process).count();
+        let id = ModuleId(count as u16);
+        let build_id = build_id(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())));
+        let module = Module { process, id, path, bias, low, high, build_id };
+        self.modules.push(module.clone());
+        Some(Event::Module(module))
+    }
+}
+
+/// The GNU build id of a file, empty if it has none.
+fn build_id(path: &Path) -> Vec<u8> {
+    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
+    let Ok(file) = object::File::parse(bytes.as_slice()) else { return Vec::new() };
+    file.build_id().ok().flatten().map_or_else(Vec::new, <[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_wire::enter_words;
+
+    fn decoder(records: Vec<Record>) -> Decoder {
+        let mut decoder = Decoder::default();
+        decoder.begin(RawBlock { thread: 3, stack_high: 0x8000, records, ..RawBlock::default() });
+        decoder
+    }
+
+    fn record(kind: WireKind, size: u8, pc: u64, word0: u64) -> Record {
+        Record::new(kind, size, pc, word0)
+    }
+
+    #[test]
+    fn rows_and_events_keep_their_order() {
+        let mut decoder = decoder(vec![
+            record(WireKind::Load, 8, 0x10, 0x100),
+            record(WireKind::Thread, 0, 0, 77),
+            record(WireKind::Operand, 0, 0, 0x4000),
+            record(WireKind::Operand, 0, 0, 0x8000),
+            enter_words(0x20, 0x30, 0x10),
+            record(WireKind::Store, 4, 0x12, 0x104),
+        ]);
+        let mut block = Block::new();
+        assert_eq!(decoder.next(&mut block), Some(Step::Block));
+        assert_eq!(block.row(0), Some(Row { kind: Kind::Load, size: 8, pc: 0x10, addr: 0x100 }));
+        let Some(Step::Event(Event::Thread(thread))) = decoder.next(&mut block) else {
+            panic!("a thread event follows");
+        };
+        assert_eq!((thread.tid, thread.stack_low, thread.id), (77, 0x4000, ThreadId(3)));
+        assert_eq!(decoder.next(&mut block), Some(Step::Block));
+        assert_eq!(block.kinds(), [Kind::Enter, Kind::Operand, Kind::Store]);
+        assert_eq!(block.addrs(), [0x8000 - 0x80, 0x30, 0x104]);
+        assert_eq!(decoder.next(&mut block), None);
+    }
+
+    #[test]
+    fn a_torn_end_and_garbage_stop_quietly() {
+        for last in [record(WireKind::Alloc, 0, 1, 0x500), Record { word0: 1, word1: 0x2f << 56 }] {
+            let mut decoder = decoder(vec![record(WireKind::Load, 8, 0x10, 0x100), last]);
+            let mut block = Block::new();
+            assert_eq!(decoder.next(&mut block), Some(Step::Block));
+            assert_eq!(block.len(), 1);
+            assert_eq!(decoder.next(&mut block), None);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A running program as a source.
+
+use std::collections::VecDeque;
+use std::process::Child;
+
+use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
+
+use crate::consumer::{Consumer, RawBlock};
+use crate::decode::Decoder;
+use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
+use crate::segment::Segment;
+use crate::CaptureError;
+
+/// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
+pub struct Running {
+    child: Child,
+    consumer: Consumer,
+    decoder: Decoder,
+    /// Unfinished blocks of processes that have died, next in line.
+    unfinished: VecDeque<RawBlock>,
+    notes: VecDeque<Event>,
+    ended: Option<ProcessEnd>,
+    finished: bool,
+    told_end: bool,
+    seen: Seen,
+}
+
+/// What has been seen so far.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    processes: u32,
+    instrumented: bool,
+    names: bool,
+}
+
+impl Running {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// If it does not exist or cannot be started, or there is no shared memory.
+    pub fn start(launch: &Launch) -> Result<Running, CaptureError> {
+        let segment = Segment::create().map_err(|source| CaptureError::Segment { source })?;
+        let child = launch.start(&segment.path())?;
+        leave_interrupts_to_the_program();
+        Ok(Running {
+            child,
+            consumer: Consumer::new(segment),
+            decoder: Decoder::default(),
+            unfinished: VecDeque::new(),
+            notes: VecDeque::new(),
+            ended: None,
+            finished: false,
+            told_end: false,
+            seen: Seen::default(),
+        })
+    }
+
+    /// How the program ended; `None` while it runs.
+    pub fn ended(&self) -> Option<ProcessEnd> {
+        self.ended
+    }
+
+    /// Whether any process with our run time in it was seen. If not, the program was not built with
+    /// `reuselens cc`.
+    pub fn saw_run_time(&self) -> bool {
+        self.seen.processes > 0
+    }
+
+    /// Gets the decoder its next raw block; false at the end of everything.
+    fn refill(&mut self) -> bool {
+        let mut raw = self.decoder.take_raw();
+        loop {
+            if let Some(block) = self.unfinished.pop_front() {
+                self.decoder.begin(block);
+                return true;
+            }
+            if self.consumer.next(&mut raw) {
+                self.decoder.begin(raw);
+                return true;
+            }
+            if self.ended.is_some() {
+                // The queue was empty after the program had ended: only remains are left.
+                if self.consumer.skip() {
+                    continue;
+                }
+                if self.finished {
+                    return false;
+                }
+                self.finish();
+                continue;
+            }
+            self.unfinished.extend(self.consumer.reap(false));
+            if let Ok(Some(status)) = self.child.try_wait() {
+                self.ended = Some(process_end(status));
+                take_interrupts_back();
+            } else if self.unfinished.is_empty() {
+                self.consumer.nap();
+            }
+        }
+    }
+
+    /// Takes what the program left behind and writes down what the reader must know.
+    fn finish(&mut self) {
+        self.finished = true;
+        self.consumer.close();
+        let living = self.consumer.still_running();
+        self.unfinished.extend(self.consumer.reap(true));
+        if !living.is_empty() {
+            self.note(
+                "still-running",
+                format!(
+                    "{} process(es) started by the program were still running when it ended; their \
+                     accesses count up to that moment",
+                    living.len()
+                ),
+                "have the program wait for its children",
+            );
+        }
+        let (threads, events) = self.consumer.losses();
+        if threads > 0 {
+            self.note(
+                "unrecorded-threads",
+                format!(
+                    "{threads} thread(s) were not recorded: more than {} ran at one time",
+                    reuselens_wire::SLOTS
+                ),
+                "run the program with fewer threads",
+            );
+        }
+        if events > 0 {
+            self.note(
+                "lost-events",
+                format!("{events} event(s) were not recorded (nested signal handlers, or threads without a slot)"),
+                "",
+            );
+        }
+    }
+
+    fn note(&mut self, code: &str, message: String, hint: &str) {
+        let note = Note { code: code.to_owned(), message, hint: hint.to_owned() };
+        self.notes.push_back(Event::Note(note));
+    }
+
+    /// Looks at an event on its way out.
+    fn watch(&mut self, event: &Event) {
+        if let Event::Process(process) = event {
+            self.seen.processes += 1;
+            self.seen.instrumented |= process.instrumented;
+            self.seen.names |= !process.instrumented;
+            let replaced = self.consumer.replaced(process.pid, u32::from(process.id.0));
+            self.unfinished.extend(replaced);
+        }
+    }
+}
+
+impl Source for Running {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        loop {
+            if let Some(step) = self.decoder.next(block) {
+                if let Step::Event(event) = &step {
+                    self.watch(event);
+                }
+                return Ok(step);
+            }
+            if !self.refill() {
+                break;
+            }
+        }
+        if let Some(event) = self.notes.pop_front() {
+            return Ok(Step::Event(event));
+        }
+        if let Some(end) = self.ended
+            && self.saw_run_time()
+            && !std::mem::replace(&mut self.told_end, true)
+        {
+            return Ok(Step::Event(Event::ProcessEnded(ProcessId(0), end)));
+        }
+        Ok(Step::End)
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        let text = match (self.seen.instrumented, self.seen.names) {
+            (true, _) => {
+                "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \
+                 not seen: register spills, locals whose address is not taken, libraries that were \
+                 not recompiled"
+            }
+            (false, true) => "the program's own RecordData and RecordAccess calls",
+            (false, false) => "nothing: no process with the run time in it was seen",
+        };
+        text.to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.consumer.close();
+        take_interrupts_back();
+    }
+}

@@ -1,0 +1,154 @@
+//! The shared segment, as the analysing side sees it. The only unsafe module of the reading side:
+//! everything it hands out is atomic or a copy, and every number from the other side is checked,
+//! because a measured program may write anywhere.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use reuselens_wire::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header,
+    MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION,
+};
+
+/// A segment of our own, which programs that we start find through the environment.
+pub struct Segment {
+    base: NonNull<u8>,
+    file: OwnedFd,
+}
+
+// SAFETY: the mapping is owned by this value, and all access to it is atomic or through copies.
+unsafe impl Send for Segment {}
+
+impl Segment {
+    /// Makes an empty segment. Memory is taken as blocks are used.
+    pub fn create() -> io::Result<Segment> {
+        // SAFETY: plain system calls; the descriptor is owned from here on, and the mapping is as
+        // long as the file.
+        let (file, base) = unsafe {
+            let fd = libc::memfd_create(c"reuselens".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let file = OwnedFd::from_raw_fd(fd);
+            if libc::ftruncate(fd, SEGMENT_BYTES as i64) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let base = libc::mmap(
+                std::ptr::null_mut(),
+                SEGMENT_BYTES,
+                protection,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            );
+            if base == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            (file, NonNull::new_unchecked(base.cast()))
+        };
+        let segment = Segment { base, file };
+        let header = segment.header();
+        header.queue.init();
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.consumer_pid.store(std::process::id(), Ordering::Relaxed);
+        header.magic.store(MAGIC, Ordering::Release);
+        Ok(segment)
+    }
+
+    /// A path under which programs of this user can open the segment while we live.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping starts with a header; all-zero memory is a valid one.
+        unsafe { self.base.cast().as_ref() }
+    }
+
+    /// Slot `index`, if there is one.
+    pub fn slot(&self, index: usize) -> Option<&Slot> {
+        // SAFETY: in bounds of the mapping; all fields are atomic.
+        (index < SLOTS)
+            .then(|| unsafe { self.base.add(HEADER_BYTES).cast::<Slot>().add(index).as_ref() })
+    }
+
+    /// Header of block `index`, if there is one.
+    pub fn block(&self, index: u32) -> Option<&BlockHeader> {
+        // SAFETY: in bounds of the mapping; all fields are atomic.
+        ((index as usize) < BLOCKS).then(|| unsafe {
+            self.base.add(BLOCKS_OFFSET + index as usize * BLOCK_BYTES).cast().as_ref()
+        })
+    }
+
+    /// Copies the records of a block of which `used_bytes` are used, header included.
+    pub fn copy_records(&self, block: u32, used_bytes: usize, into: &mut Vec<Record>) {
+        into.clear();
+        if block as usize >= BLOCKS {
+            return;
+        }
+        let bytes = used_bytes.clamp(BLOCK_HEADER_BYTES, BLOCK_BYTES) - BLOCK_HEADER_BYTES;
+        let count = bytes / RECORD_BYTES;
+        into.reserve(count);
+        let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + BLOCK_HEADER_BYTES;
+        // SAFETY: in bounds of the mapping, room was reserved, and any bytes are a valid record. A
+        // published block is no longer written to; if a program broke that, the copy holds garbage
+        // that the decoder checks like any other input.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                self.base.add(start).cast::<Record>().as_ptr(),
+                into.as_mut_ptr(),
+                count,
+            );
+            into.set_len(count);
+        }
+    }
+
+    /// Gives a block back to the pool.
+    pub fn give_block(&self, index: u32) {
+        if (index as usize) < BLOCKS {
+            // The pool asks for the link of the block that it is given, which is in bounds.
+            static NOWHERE: AtomicU32 = AtomicU32::new(0);
+            let link = |number| self.block(number).map_or(&NOWHERE, |block| &block.next_free);
+            self.header().pool.give(index, link);
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        self.header().consumer_gone.store(1, Ordering::Release);
+        futex_wake_all(&self.header().queue.taken);
+        // SAFETY: nothing borrowed from the mapping outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), SEGMENT_BYTES) };
+    }
+}
+
+/// Sleeps until `word` is woken or no longer `seen`, or until the time is up.
+pub fn futex_wait(word: &AtomicU32, seen: u32, most: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: most.as_secs() as i64,
+        tv_nsec: i64::from(most.subsec_nanos()),
+    };
+    // SAFETY: the word outlives the call, which only reads it.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const timeout)
+    };
+}
+
+/// Wakes everyone who sleeps on `word`.
+pub fn futex_wake_all(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Whether a process exists and runs; a zombie does not.
+pub fn process_exists(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    !state.is_some_and(|rest| rest.starts_with(['Z', 'X']))
+}

@@ -1,0 +1,234 @@
+//! `reuselens cc`, `c++`, `fortran`: the system compiler with our hooks.
+//!
+//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`; programs
+//! are linked with our run time instead of the compiler's. So the commands work as `CC=`, `CXX=` and
+//! `FC=` of existing builds.
+
+mod arguments;
+mod files;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use crate::CaptureError;
+use arguments::{Arguments, Stage};
+pub use files::RunTimeFiles;
+
+/// Which compiler to stand in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C, `gcc`.
+    C,
+    /// C++, `g++`.
+    Cxx,
+    /// Fortran, `gfortran`.
+    Fortran,
+}
+
+impl Language {
+    /// The compiler used unless another is named.
+    pub const fn default_compiler(self) -> &'static str {
+        match self {
+            Language::C => "gcc",
+            Language::Cxx => "g++",
+            Language::Fortran => "gfortran",
+        }
+    }
+
+    /// Environment variable that names another one.
+    pub const fn variable(self) -> &'static str {
+        match self {
+            Language::C => "REUSELENS_CC",
+            Language::Cxx => "REUSELENS_CXX",
+            Language::Fortran => "REUSELENS_FC",
+        }
+    }
+}
+
+/// Runs the compiler as asked and waits for it.
+///
+/// # Errors
+/// If the compiler cannot be run, our files cannot be written, or the arguments ask for something
+/// that cannot be measured.
+pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus, CaptureError> {
+    let files = RunTimeFiles::install()?;
+    let mut command = command(language, arguments, &files)?;
+    command.status().map_err(|source| CaptureError::Compiler {
+        compiler: command.get_program().to_owned(),
+        source,
+    })
+}
+
+/// The command that [`compile`] runs.
+///
+/// # Errors
+/// If the arguments ask for something that cannot be measured.
+pub fn command(
+    language: Language,
+    arguments: &[OsString],
+    files: &RunTimeFiles,
+) -> Result<Command, CaptureError> {
+    let arguments = Arguments::read(arguments);
+    let compiler = arguments
+        .compiler
+        .clone()
+        .or_else(|| std::env::var_os(language.variable()))
+        .unwrap_or_else(|| language.default_compiler().into());
+    let clang = is_clang(&compiler);
+    if language == Language::Fortran && clang {
+        return Err(CaptureError::Unsupported(
+            "flang has no -fsanitize=thread; use gfortran (the default of `reuselens fortran`)",
+        ));
+    }
+    let mut command = Command::new(&compiler);
+    command.args(&arguments.passed_on);
+    if arguments.stage == Stage::Neither {
+        return Ok(command);
+    }
+    if arguments.has_sources {
+        compile_flags(&mut command, language, &arguments, clang, files);
+    }
+    if arguments.stage == Stage::Link {
+        link_flags(&mut command, &arguments, clang, files)?;
+    }
+    Ok(command)
+}
+
+fn is_clang(compiler: &OsStr) -> bool {
+    Path::new(compiler)
+        .file_name()
+        .is_some_and(|name| ["clang", "flang"].iter().any(|c| name.to_string_lossy().contains(c)))
+}
+
+fn compile_flags(
+    command: &mut Command,
+    language: Language,
+    arguments: &Arguments,
+    clang: bool,
+    files: &RunTimeFiles,
+) {
+    if !arguments.has_debug_level {
+        command.arg("-g");
+    }
+    let include = if language == Language::Fortran { "-I" } else { "-isystem" };
+    command.arg(include).arg(files.include());
+    if arguments.names_only {
+        return;
+    }
+    command.arg("-fsanitize=thread");
+    if clang {
+        // Without this clang leaves out reads that are followed by a write of the same place.
+        command.args(["-mllvm", "-tsan-instrument-read-before-write"]);
+    } else if language != Language::Fortran {
+        // gcc warns that its own run time cannot model fences; ours executes them.
+        command.arg("-Wno-tsan");
+    }
+}
+
+fn link_flags(
+    command: &mut Command,
+    arguments: &Arguments,
+    clang: bool,
+    files: &RunTimeFiles,
+) -> Result<(), CaptureError> {
+    if arguments.is_static {
+        return Err(CaptureError::Unsupported(
+            "a static program cannot be measured: the allocation functions of a static libc cannot be \
+             replaced; leave -static out",
+        ));
+    }
+    if arguments.has_sources && !arguments.names_only {
+        // The link step sees -fsanitize=thread too: keep the compiler's own run time out of it.
+        if clang {
+            command.arg("-fno-sanitize-link-runtime");
+        } else {
+            command.arg("-static-libtsan").arg("-B").arg(files.empty_libraries());
+        }
+    }
+    if arguments.is_shared {
+        // The hooks are found in the program that loads the library.
+        command.arg("-Wl,-z,undefs");
+        return Ok(());
+    }
+    let mut dynamic_list = OsString::from("-Wl,--dynamic-list=");
+    dynamic_list.push(files.dynamic_list());
+    command.arg(files.object()).arg(dynamic_list);
+    if !arguments.names_only && !clang {
+        for function in WRAPPED {
+            command.arg(format!("-Wl,--wrap={function}"));
+        }
+    }
+    Ok(())
+}
+
+/// gcc leaves calls of these alone, so the linker sends the program's own calls through the run time.
+const WRAPPED: [&str; 7] = [
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__memset_chk",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(language: Language, text: &str) -> String {
+        let arguments: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+        let files = RunTimeFiles::at("/rl".into());
+        let command = command(language, &arguments, &files).unwrap();
+        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn queries_pass_unchanged() {
+        for query in ["--version", "-dumpmachine", "-v", "-print-search-dirs", "-E x.c", "-M x.c"] {
+            assert_eq!(line(Language::C, query), query);
+        }
+    }
+
+    #[test]
+    fn objects_get_hooks_and_programs_get_the_run_time() {
+        let object = line(Language::C, "-O2 -c a.c -o a.o");
+        assert!(object.starts_with("-O2 -c a.c -o a.o -g"), "{object}");
+        assert!(object.contains("-fsanitize=thread") && !object.contains("reuselens.o"));
+        let program = line(Language::C, "a.o -o a -lm");
+        assert!(program.contains("reuselens.o") && !program.contains("-fsanitize"), "{program}");
+        assert!(program.contains("--wrap=memcpy"));
+        let both = line(Language::Cxx, "-g3 a.cc -o a");
+        assert!(both.contains("-fsanitize=thread") && both.contains("-static-libtsan"), "{both}");
+        assert!(!both.contains("-g "), "{both}");
+    }
+
+    #[test]
+    fn libraries_and_partial_links_get_no_run_time() {
+        for text in ["-shared a.o -o a.so", "-r a.o b.o -o c.o", "-shared -fPIC a.c -o a.so"] {
+            assert!(!line(Language::C, text).contains("reuselens.o"), "{text}");
+        }
+    }
+
+    #[test]
+    fn clang_keeps_its_own_run_time_out() {
+        let program = line(Language::C, "--rl-compiler=clang-14 a.c -o a");
+        assert!(program.contains("-fno-sanitize-link-runtime"), "{program}");
+        assert!(!program.contains("--wrap") && !program.contains("rl-compiler"), "{program}");
+    }
+
+    #[test]
+    fn names_only_means_no_hooks() {
+        let program = line(Language::Fortran, "--rl-names adi.f -o adi");
+        assert!(!program.contains("-fsanitize") && program.contains("reuselens.o"), "{program}");
+    }
+
+    #[test]
+    fn static_programs_are_refused() {
+        let files = RunTimeFiles::at("/rl".into());
+        let arguments = ["-static", "a.o"].map(OsString::from);
+        assert!(command(Language::C, &arguments, &files).is_err());
+    }
+}

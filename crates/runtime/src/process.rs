@@ -1,0 +1,179 @@
+//! The process as a whole: when recording may begin, its number, fork, thread ends.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use reuselens_wire::{Header, Record, Slot, WireKind};
+
+use crate::tls::{DUMMY, State, Tls, tls};
+use crate::{modules, segment, sys, thread};
+
+/// Set once the program's own constructors run: what libraries do before is not the program's.
+static READY: AtomicU32 = AtomicU32::new(0);
+/// Whether the compiler's hooks are in the program.
+static INSTRUMENTED: AtomicU32 = AtomicU32::new(0);
+/// Number of this process + 1; 0 before it has one.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// Number of the process that this one was forked from + 1, or 0.
+static PARENT: AtomicU32 = AtomicU32::new(0);
+/// Our key of thread-specific data + 1; its destructor tells when a thread ends.
+static KEY: AtomicU64 = AtomicU64::new(0);
+
+type Handler = unsafe extern "C" fn();
+
+unsafe extern "C" {
+    static __libc_stack_end: *const c_void;
+    fn pthread_self() -> usize;
+    fn pthread_getattr_np(thread: usize, attributes: *mut [u64; 8]) -> c_int;
+    fn pthread_attr_getstack(a: *const [u64; 8], low: *mut usize, bytes: *mut usize) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
+    fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
+    fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    fn __register_atfork(
+        prepare: Option<Handler>,
+        parent: Option<Handler>,
+        child: Option<Handler>,
+        object: *const c_void,
+    ) -> c_int;
+}
+
+/// Whether recording may begin.
+#[inline]
+pub fn is_ready() -> bool {
+    READY.load(Ordering::Relaxed) != 0
+}
+
+/// Called by every instrumented object's constructor, first before anything of the program runs, and
+/// again when a library with hooks is loaded.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {
+    INSTRUMENTED.store(1, Ordering::Relaxed);
+    begin();
+    modules::rescan();
+}
+
+/// Programs without the compiler's hooks begin here, after their libraries.
+extern "C" fn constructor() {
+    begin();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+fn begin() {
+    if !segment::environment_is_ready() || READY.swap(1, Ordering::Relaxed) != 0 {
+        return;
+    }
+    let t = tls();
+    // SAFETY: this thread's own state; the libc functions below may allocate, hence the guard.
+    unsafe {
+        (*t).busy += 1;
+        let mut key = 0;
+        if pthread_key_create(&raw mut key, thread_ends) == 0 {
+            KEY.store(u64::from(key) + 1, Ordering::Release);
+        }
+        __register_atfork(Some(before_fork), None, Some(in_child), core::ptr::null());
+        (*t).busy -= 1;
+    }
+}
+
+/// This process's number, and whether it was given just now.
+pub fn number(header: &Header) -> (u32, bool) {
+    let known = NUMBER.load(Ordering::Acquire);
+    if known != 0 {
+        return (known - 1, false);
+    }
+    let new = header.next_process.fetch_add(1, Ordering::Relaxed);
+    match NUMBER.compare_exchange(0, new + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => (new, true),
+        Err(other) => (other - 1, false),
+    }
+}
+
+/// Announces the process and its modules through its first thread.
+///
+/// # Safety
+/// The slot must be the calling thread's.
+pub unsafe fn announce(slot: &Slot) {
+    let mut path = [0_u8; 1024];
+    let length = sys::read_link(c"/proc/self/exe", &mut path);
+    let operands = [
+        u64::from(PARENT.load(Ordering::Relaxed)),
+        u64::from(INSTRUMENTED.load(Ordering::Relaxed)),
+        length as u64,
+    ];
+    let pid = u64::from(sys::pid());
+    // SAFETY: by the caller.
+    unsafe {
+        let event = Record::new(WireKind::Process, 0, 0, pid);
+        thread::announce(slot, event, &operands, &path[..length]);
+    }
+    modules::announce_all(slot);
+}
+
+/// Lowest address of the calling thread's stack and the first one above it.
+pub fn stack_bounds() -> (u64, u64) {
+    if sys::pid() == sys::tid() {
+        // SAFETY: set by the dynamic loader; lies in the last page or so of the stack.
+        let end = unsafe { __libc_stack_end } as u64;
+        let high = end.next_multiple_of(4096) + (256 << 10);
+        return (high.saturating_sub(sys::stack_limit()), high);
+    }
+    let (mut low, mut bytes) = (0_usize, 0_usize);
+    let mut attributes = [0_u64; 8];
+    // SAFETY: the attributes are as large as pthread_attr_t (56 bytes); results go to locals.
+    unsafe {
+        if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
+            return (0, 0);
+        }
+        pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut bytes);
+        pthread_attr_destroy(&raw mut attributes);
+    }
+    (low as u64, (low + bytes) as u64)
+}
+
+/// Has `thread_ends` called when the thread ends.
+pub fn watch_thread_end(t: *mut Tls) {
+    let key = KEY.load(Ordering::Acquire);
+    if key != 0 {
+        // SAFETY: the key exists; the value is only handed back to us.
+        unsafe { pthread_setspecific((key - 1) as u32, t.cast()) };
+    }
+}
+
+/// Destructors run up to four rounds; ours lets the program's own go first.
+unsafe extern "C" fn thread_ends(value: *mut c_void) {
+    const ROUNDS: u64 = 3;
+    let t: *mut Tls = value.cast();
+    // SAFETY: the value is the calling thread's state, set by `watch_thread_end`.
+    unsafe {
+        (*t).destructor_rounds += 1;
+        if (*t).destructor_rounds < ROUNDS {
+            (*t).busy += 1;
+            watch_thread_end(t);
+            (*t).busy -= 1;
+        } else {
+            thread::end(t);
+        }
+    }
+}
+
+/// What the parent did so far comes before what the child does.
+unsafe extern "C" fn before_fork() {
+    thread::flush();
+}
+
+/// The child is a process of its own, with one thread, which starts anew.
+unsafe extern "C" fn in_child() {
+    PARENT.store(NUMBER.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    let t = tls();
+    // SAFETY: this thread's own state; the parent keeps the slots.
+    unsafe {
+        (*t).slot = &DUMMY;
+        (*t).signal_slot = core::ptr::null();
+        (*t).busy = 0;
+        (*t).destructor_rounds = 0;
+        (*t).state = State::New;
+    }
+}

@@ -1,0 +1,91 @@
+//! Ranges: aggregates that the compiler copies, and `memcpy` and its kin.
+//!
+//! clang calls `__tsan_memcpy`; gcc leaves `memcpy` alone, so programs are linked with
+//! `--wrap=memcpy`, and the calls of the program's own objects arrive at `__wrap_memcpy`. Each records
+//! its ranges and jumps on to the real function with all arguments as they were.
+
+use core::arch::global_asm;
+
+use reuselens_wire::{Record, WireKind};
+
+use crate::thread::emit;
+
+/// Records a range of `bytes` bytes; nothing if there are none.
+fn range(kind: WireKind, address: u64, bytes: u64, pc: u64) {
+    if bytes > 0 {
+        let operand = Record::new(WireKind::Operand, 0, 0, bytes);
+        emit(&[Record::new(kind, 0, pc, address), operand]);
+    }
+}
+
+unsafe extern "C" fn range_read(address: u64, bytes: u64, pc: u64) {
+    range(WireKind::RangeLoad, address, bytes, pc);
+}
+
+unsafe extern "C" fn range_write(address: u64, bytes: u64, pc: u64) {
+    range(WireKind::RangeStore, address, bytes, pc);
+}
+
+global_asm!(
+    ".globl __tsan_read_range",
+    ".type __tsan_read_range,@function",
+    "__tsan_read_range:",
+    "mov rdx, qword ptr [rsp]",
+    "jmp {read}",
+    ".globl __tsan_write_range",
+    ".type __tsan_write_range,@function",
+    "__tsan_write_range:",
+    "mov rdx, qword ptr [rsp]",
+    "jmp {write}",
+    read = sym range_read,
+    write = sym range_write,
+);
+
+/// `memcpy(to, from, bytes)` and `memmove`.
+unsafe extern "C" fn copied(to: u64, from: u64, bytes: u64, pc: u64) {
+    range(WireKind::RangeLoad, from, bytes, pc);
+    range(WireKind::RangeStore, to, bytes, pc);
+}
+
+/// `memset(to, byte, bytes)`.
+unsafe extern "C" fn filled(to: u64, _: u64, bytes: u64, pc: u64) {
+    range(WireKind::RangeStore, to, bytes, pc);
+}
+
+/// Defines functions that record and jump on: name, recorder, real function. The real one is a weak
+/// reference, so that programs linked without `--wrap` link too (and never get here).
+macro_rules! wrappers {
+    ($($name:literal $record:ident $real:literal;)+) => { $(
+        global_asm!(
+            concat!(".weak ", $real),
+            concat!(".globl ", $name, "\n.type ", $name, ",@function\n", $name, ":"),
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "mov rcx, qword ptr [rsp + 40]",
+            "call {record}",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            concat!("jmp ", $real, "@PLT"),
+            record = sym $record,
+        );
+    )+ };
+}
+
+wrappers! {
+    "__tsan_memcpy" copied "memcpy";
+    "__tsan_memmove" copied "memmove";
+    "__tsan_memset" filled "memset";
+    "__wrap_memcpy" copied "__real_memcpy";
+    "__wrap_memmove" copied "__real_memmove";
+    "__wrap_mempcpy" copied "__real_mempcpy";
+    "__wrap_memset" filled "__real_memset";
+    "__wrap___memcpy_chk" copied "__real___memcpy_chk";
+    "__wrap___memmove_chk" copied "__real___memmove_chk";
+    "__wrap___memset_chk" filled "__real___memset_chk";
+}

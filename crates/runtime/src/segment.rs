@@ -1,0 +1,166 @@
+//! The shared segment, mapped into the measured program.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use reuselens_wire::{
+    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
+    Slot, SlotState, VERSION,
+};
+
+use crate::sys;
+
+static BASE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// 0 = not tried, 1 = being tried, 2 = mapped, 3 = there is none: record nothing.
+static STATE: AtomicU32 = AtomicU32::new(0);
+const TRYING: u32 = 1;
+const MAPPED: u32 = 2;
+const NONE: u32 = 3;
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// The mapped segment.
+#[derive(Clone, Copy)]
+pub struct Segment {
+    base: *mut u8,
+}
+
+impl Segment {
+    /// The segment of this process: mapped at the first call, `None` if nobody listens.
+    pub fn get() -> Option<Segment> {
+        loop {
+            match STATE.load(Ordering::Acquire) {
+                MAPPED => return Some(Segment { base: BASE.load(Ordering::Relaxed) }),
+                NONE => return None,
+                TRYING => sys::yield_now(),
+                _ => try_map(),
+            }
+        }
+    }
+
+    /// Whether recording was given up or never began; cheap.
+    #[inline]
+    pub fn is_absent() -> bool {
+        STATE.load(Ordering::Relaxed) == NONE
+    }
+
+    /// Records nothing from now on: the analysing side is gone.
+    pub fn abandon() {
+        STATE.store(NONE, Ordering::Release);
+    }
+
+    /// The header.
+    pub fn header(self) -> &'static Header {
+        // SAFETY: the mapping starts with a header and lasts as long as the process; all its fields
+        // are atomic.
+        unsafe { &*self.base.cast() }
+    }
+
+    /// Slot `index`.
+    pub fn slot(self, index: usize) -> &'static Slot {
+        debug_assert!(index < SLOTS);
+        // SAFETY: in bounds; as above.
+        unsafe { &*self.base.add(HEADER_BYTES).cast::<Slot>().add(index) }
+    }
+
+    /// Address of block `index`.
+    pub fn block_address(self, index: u32) -> u64 {
+        self.base as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
+    }
+
+    /// Header of block `index`.
+    pub fn block(self, index: u32) -> &'static BlockHeader {
+        // SAFETY: `index` comes from the pool, so it is in bounds.
+        unsafe { &*(self.block_address(index) as *const BlockHeader) }
+    }
+
+    /// Claims a free slot.
+    pub fn claim_slot(self) -> Option<usize> {
+        (0..SLOTS).find(|&index| {
+            let state = &self.slot(index).state;
+            state.load(Ordering::Relaxed) == SlotState::Free as u32
+                && state
+                    .compare_exchange(
+                        SlotState::Free as u32,
+                        SlotState::Claimed as u32,
+                        Ordering::Acquire,
+                        Ordering::Relaxed,
+                    )
+                    .is_ok()
+        })
+    }
+}
+
+fn try_map() {
+    // SAFETY: libc's `environ`; null until libc is set up, then a null-terminated list.
+    let list = unsafe { environ };
+    if list.is_null()
+        || STATE.compare_exchange(0, TRYING, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        if list.is_null() {
+            STATE.store(0, Ordering::Relaxed);
+        }
+        return;
+    }
+    let base = find_path(list).map_or(core::ptr::null_mut(), map);
+    BASE.store(base, Ordering::Relaxed);
+    STATE.store(if base.is_null() { NONE } else { MAPPED }, Ordering::Release);
+}
+
+/// Whether libc has set up the environment, without which nothing can be decided.
+pub fn environment_is_ready() -> bool {
+    // SAFETY: as in `try_map`.
+    unsafe { !environ.is_null() }
+}
+
+fn find_path(mut list: *const *const c_char) -> Option<*const u8> {
+    let name = reuselens_wire::ENVIRONMENT.as_bytes();
+    loop {
+        // SAFETY: walks the null-terminated list of zero-terminated strings.
+        let entry = unsafe { *list };
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
+        if text.len() > name.len() && text.starts_with(name) && text[name.len()] == b'=' {
+            // SAFETY: within the string.
+            return Some(unsafe { entry.add(name.len() + 1) }.cast());
+        }
+        // SAFETY: not yet at the end of the list.
+        list = unsafe { list.add(1) };
+    }
+}
+
+/// Maps the file so that blocks are aligned to their size; null if it is not a segment of ours.
+fn map(path: *const u8) -> *mut u8 {
+    const READ_WRITE: i32 = 3;
+    const SHARED_FIXED: i32 = 0x11;
+    const PRIVATE_ANONYMOUS_NORESERVE: i32 = 0x4022;
+    let fd = sys::open_read_write(path);
+    if fd < 0 {
+        return core::ptr::null_mut();
+    }
+    let room = SEGMENT_BYTES + BLOCK_BYTES;
+    // SAFETY: reserves fresh address space, then maps the file over the aligned part of it.
+    let base = unsafe {
+        let reserved = sys::mmap(0, room, 0, PRIVATE_ANONYMOUS_NORESERVE, -1, 0);
+        if reserved < 0 {
+            sys::close(fd);
+            return core::ptr::null_mut();
+        }
+        let aligned = (reserved as usize).next_multiple_of(BLOCK_BYTES);
+        sys::mmap(aligned, SEGMENT_BYTES, READ_WRITE, SHARED_FIXED, fd as i32, 0)
+    };
+    sys::close(fd);
+    if base < 0 {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: just mapped; the file of the right kind is as long as the mapping.
+    let header = unsafe { &*(base as *const Header) };
+    let ours = header.magic.load(Ordering::Acquire) == MAGIC
+        && header.version.load(Ordering::Relaxed) == VERSION;
+    if ours { base as *mut u8 } else { core::ptr::null_mut() }
+}

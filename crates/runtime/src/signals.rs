@@ -1,0 +1,127 @@
+//! Signal handlers. A handler can interrupt a hook between its load and its store of the cursor, so
+//! events of handlers go through a slot of their own: `sigaction` and `signal` are replaced, and the
+//! program's handlers run inside ours, which switches slots around them.
+//!
+//! A handler that is left by `siglongjmp` keeps its thread on the second slot, which is as good as the
+//! first. Handlers that interrupt handlers are not recorded; their events count as lost.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::tls::{DUMMY, State, tls};
+use crate::{process, thread};
+
+const SIGNALS: usize = 65;
+const SA_SIGINFO: c_int = 4;
+const SA_RESTART: c_int = 0x1000_0000;
+const SIG_IGN: usize = 1;
+const SIG_ERR: usize = usize::MAX;
+
+/// The program's handlers; 0 and 1 are the default action and ignoring.
+static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+
+/// glibc's `struct sigaction`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Action {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
+
+unsafe extern "C" {
+    fn __sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
+}
+
+unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_void) {
+    let t = tls();
+    // SAFETY: this thread's own state, put back before the interrupted code goes on.
+    unsafe {
+        let (slot, busy) = ((*t).slot, (*t).busy);
+        (*t).slot = slot_for_handler();
+        (*t).busy = 0;
+        (*t).signal_depth += 1;
+        let handler = HANDLERS[signal as usize % SIGNALS].load(Ordering::Relaxed);
+        if handler > SIG_IGN {
+            let handler: unsafe extern "C" fn(c_int, *mut c_void, *mut c_void) =
+                core::mem::transmute(handler);
+            handler(signal, info, context);
+        }
+        (*t).signal_depth -= 1;
+        (*t).busy = busy;
+        (*t).slot = slot;
+    }
+}
+
+/// The slot for the handler that begins now; the dummy if there is none.
+unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe {
+        if (*t).signal_depth > 0 || (*t).state != State::Live {
+            return &DUMMY;
+        }
+        if (*t).signal_slot.is_null()
+            && let Some((slot, index)) = thread::signal_slot(&*(*t).slot)
+        {
+            (*t).signal_slot = slot;
+            (*t).signal_slot_index = index;
+        }
+        if (*t).signal_slot.is_null() { &DUMMY } else { (*t).signal_slot }
+    }
+}
+
+/// `sigaction(2)`, with our handler in front of the program's.
+///
+/// # Safety
+/// As `sigaction(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    let known = usize::try_from(signal).is_ok_and(|number| (1..SIGNALS).contains(&number));
+    if !known || !process::is_ready() {
+        // SAFETY: passed on.
+        return unsafe { __sigaction(signal, new, old) };
+    }
+    let saved = &HANDLERS[signal as usize];
+    let before = saved.load(Ordering::Relaxed);
+    // SAFETY: the program's pointers, used as `sigaction` uses them.
+    unsafe {
+        let mut ours = if new.is_null() { None } else { Some(*new) };
+        if let Some(action) = &mut ours
+            && action.handler > SIG_IGN
+        {
+            saved.store(action.handler, Ordering::Relaxed);
+            action.handler = handle as *const () as usize;
+            action.flags |= SA_SIGINFO;
+        }
+        let mut previous = core::mem::zeroed::<Action>();
+        let pointer = ours.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let result = __sigaction(signal, pointer, &raw mut previous);
+        if result != 0 {
+            saved.store(before, Ordering::Relaxed);
+        } else if !old.is_null() {
+            if previous.handler == handle as *const () as usize {
+                previous.handler = before;
+            }
+            *old = previous;
+        }
+        result
+    }
+}
+
+/// `signal(2)` as BSD and glibc have it: handlers stay and calls are restarted.
+///
+/// # Safety
+/// As `signal(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
+    // SAFETY: both structures are ours; the handler is the program's own.
+    unsafe {
+        let mut action = core::mem::zeroed::<Action>();
+        action.handler = handler;
+        action.flags = SA_RESTART;
+        let mut old = core::mem::zeroed::<Action>();
+        if sigaction(number, &raw const action, &raw mut old) == 0 { old.handler } else { SIG_ERR }
+    }
+}

@@ -1,0 +1,135 @@
+//! System calls, made directly: they neither touch `errno` nor run code of the program.
+
+use core::arch::asm;
+use core::sync::atomic::AtomicU32;
+
+const MMAP: usize = 9;
+const MUNMAP: usize = 11;
+const GETPID: usize = 39;
+const KILL: usize = 62;
+const READLINK: usize = 89;
+const GETRLIMIT: usize = 97;
+const GETTID: usize = 186;
+const FUTEX: usize = 202;
+const SCHED_YIELD: usize = 24;
+const OPEN: usize = 2;
+const CLOSE: usize = 3;
+
+/// One system call with up to six arguments; negative results are `-errno`.
+///
+/// # Safety
+/// As the system call asks.
+#[inline]
+pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel preserves all registers but rax, rcx and r11.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
+            in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            out("rcx") _, out("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// Maps memory.
+///
+/// # Safety
+/// As `mmap(2)`.
+pub unsafe fn mmap(address: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> isize {
+    // SAFETY: passed on.
+    unsafe {
+        call(MMAP, [address, bytes, prot as usize, flags as usize, fd as usize, at as usize])
+    }
+}
+
+/// Unmaps memory.
+///
+/// # Safety
+/// As `munmap(2)`.
+pub unsafe fn munmap(address: usize, bytes: usize) -> isize {
+    // SAFETY: passed on.
+    unsafe { call(MUNMAP, [address, bytes, 0, 0, 0, 0]) }
+}
+
+/// Opens a file for reading and writing, closed on exec. `path` ends with a zero byte.
+pub fn open_read_write(path: *const u8) -> isize {
+    const O_RDWR: usize = 2;
+    const O_CLOEXEC: usize = 0o2000000;
+    // SAFETY: the kernel checks the pointer.
+    unsafe { call(OPEN, [path as usize, O_RDWR | O_CLOEXEC, 0, 0, 0, 0]) }
+}
+
+/// Closes a file descriptor.
+pub fn close(fd: isize) {
+    // SAFETY: only called with descriptors that this module opened.
+    unsafe { call(CLOSE, [fd as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// This process's id.
+pub fn pid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// This thread's id.
+pub fn tid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// Whether a process exists.
+pub fn process_exists(pid: u32) -> bool {
+    const ESRCH: isize = -3;
+    // SAFETY: signal 0 only asks.
+    unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) != ESRCH }
+}
+
+/// Lets another thread run.
+pub fn yield_now() {
+    // SAFETY: no arguments.
+    unsafe { call(SCHED_YIELD, [0; 6]) };
+}
+
+/// Reads the target of a symbolic link into `target`; the length, or 0.
+pub fn read_link(path: &core::ffi::CStr, target: &mut [u8]) -> usize {
+    let a = [path.as_ptr() as usize, target.as_mut_ptr() as usize, target.len(), 0, 0, 0];
+    // SAFETY: the kernel writes at most `target.len()` bytes.
+    let length = unsafe { call(READLINK, a) };
+    usize::try_from(length).unwrap_or(0)
+}
+
+/// The soft limit of the stack in bytes, or 8 MiB if there is none.
+pub fn stack_limit() -> u64 {
+    const RLIMIT_STACK: usize = 3;
+    const DEFAULT: u64 = 8 << 20;
+    let mut limits = [0_u64; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe { call(GETRLIMIT, [RLIMIT_STACK, limits.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    if limits[0] == 0 || limits[0] > 1 << 40 { DEFAULT } else { limits[0] }
+}
+
+/// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second.
+pub fn futex_wait(word: &AtomicU32, seen: u32) {
+    let timeout = [0_u64, 100_000_000];
+    let a = [word.as_ptr() as usize, 0, seen as usize, timeout.as_ptr() as usize, 0, 0];
+    // SAFETY: the word lives in shared memory for the whole run; FUTEX_WAIT only reads it.
+    unsafe { call(FUTEX, a) };
+}
+
+/// Wakes one sleeper.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, 1, 1, 0, 0, 0]) };
+}
+
+/// The time-stamp counter: one clock for all cores on every x86-64 machine of this decade.
+#[inline]
+pub fn stamp() -> u64 {
+    // SAFETY: the instruction exists on every x86-64 processor.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

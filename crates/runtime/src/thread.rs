@@ -1,0 +1,307 @@
+//! A thread's way through blocks: attach, write, publish, end.
+
+use core::sync::atomic::Ordering;
+
+use reuselens_wire::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, NO_BLOCK, RECORD_BYTES, Record, Slot, SlotState, WireKind,
+};
+
+use crate::segment::Segment;
+use crate::tls::{DUMMY, State, Tls, tls};
+use crate::{process, sys};
+
+/// The slow path of every hook: there was no room for this record.
+#[cold]
+#[inline(never)]
+pub unsafe extern "C" fn slow(word0: u64, word1: u64) {
+    emit(&[Record { word0, word1 }]);
+}
+
+/// Writes records that belong together: all into one block, or none.
+#[inline]
+pub fn emit(records: &[Record]) {
+    let t = tls();
+    // SAFETY: `t` is this thread's own state; the slot it names is live or the dummy.
+    unsafe {
+        if (*t).busy != 0 {
+            return;
+        }
+        if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
+            return;
+        }
+        put(&*(*t).slot, records);
+    }
+}
+
+/// Writes an event with operands and a text, with this thread's hooks silent: copying a text may
+/// call `memcpy`, which may be wrapped.
+pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], text: &[u8]) {
+    if !prepare() {
+        return;
+    }
+    let t = tls();
+    // SAFETY: this thread's own state and slot.
+    unsafe {
+        (*t).busy += 1;
+        announce(&*(*t).slot, Record::new(kind, 0, pc, number), operands, text);
+        (*t).busy -= 1;
+    }
+}
+
+/// Makes sure that this thread has a slot with room; false if it does not record.
+pub fn prepare() -> bool {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe { (*t).busy == 0 && (room(&*(*t).slot) > 0 || make_room(t)) }
+}
+
+/// First address above this thread's stack as its slot knows it.
+pub fn stack_high() -> u64 {
+    // SAFETY: this thread's own state.
+    unsafe { (*(*tls()).slot).stack_high.load(Ordering::Relaxed) }
+}
+
+/// Bytes left in the slot's block.
+#[inline]
+fn room(slot: &Slot) -> usize {
+    let cursor = slot.cursor.load(Ordering::Relaxed) as usize;
+    cursor.wrapping_neg() & (BLOCK_BYTES - 1)
+}
+
+/// Writes at the cursor.
+///
+/// # Safety
+/// There must be room, and the slot must be this thread's.
+#[inline]
+unsafe fn put(slot: &Slot, records: &[Record]) {
+    let mut cursor = slot.cursor.load(Ordering::Relaxed);
+    for record in records {
+        // SAFETY: the caller made room. Volatile, so that it never becomes a call of `memcpy`, which
+        // may be wrapped and come back here.
+        unsafe { (cursor as *mut Record).write_volatile(*record) };
+        cursor += RECORD_BYTES as u64;
+    }
+    slot.cursor.store(cursor, Ordering::Release);
+}
+
+/// Gets the thread a block with room; false if it does not record.
+unsafe fn make_room(t: *mut Tls) -> bool {
+    if Segment::is_absent() || !process::is_ready() {
+        return false;
+    }
+    // SAFETY: this thread's own state.
+    unsafe {
+        (*t).busy = 1;
+        let ready = if core::ptr::eq((*t).slot, &DUMMY) {
+            (*t).state == State::New && attach(t) || count_lost(t)
+        } else {
+            publish(&*(*t).slot, (*t).slot_index, true) || give_up(t)
+        };
+        (*t).busy = 0;
+        ready
+    }
+}
+
+unsafe fn give_up(t: *mut Tls) -> bool {
+    Segment::abandon();
+    // SAFETY: this thread's own state.
+    unsafe { (*t).slot = &DUMMY };
+    false
+}
+
+unsafe fn count_lost(t: *mut Tls) -> bool {
+    // SAFETY: this thread's own state.
+    if unsafe { (*t).state } == State::Unrecorded
+        && let Some(segment) = Segment::get()
+    {
+        segment.header().lost_events.fetch_add(1, Ordering::Relaxed);
+    }
+    false
+}
+
+/// Gives this thread a slot and a block and announces it.
+unsafe fn attach(t: *mut Tls) -> bool {
+    let Some(segment) = Segment::get() else { return false };
+    let header = segment.header();
+    let Some(index) = segment.claim_slot() else {
+        header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: this thread's own state.
+        unsafe { (*t).state = State::Unrecorded };
+        return false;
+    };
+    let (process, first_of_process) = process::number(header);
+    let (stack_low, stack_high) = process::stack_bounds();
+    let slot = segment.slot(index);
+    slot.process.store(process, Ordering::Relaxed);
+    slot.thread.store(header.next_thread.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    slot.pid.store(sys::pid(), Ordering::Relaxed);
+    slot.stack_high.store(stack_high, Ordering::Relaxed);
+    take_block(segment, slot);
+    slot.state.store(SlotState::Live as u32, Ordering::Release);
+    // SAFETY: this thread's own state; the block is empty, so there is room for the first records.
+    unsafe {
+        (*t).slot = slot;
+        (*t).slot_index = index as u64;
+        (*t).state = State::Live;
+        if first_of_process {
+            process::announce(slot);
+        }
+        let tid = u64::from(sys::tid());
+        let event = Record::new(WireKind::Thread, 0, 0, tid);
+        announce(slot, event, &[stack_low, stack_high], b"");
+    }
+    process::watch_thread_end(t);
+    true
+}
+
+/// Writes a control event and its operands into a slot; a long text may publish blocks on its way.
+///
+/// # Safety
+/// The slot must be this thread's.
+pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]) {
+    let records = 1 + operands.len() + text.len().div_ceil(8);
+    if room(slot) < records * RECORD_BYTES {
+        // SAFETY: reads this thread's state.
+        publish(slot, unsafe { (*tls()).slot_index }, true);
+    }
+    let operand = |number| Record::new(WireKind::Operand, 0, 0, number);
+    // SAFETY: texts are at most a path long, far below a block.
+    unsafe {
+        put(slot, &[event]);
+        for &number in operands {
+            put(slot, &[operand(number)]);
+        }
+        for piece in text.chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..piece.len()].copy_from_slice(piece);
+            put(slot, &[operand(u64::from_le_bytes(bytes))]);
+        }
+    }
+}
+
+/// Takes an empty block for a slot that has none.
+fn take_block(segment: Segment, slot: &Slot) {
+    let link = |block| &segment.block(block).next_free;
+    let mut block = segment.header().pool.take(link);
+    while block == NO_BLOCK {
+        // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
+        sys::yield_now();
+        block = segment.header().pool.take(link);
+    }
+    let address = segment.block_address(block);
+    slot.first_stamp.store(sys::stamp(), Ordering::Relaxed);
+    slot.block_address.store(address, Ordering::Relaxed);
+    slot.cursor.store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
+    slot.block.store(block, Ordering::Release);
+}
+
+/// Hands the slot's block to the analysing side and, with `again`, takes a new one. False if the
+/// other side is gone.
+pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
+    let Some(segment) = Segment::get() else { return false };
+    let block = slot.block.load(Ordering::Relaxed);
+    let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
+    let header = segment.block(block);
+    header.used_bytes.store(used as u32, Ordering::Relaxed);
+    header.process.store(slot.process.load(Ordering::Relaxed), Ordering::Relaxed);
+    header.thread.store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
+    header.first_stamp.store(slot.first_stamp.load(Ordering::Relaxed), Ordering::Relaxed);
+    header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
+    if !push(segment, block, slot_index as u32) {
+        return false;
+    }
+    slot.block.store(NO_BLOCK, Ordering::Release);
+    if again {
+        take_block(segment, slot);
+    }
+    true
+}
+
+/// The consumer is woken only when so many blocks wait, so that waking is rare; it also looks by
+/// itself every millisecond.
+const WAKE_EVERY: u32 = 8;
+
+fn push(segment: Segment, block: u32, slot_index: u32) -> bool {
+    let header = segment.header();
+    let queue = &header.queue;
+    loop {
+        let seen = queue.taken.load(Ordering::SeqCst);
+        if queue.push(block, slot_index).is_ok() {
+            let count = queue.published.fetch_add(1, Ordering::SeqCst);
+            if count % WAKE_EVERY == 0 && queue.consumer_sleeps.load(Ordering::SeqCst) != 0 {
+                sys::futex_wake(&queue.published);
+            }
+            return true;
+        }
+        if header.consumer_gone.load(Ordering::Relaxed) != 0
+            || !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
+        {
+            return false;
+        }
+        queue.producers_sleep.fetch_add(1, Ordering::SeqCst);
+        sys::futex_wait(&queue.taken, seen);
+        queue.producers_sleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Publishes what the calling thread has written so far, so that it comes before what other
+/// threads do from here on.
+pub fn flush() {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe {
+        if (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
+            (*t).busy = 1;
+            if !publish(&*(*t).slot, (*t).slot_index, true) {
+                give_up(t);
+            }
+            (*t).busy = 0;
+        }
+    }
+}
+
+/// Ends the recording of a thread: its last block goes out, its slots become free.
+///
+/// # Safety
+/// `t` must be the calling thread's state.
+pub unsafe fn end(t: *mut Tls) {
+    // SAFETY: by the caller.
+    unsafe {
+        (*t).busy = 1;
+        (*t).state = State::Ended;
+        let slot = (*t).slot;
+        if !core::ptr::eq(slot, &DUMMY) {
+            announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
+            release(&*slot, (*t).slot_index);
+            (*t).slot = &DUMMY;
+        }
+        let signal_slot = (*t).signal_slot;
+        if !signal_slot.is_null() {
+            release(&*signal_slot, (*t).signal_slot_index);
+            (*t).signal_slot = core::ptr::null();
+        }
+        (*t).busy = 0;
+    }
+}
+
+fn release(slot: &Slot, index: u64) {
+    if publish(slot, index, false) {
+        slot.state.store(SlotState::Free as u32, Ordering::Release);
+    }
+}
+
+/// A second slot for this thread, for its signal handlers: same thread number, own block.
+pub fn signal_slot(of: &Slot) -> Option<(&'static Slot, u64)> {
+    let segment = Segment::get()?;
+    let index = segment.claim_slot()?;
+    let slot = segment.slot(index);
+    for (to, from) in
+        [(&slot.process, &of.process), (&slot.thread, &of.thread), (&slot.pid, &of.pid)]
+    {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    slot.stack_high.store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
+    take_block(segment, slot);
+    slot.state.store(SlotState::Live as u32, Ordering::Release);
+    Some((slot, index as u64))
+}

@@ -1,0 +1,87 @@
+//! Per-thread state: one small block of thread-local storage, written out in assembly because the
+//! hooks reach it with two instructions, and because there is no `thread_local!` without std.
+
+use core::arch::global_asm;
+
+use reuselens_wire::Slot;
+
+/// The dummy slot: its cursor never has room, so that a thread without a slot takes the slow path.
+pub static DUMMY: Slot = Slot {
+    cursor: core::sync::atomic::AtomicU64::new(0),
+    stack_high: core::sync::atomic::AtomicU64::new(0),
+    block_address: core::sync::atomic::AtomicU64::new(0),
+    first_stamp: core::sync::atomic::AtomicU64::new(0),
+    block: core::sync::atomic::AtomicU32::new(reuselens_wire::NO_BLOCK),
+    state: core::sync::atomic::AtomicU32::new(0),
+    process: core::sync::atomic::AtomicU32::new(0),
+    thread: core::sync::atomic::AtomicU32::new(0),
+    pid: core::sync::atomic::AtomicU32::new(0),
+};
+
+// The first field is the slot's address, from the start that of the dummy.
+global_asm!(
+    ".section .tdata,\"awT\",@progbits",
+    ".balign 64",
+    ".globl rl_tls",
+    ".hidden rl_tls",
+    ".type rl_tls,@object",
+    ".size rl_tls,64",
+    "rl_tls: .quad {dummy}",
+    ".zero 56",
+    ".text",
+    dummy = sym DUMMY,
+);
+
+/// Where a thread stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum State {
+    /// No event yet.
+    New = 0,
+    /// It has a slot.
+    Live = 1,
+    /// There was no slot for it: its events are counted as lost.
+    Unrecorded = 2,
+    /// It is past its end.
+    Ended = 3,
+}
+
+/// The layout of `rl_tls`.
+#[repr(C)]
+pub struct Tls {
+    /// The slot that the hooks write through.
+    pub slot: *const Slot,
+    /// Not 0 while the run time itself runs: hooks inside are silent.
+    pub busy: u64,
+    /// Where the thread stands.
+    pub state: State,
+    /// Number of the slot.
+    pub slot_index: u64,
+    /// How often the destructor of this thread's key has run.
+    pub destructor_rounds: u64,
+    /// Depth of signal handlers.
+    pub signal_depth: u64,
+    /// Slot for events of signal handlers, null before the first.
+    pub signal_slot: *const Slot,
+    /// Number of that slot.
+    pub signal_slot_index: u64,
+}
+
+const _: () = assert!(size_of::<Tls>() == 64);
+
+/// This thread's state.
+#[inline(always)]
+pub fn tls() -> *mut Tls {
+    let pointer: *mut Tls;
+    // SAFETY: reads the thread pointer and the offset of `rl_tls`; both are set up before any code
+    // of the program runs.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + rl_tls@GOTTPOFF]",
+            out(reg) pointer,
+            options(nostack, pure, readonly)
+        );
+    }
+    pointer
+}

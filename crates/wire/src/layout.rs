@@ -1,0 +1,117 @@
+//! Where everything lies in the segment.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::{BlockPool, Queue};
+
+/// First eight bytes of a segment.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
+/// Changes with every change of the layout.
+pub const VERSION: u32 = 1;
+/// Environment variable that tells a measured program where its segment is: a path to open.
+pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
+
+/// Bytes of a block; a power of two, and blocks are aligned to it, so that "the low bits of the
+/// cursor are zero" is the only bounds check that an access needs.
+pub const BLOCK_BYTES: usize = 1 << 16;
+/// Bytes of a block's header; records follow.
+pub const BLOCK_HEADER_BYTES: usize = 64;
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 16;
+/// Threads that can record at one time, over all processes.
+pub const SLOTS: usize = 1024;
+/// Blocks in the pool: one per slot, one per queue cell, and some in hand. Untouched blocks cost no
+/// memory.
+pub const BLOCKS: usize = SLOTS + crate::QUEUE_CELLS + 64;
+/// No block.
+pub const NO_BLOCK: u32 = u32::MAX;
+
+/// Bytes reserved for the header.
+pub const HEADER_BYTES: usize = 8192;
+const SLOTS_END: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+/// Offset of the first block.
+pub const BLOCKS_OFFSET: usize = SLOTS_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+/// Bytes of the whole segment.
+pub const SEGMENT_BYTES: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
+
+/// The start of the segment. All fields are shared between processes, hence atomic.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// Process id of the analysing side; a sleeping producer looks whether it still lives.
+    pub consumer_pid: AtomicU32,
+    /// Not 0 once the analysing side takes no more blocks: producers stop recording.
+    pub consumer_gone: AtomicU32,
+    /// Next number of a process.
+    pub next_process: AtomicU32,
+    /// Next number of a thread.
+    pub next_thread: AtomicU32,
+    /// Threads that found no slot: their accesses are not recorded.
+    pub unrecorded_threads: AtomicU32,
+    /// Events that could not be recorded (no slot, nested signal handlers).
+    pub lost_events: AtomicU64,
+    /// Full blocks, in the order of completion.
+    pub queue: Queue,
+    /// Empty blocks.
+    pub pool: BlockPool,
+}
+
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+
+/// What a slot is used for.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotState {
+    /// Nobody's.
+    Free = 0,
+    /// Being set up.
+    Claimed = 1,
+    /// A thread records through it.
+    Live = 2,
+}
+
+/// What the recording thread and the analysing side both know about one thread.
+#[repr(C, align(128))]
+pub struct Slot {
+    /// Where the next record goes: an address in the *producer's* memory. Its low 16 bits are zero
+    /// when there is no room.
+    pub cursor: AtomicU64,
+    /// First address above the thread's stack (producer's memory), 0 if unknown.
+    pub stack_high: AtomicU64,
+    /// Address of the current block in the producer's memory.
+    pub block_address: AtomicU64,
+    /// When the current block was taken (time-stamp counter).
+    pub first_stamp: AtomicU64,
+    /// Number of the current block, or [`NO_BLOCK`].
+    pub block: AtomicU32,
+    /// A [`SlotState`].
+    pub state: AtomicU32,
+    /// Process number.
+    pub process: AtomicU32,
+    /// Thread number.
+    pub thread: AtomicU32,
+    /// The operating system's process id.
+    pub pid: AtomicU32,
+}
+
+/// The start of a block. Filled in when the block is published.
+#[repr(C, align(64))]
+pub struct BlockHeader {
+    /// Bytes used, header included.
+    pub used_bytes: AtomicU32,
+    /// Process number.
+    pub process: AtomicU32,
+    /// Thread number.
+    pub thread: AtomicU32,
+    /// Next block in the pool's list.
+    pub next_free: AtomicU32,
+    /// When the block was taken.
+    pub first_stamp: AtomicU64,
+    /// When it was published.
+    pub last_stamp: AtomicU64,
+}
+
+const _: () = assert!(size_of::<BlockHeader>() == BLOCK_HEADER_BYTES);
