@@ -1,0 +1,114 @@
+//! Which cache sizes a report talks about.
+
+use reuselens_locality::{Cache, Histogram, Profile, SetAssociative};
+use reuselens_units::{Bytes, Granularity, Items};
+
+use crate::numbers;
+
+/// A cache size that a report shows, and what it is called.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Level {
+    /// `L1d`, `L2`, …; `None` for a size that is no cache of the machine.
+    pub(crate) name: Option<String>,
+    /// Its size in words: `32 KiB`.
+    pub(crate) size: String,
+    /// Its size.
+    pub(crate) bytes: Bytes,
+    /// The whole items that fit.
+    pub(crate) items: u64,
+    /// Its sets and ways, if they are known and an item is one of its lines.
+    model: Option<SetAssociative>,
+}
+
+impl Level {
+    /// A fully associative cache of this size that has no name.
+    pub(crate) fn custom(bytes: Bytes, granularity: Granularity) -> Self {
+        let items = bytes.items(granularity).get().max(1);
+        Level { name: None, size: size(items, granularity), bytes, items, model: None }
+    }
+
+    fn of(cache: &Cache, granularity: Granularity) -> Self {
+        let is_line = cache.line.get() == granularity.bytes();
+        Level {
+            name: Some(cache.name()),
+            size: cache.size.to_string(),
+            bytes: cache.size,
+            items: cache.items(granularity),
+            model: cache.model().filter(|_| is_line),
+        }
+    }
+
+    /// `L1d (32 KiB)`, or the size alone.
+    pub(crate) fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({})", self.size),
+            None => self.size.clone(),
+        }
+    }
+
+    /// The name, or the size of a cache without one.
+    pub(crate) fn short(&self) -> &str {
+        self.name.as_ref().unwrap_or(&self.size)
+    }
+
+    /// The misses to expect with its sets, if it has some: rounded, but not below the cold ones.
+    pub(crate) fn set_associative(&self, histogram: &impl Histogram) -> Option<u64> {
+        let misses = self.model.as_ref()?.misses(histogram);
+        Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
+    }
+
+    /// `8-way`, if it is known.
+    pub(crate) fn ways(&self) -> Option<String> {
+        Some(format!("{}-way", self.model.as_ref()?.ways()))
+    }
+}
+
+/// A number of items as a size: in bytes, or as a count where an item is one byte and so only an id.
+pub(crate) fn size(items: u64, granularity: Granularity) -> String {
+    if granularity == Granularity::BYTE {
+        numbers::noun(items, "item", "items")
+    } else {
+        Items(items).bytes(granularity).to_string()
+    }
+}
+
+/// The machine's caches for data, one per level, the nearest to the processor first.
+pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
+    let mut caches = profile.machine.data_caches();
+    caches.dedup_by_key(|cache| cache.level);
+    let levels = caches.into_iter().map(|cache| Level::of(cache, profile.granularity));
+    levels.filter(|level| level.items > 0).collect()
+}
+
+/// The cache that a report looks at: the one asked for; else the largest that reuses still miss in
+/// noticeably (half a percent of the accesses, first touches aside); else the smallest.
+pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
+    let mut levels = levels(profile);
+    if let Some(bytes) = asked {
+        let known = levels.into_iter().find(|level| level.bytes == bytes);
+        return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
+    }
+    let accesses = profile.histogram.accesses();
+    let noticeable = levels.iter().rposition(|level| {
+        let reuses = profile.histogram.misses(level.items).saturating_sub(profile.histogram.cold());
+        reuses > 0 && reuses >= accesses / 200
+    });
+    match noticeable {
+        Some(index) => levels.swap_remove(index),
+        None if levels.is_empty() => Level::custom(Bytes(32 << 10), profile.granularity),
+        None => levels.swap_remove(0),
+    }
+}
+
+/// Why [`chosen`] chose what it chose, as half a sentence.
+pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> &'static str {
+    if asked.is_some() {
+        "the size asked for"
+    } else if level.name.is_none() {
+        "assumed: the machine's caches are not known"
+    } else if profile.histogram.misses(level.items) > profile.histogram.cold() {
+        "the largest cache here that reuses still miss in"
+    } else {
+        "the smallest cache here; only first touches miss in it"
+    }
+}

@@ -1,0 +1,147 @@
+//! The top of the page: what was run, and the result in words.
+
+use std::fmt::Write;
+
+use reuselens_locality::{Dimension, Warning};
+
+use super::escape::escape;
+use super::scene::Scene;
+use crate::caches::Level;
+use crate::numbers::{count, grouped, percent};
+use crate::words;
+
+/// Appends the command, the facts and the headline.
+pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
+    let command = words::command(scene.profile);
+    let title = if title.is_empty() { command.as_str() } else { title };
+    let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(title));
+    for fact in facts(scene) {
+        let _ = write!(out, "<li>{}</li>", escape(&fact));
+    }
+    let _ = write!(out, "</ul>\n<p class=\"lead\">{}</p>\n", lead(scene));
+    tiles(out, scene);
+    warnings(out, &scene.profile.warnings);
+}
+
+fn facts(scene: &Scene) -> Vec<String> {
+    let profile = scene.profile;
+    let mut facts = vec![words::outcome(&profile.outcome)];
+    if !profile.machine.processor.is_empty() {
+        facts.push(profile.machine.processor.clone());
+    }
+    facts.push(words::engine(&profile.method));
+    facts.push(format!("{}, {}", scene.items(), words::filter(&profile.method)));
+    facts
+}
+
+/// The result in two or three sentences. HTML.
+fn lead(scene: &Scene) -> String {
+    if scene.accesses == 0 {
+        return format!("{} {}", words::NOTHING, escape(&words::outcome(&scene.profile.outcome))) + ".";
+    }
+    let level = &scene.chosen;
+    let misses = scene.misses(level.items);
+    let mut text = format!(
+        "<span class=\"num\"><span class=\"miss-word\">{}</span> of {}</span> accesses (<b>{}</b>) miss in {}",
+        count(misses),
+        count(scene.accesses),
+        percent(misses, scene.accesses),
+        cache_words(level)
+    );
+    if misses == scene.cold {
+        text.push_str(": every one of them is the first touch of its data. All reuses hit.");
+        return text;
+    }
+    text.push('.');
+    text.push_str(&culprit(scene, misses));
+    text.push_str(&next_level(scene));
+    text
+}
+
+fn cache_words(level: &Level) -> String {
+    match &level.name {
+        Some(name) => format!("an {name} cache of {}", level.size),
+        None => format!("a cache of {}", level.size),
+    }
+}
+
+/// Which line and data cause most of the misses.
+fn culprit(scene: &Scene, misses: u64) -> String {
+    let items = scene.chosen.items;
+    let cross = scene.profile.cross(Dimension::Line, Dimension::Object);
+    let Some(worst) = cross.iter().max_by_key(|cross| cross.group.misses(items)) else {
+        return String::new();
+    };
+    let part = worst.group.misses(items);
+    if part * 20 < misses || worst.group.name.starts_with('(') {
+        return String::new();
+    }
+    format!(
+        " <b>{}</b> of these misses come from <code>{}</code> at <code>{}</code>.",
+        percent(part.min(misses), misses),
+        escape(&worst.name),
+        escape(&worst.group.name)
+    )
+}
+
+/// What the next larger cache makes of it.
+fn next_level(scene: &Scene) -> String {
+    let Some(next) = scene.levels.iter().find(|level| level.items > scene.chosen.items) else {
+        return String::new();
+    };
+    let misses = scene.misses(next.items);
+    let ratio = percent(misses, scene.accesses);
+    if misses == scene.cold {
+        format!(" {} holds all reuses: only first touches ({ratio}) go past it.", next.label())
+    } else {
+        format!(" {ratio} also miss in {}.", next.label())
+    }
+}
+
+fn tiles(out: &mut String, scene: &Scene) {
+    let distinct = scene.cold;
+    let memory = crate::caches::size(distinct, scene.profile.granularity);
+    out.push_str("<dl class=\"tiles\">");
+    let mut tile = |name: &str, value: String, small: String| {
+        let _ = write!(out, "<div class=\"tile\"><dt>{name}</dt><dd>{value}<small>{small}</small></dd></div>");
+    };
+    tile(
+        "Accesses",
+        count(scene.accesses),
+        format!("by {} loads and stores", count(scene.profile.references)),
+    );
+    let what = if scene.in_bytes() { format!("{} {}", grouped(distinct), scene.items()) } else { "distinct items".into() };
+    tile("Distinct data", if scene.in_bytes() { memory } else { grouped(distinct) }, what);
+    tile("First touches", percent(scene.cold, scene.accesses), "miss in any cache".into());
+    for level in &scene.levels {
+        let misses = scene.misses(level.items);
+        tile(
+            &format!("Miss in {}", level.label()),
+            percent(misses, scene.accesses),
+            format!("{} misses", count(misses)),
+        );
+    }
+    out.push_str("</dl>\n");
+}
+
+/// Appends what the reader must know.
+pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
+    if warnings.is_empty() {
+        return;
+    }
+    out.push_str("<ul class=\"warnings\" aria-label=\"Warnings\">");
+    for warning in warnings {
+        let hint = if warning.hint.is_empty() {
+            String::new()
+        } else {
+            format!(" <span class=\"hint\">To do: {}.</span>", super::escape::inline(warning.hint.trim_end_matches('.')))
+        };
+        let _ = write!(
+            out,
+            "<li><b>{}.</b>{hint} <code>{}</code></li>",
+            super::escape::inline(warning.message.trim_end_matches('.')),
+            escape(&warning.code)
+        );
+    }
+    out.push_str("</ul>\n");
+}

@@ -1,0 +1,142 @@
+//! The page of one profile.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use reuselens_locality::Profile;
+use reuselens_units::Bytes;
+
+use super::scene::Scene;
+use super::{curve, data, escape, headline, histogram, icicle, lessons, source, tables};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// What a page shows.
+#[derive(Clone, Debug)]
+pub struct HtmlOptions {
+    /// The heading; the command if empty.
+    pub title: String,
+    /// The cache that tables and colours start with; `None` = the largest of the machine that reuses
+    /// still miss in noticeably.
+    pub cache: Option<Bytes>,
+    /// Groups that each table has at most; the rest are summed in one row.
+    pub top: usize,
+    /// Source texts by path, as debug information names the files; may be empty.
+    pub sources: BTreeMap<String, String>,
+}
+
+impl Default for HtmlOptions {
+    fn default() -> Self {
+        HtmlOptions { title: String::new(), cache: None, top: 500, sources: BTreeMap::new() }
+    }
+}
+
+/// A profile as one HTML file that works offline, and without JavaScript for all but the interaction.
+///
+/// Usually below 300 KB; below 2 MB with `top` at 500, however many groups the profile has.
+/// Cost: linear in the cells.
+pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
+    let scene = Scene::new(profile, options);
+    let mut out = String::with_capacity(128 << 10);
+    let title = if options.title.is_empty() { crate::words::command(profile) } else { options.title.clone() };
+    head(&mut out, &title);
+    let tables = data::tables(&scene);
+    let tree = data::tree(profile);
+    let files = source::files(&scene);
+    top(&mut out, &[("where", "Where"), ("contexts", "Calls"), ("source", "Source"), ("method", "Method")], |id| match id {
+        "contexts" => tree.len() > 1,
+        "source" => !files.is_empty(),
+        "where" => !tables.is_empty(),
+        _ => true,
+    });
+    headline::write(&mut out, &scene, &options.title);
+    lessons::reuse_distance(&mut out);
+    if scene.accesses > 0 {
+        chooser(&mut out, &scene);
+        picture(&mut out, "distances", "How far apart data is reused", lessons::HISTOGRAM, |out| {
+            histogram::write(out, &scene);
+        });
+        picture(&mut out, "sizes", "What caches of other sizes would do", lessons::CURVE, |out| {
+            curve::write(out, &scene);
+        });
+    }
+    if !tables.is_empty() {
+        tables::write(&mut out, &scene, &tables);
+    }
+    icicle::write(&mut out, &scene, &tree);
+    source::write(&mut out, &scene, &files);
+    lessons::method(&mut out, &scene);
+    let json = data::json(&scene, &tables, &tree, &source::json(&files));
+    end(&mut out, &json);
+    out
+}
+
+/// Appends everything up to the body's content.
+pub(crate) fn head(out: &mut String, title: &str) {
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{} · reuselens</title>\n<style>{STYLE}</style></head>\n<body><div class=\"wrap\">\n",
+        escape::escape(title)
+    );
+}
+
+/// Appends the bar at the top: the name, links to the sections that there are, the switch of the theme.
+pub(crate) fn top(out: &mut String, links: &[(&str, &str)], is_there: impl Fn(&str) -> bool) {
+    out.push_str(
+        "<header class=\"top\"><span class=\"brand\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"8.5\" cy=\"8.5\" \
+         r=\"6.5\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"/><path d=\"M13.5 13.5L18.5 18.5M5.5 10.5V9M8.5 10.5V5.5M11.5 \
+         10.5V8\" stroke=\"currentColor\" stroke-width=\"2\" stroke-linecap=\"round\"/></svg>reuselens</span><nav \
+         aria-label=\"Sections\">",
+    );
+    for (id, name) in links.iter().filter(|(id, _)| is_there(id)) {
+        let _ = write!(out, "<a href=\"#{id}\">{name}</a>");
+    }
+    out.push_str("</nav><button class=\"theme needs-js\" id=\"theme\" type=\"button\">Dark</button></header>\n<main>\n");
+}
+
+/// Appends a section with a picture.
+pub(crate) fn picture(out: &mut String, id: &str, title: &str, explain: &str, draw: impl FnOnce(&mut String)) {
+    let _ = write!(
+        out,
+        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2><p class=\"explain\">{explain}</p>\n"
+    );
+    draw(out);
+    out.push_str("</div></section>\n");
+}
+
+/// Appends the end of the page, with the script and its numbers.
+pub(crate) fn end(out: &mut String, json: &str) {
+    let _ = write!(
+        out,
+        "</main><footer>Made by reuselens. This file is complete: it loads nothing, and can be mailed or archived.\
+         </footer></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}</script></body></html>\n",
+        escape::script_json(json)
+    );
+}
+
+/// Appends the choice of the cache.
+fn chooser(out: &mut String, scene: &Scene) {
+    out.push_str(
+        "<form class=\"chooser needs-js\" id=\"chooser\"><fieldset><legend>Count misses in a cache of</legend>",
+    );
+    for level in &scene.levels {
+        let on = if *level == scene.chosen { " checked" } else { "" };
+        let _ = write!(
+            out,
+            "<label><input type=\"radio\" name=\"cache\" value=\"{}\"{on}>{}</label>",
+            level.items,
+            level.label()
+        );
+    }
+    let custom = scene.chosen.name.is_none();
+    let (on, value) = if custom { (" checked", scene.chosen.size.as_str()) } else { ("", "") };
+    let _ = write!(
+        out,
+        "<label><input type=\"radio\" name=\"cache\" value=\"other\"{on}>other<input type=\"text\" id=\"other\" \
+         aria-label=\"Another cache size\" placeholder=\"48K\" value=\"{value}\" spellcheck=\"false\"></label>\
+         <output id=\"total\"></output></fieldset></form>\n"
+    );
+}

@@ -1,0 +1,66 @@
+//! What all parts of a page have in common.
+
+use std::collections::BTreeMap;
+
+use reuselens_locality::{FineHistogram, Log2Histogram, MissRatioCurve, Profile};
+use reuselens_units::Granularity;
+
+use super::plot::Axis;
+use super::HtmlOptions;
+use crate::caches::{self, Level};
+
+/// A profile, and what the parts of its page show of it.
+pub(crate) struct Scene<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) sources: &'a BTreeMap<String, String>,
+    pub(crate) levels: Vec<Level>,
+    /// The cache that tables and colours start with.
+    pub(crate) chosen: Level,
+    pub(crate) reason: &'static str,
+    pub(crate) axis: Axis,
+    pub(crate) accesses: u64,
+    pub(crate) cold: u64,
+    pub(crate) log2: Log2Histogram,
+    pub(crate) fine: FineHistogram,
+    curve: MissRatioCurve,
+    /// Groups that a table has at most.
+    pub(crate) top: usize,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(profile: &'a Profile, options: &'a HtmlOptions) -> Self {
+        let levels = caches::levels(profile);
+        let chosen = caches::chosen(profile, options.cache);
+        let mut fine = FineHistogram::new();
+        fine.add_exact(&profile.histogram);
+        Scene {
+            profile,
+            sources: &options.sources,
+            reason: caches::reason(profile, options.cache, &chosen),
+            axis: Axis::new(profile.histogram.max(), &levels, profile.granularity),
+            levels,
+            chosen,
+            accesses: profile.histogram.accesses(),
+            cold: profile.histogram.cold(),
+            log2: profile.histogram.log2(),
+            fine,
+            curve: MissRatioCurve::new(&profile.histogram),
+            top: options.top.max(1),
+        }
+    }
+
+    /// Exact misses of the whole run in a cache of `items` items.
+    pub(crate) fn misses(&self, items: u64) -> u64 {
+        self.curve.misses(items)
+    }
+
+    /// Whether an item is a piece of memory, and not only an id.
+    pub(crate) fn in_bytes(&self) -> bool {
+        self.profile.granularity != Granularity::BYTE
+    }
+
+    /// What an item is called: `64-byte lines`.
+    pub(crate) fn items(&self) -> String {
+        crate::words::items(self.profile.granularity)
+    }
+}

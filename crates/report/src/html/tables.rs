@@ -1,0 +1,112 @@
+//! The tables of groups.
+
+use std::fmt::Write;
+
+use super::data::{Row, Table};
+use super::escape::escape;
+use super::scene::Scene;
+use crate::caches;
+use crate::numbers::{count, grouped, percent};
+
+/// Rows that are there without JavaScript. The script shows all.
+const STATIC: usize = 40;
+
+/// Appends the tabs, the filter and the tables.
+pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
+    let _ = write!(
+        out,
+        "<section id=\"where\"><h2>Where the misses come from</h2><p class=\"explain\">Misses in a cache of \
+         <b data-cache>{}</b>. <i>Share</i> is the part of all misses that a row causes; <i>miss ratio</i> is the part \
+         of its own accesses that miss. A row with many misses and a high ratio is the place to start.\
+         <span class=\"needs-js\"> Choose a row to draw its own distances into the pictures above.</span></p>\n",
+        scene.chosen.label()
+    );
+    tabs(out, tables);
+    for (index, table) in tables.iter().enumerate() {
+        let hidden = if index == 0 { "" } else { " data-later" };
+        let _ = write!(
+            out,
+            "<div class=\"panel\" role=\"tabpanel\" id=\"panel-{0}\" aria-labelledby=\"tab-{0}\" data-by=\"{0}\"{hidden}>\
+             <p class=\"soft\">{1}</p><div class=\"scroll\">",
+            table.by, table.note
+        );
+        write_table(out, scene, table);
+        out.push_str("</div></div>\n");
+    }
+    out.push_str("</section>\n");
+}
+
+fn tabs(out: &mut String, tables: &[Table]) {
+    out.push_str("<div class=\"tools needs-js\"><div class=\"tabs\" role=\"tablist\" aria-label=\"Group by\">");
+    for (index, table) in tables.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<button role=\"tab\" id=\"tab-{0}\" aria-controls=\"panel-{0}\" aria-selected=\"{1}\"{3}>{2}</button>",
+            table.by,
+            index == 0,
+            table.title,
+            if index == 0 { "" } else { " tabindex=\"-1\"" }
+        );
+    }
+    out.push_str(
+        "</div><input type=\"search\" id=\"filter\" placeholder=\"Filter by name\" aria-label=\"Filter by name\"></div>",
+    );
+}
+
+const HEADS: [(&str, &str); 6] = [
+    ("misses", "Misses"),
+    ("share", "Share"),
+    ("ratio", "Miss ratio"),
+    ("accesses", "Accesses"),
+    ("cold", "First touches"),
+    ("mean", "Mean distance"),
+];
+
+fn write_table(out: &mut String, scene: &Scene, table: &Table) {
+    let _ = write!(out, "<table class=\"groups\"><thead><tr><th scope=\"col\" data-key=\"name\">{}</th>", table.head);
+    for (key, head) in HEADS {
+        let sort = if key == "misses" { " aria-sort=\"descending\"" } else { "" };
+        let _ = write!(out, "<th scope=\"col\" data-key=\"{key}\"{sort}>{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>");
+    let mut rows: Vec<(u64, &Row)> =
+        table.rows.iter().map(|row| (row.histogram.misses(scene.chosen.items), row)).collect();
+    rows.sort_by_key(|(misses, _)| std::cmp::Reverse(*misses));
+    let all = scene.misses(scene.chosen.items);
+    for (misses, row) in rows.iter().take(STATIC) {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.name));
+        cells(out, scene, &row.histogram, *misses, all);
+        let mean = row.mean.map_or("—".to_owned(), |mean| caches::size(mean.round() as u64, scene.profile.granularity));
+        let _ = write!(out, "<td>{mean}</td></tr>");
+    }
+    out.push_str("</tbody>");
+    if let Some((groups, rest)) = &table.left_out {
+        let name = crate::numbers::noun(*groups as u64, "more group", "more groups");
+        let _ = write!(out, "<tfoot><tr><th scope=\"row\">{name} of fewer accesses, together</th>");
+        cells(out, scene, rest, rest.misses(scene.chosen.items), all);
+        out.push_str("<td></td></tr></tfoot>");
+    }
+    out.push_str("</table>");
+    if rows.len() > STATIC {
+        let _ = write!(out, "<noscript><p class=\"more\">The first {STATIC} of {}; JavaScript shows all.</p></noscript>", rows.len());
+    }
+}
+
+fn cells(out: &mut String, scene: &Scene, histogram: &reuselens_locality::FineHistogram, misses: u64, all: u64) {
+    let accesses = histogram.accesses();
+    let width = misses as f64 / all.max(1) as f64 * 100.0;
+    let _ = write!(
+        out,
+        "<td title=\"{}\">{}</td><td class=\"share\">{}<i style=\"width:{:.1}%\"></i></td><td>{}</td>\
+         <td title=\"{}\">{}</td><td>{}</td>",
+        grouped(misses),
+        count(misses),
+        percent(misses.min(all), all),
+        width.min(100.0),
+        percent(misses, accesses),
+        grouped(accesses),
+        count(accesses),
+        count(histogram.cold()),
+    );
+    let _ = scene;
+}

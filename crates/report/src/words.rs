@@ -1,0 +1,76 @@
+//! Facts of a profile in words, the same in every report.
+
+use reuselens_locality::{Method, Outcome, Profile};
+use reuselens_units::Granularity;
+
+use crate::numbers::ratio_percent;
+
+/// What items are called: `64-byte lines`.
+pub(crate) fn items(granularity: Granularity) -> String {
+    match granularity.bytes() {
+        1 => "items".to_owned(),
+        bytes @ 2..=256 => format!("{bytes}-byte lines"),
+        _ => format!("blocks of {}", reuselens_units::Bytes(granularity.bytes())),
+    }
+}
+
+/// The command as it would be typed.
+pub(crate) fn command(profile: &Profile) -> String {
+    let quote = |word: &String| {
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    match profile.command.len() {
+        0 => "(no command)".to_owned(),
+        _ => profile.command.iter().map(quote).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// How the run ended.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Complete => "the trace was read to its end".to_owned(),
+        Outcome::Exit(0) => "the program exited normally".to_owned(),
+        Outcome::Exit(status) => format!("the program exited with status {status}"),
+        Outcome::Signal(signal) => {
+            format!("signal {signal} killed the program; everything up to then is here")
+        }
+        Outcome::Incomplete(why) => format!("the trace breaks off: {why}; everything before is here"),
+    }
+}
+
+/// The engine, and what its numbers are worth.
+pub(crate) fn engine(method: &Method) -> String {
+    let worth = match (method.exact, method.error_bound) {
+        (true, _) => "exact".to_owned(),
+        (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
+        (false, None) => "an estimate without a bound on its error".to_owned(),
+    };
+    format!("{} engine, {worth}", or(&method.engine, "unknown"))
+}
+
+/// Which accesses count: `loads and stores, all data`.
+pub(crate) fn filter(method: &Method) -> String {
+    let kinds = match method.kinds.as_str() {
+        "" | "all" => "loads and stores",
+        "loads" => "loads only",
+        "stores" => "stores only",
+        other => other,
+    };
+    match method.data.as_str() {
+        "" | "all" => format!("{kinds}, all data"),
+        data => format!("{kinds}, {data} data only"),
+    }
+}
+
+/// `text`, or what to say if there is none.
+pub(crate) fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
+    if text.is_empty() { none } else { text }
+}
+
+/// What a report of no accesses says.
+pub(crate) const NOTHING: &str = "No access was recorded, so there is nothing to measure.";
