@@ -33,6 +33,7 @@ impl Decoder {
 
     /// Gives the raw block back, to be filled again.
     pub fn take_raw(&mut self) -> RawBlock {
+        self.position = 0;
         std::mem::take(&mut self.raw)
     }
 
