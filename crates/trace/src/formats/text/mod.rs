@@ -15,10 +15,14 @@ pub const NAME: &str = "text";
 pub const SUMMARY: &str =
     "one item per word or line: numbers (decimal, 0x hex) or names; # begins a comment";
 
+/// What some editors put before the first word.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Whether `head` is text made of numbers, or at least of plain words.
 pub fn detect(head: &[u8]) -> Confidence {
     let plain =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:/-+@$%".contains(byte) || *byte >= 0x80;
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut found = head.split(|&byte| byte == b'\n').flat_map(words).peekable();
     if !is_text(head) || found.peek().is_none() {
         return Confidence::No;

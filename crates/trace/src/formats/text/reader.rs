@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::formats::text::{is_binary, words};
+use crate::formats::text::{BYTE_ORDER_MARK, is_binary, words};
 use crate::{Block, Input, Process, Source, Step, TraceError};
 
 /// The ids of names. Numbers of this range in the text are treated as names, so that no name and
@@ -25,7 +25,6 @@ impl Reader {
     /// # Errors
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
-        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         if input.head()?.starts_with(BYTE_ORDER_MARK) {
             input.consume(BYTE_ORDER_MARK.len());
         }

@@ -1,0 +1,156 @@
+//! Outputs appear whole or not at all.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use reuselens_trace::{AtomicFile, TraceError};
+
+fn kind(error: &TraceError) -> ErrorKind {
+    match error {
+        TraceError::Io { source, .. } => source.kind(),
+        other => panic!("{other}"),
+    }
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_name_appears_with_the_whole_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a.rltrace");
+    let mut file = AtomicFile::create(&target, false).unwrap();
+    file.write_all(b"whole").unwrap();
+    assert!(!target.exists());
+    assert_eq!(file.commit().unwrap().file_name(), target.file_name());
+    assert_eq!(fs::read(&target).unwrap(), b"whole");
+    assert_eq!(names(folder.path()), ["a.rltrace"]);
+}
+
+#[test]
+fn a_dropped_file_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = AtomicFile::create(&folder.path().join("a"), false).unwrap();
+    file.write_all(b"half").unwrap();
+    drop(file);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    fs::write(&target, b"old").unwrap();
+    let error = AtomicFile::create(&target, false).unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::AlreadyExists);
+    assert!(error.to_string().contains("--force"), "{error}");
+    let mut file = AtomicFile::create(&target, true).unwrap();
+    file.write_all(b"new").unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"old");
+    file.commit().unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+}
+
+#[test]
+fn a_target_that_appears_meanwhile_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    let file = AtomicFile::create(&target, false).unwrap();
+    fs::write(&target, b"another's").unwrap();
+    assert_eq!(kind(&file.commit().unwrap_err()), ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&target).unwrap(), b"another's");
+    assert_eq!(names(folder.path()), ["a"]);
+}
+
+#[test]
+fn a_kept_part_stays_under_its_name_until_it_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a.rltrace");
+    let begin = || AtomicFile::create(&target, false).unwrap();
+    let mut file = begin();
+    assert_eq!(
+        file.keep_partial().unwrap().file_name().unwrap(),
+        "a.rltrace.partial"
+    );
+    file.write_all(b"half").unwrap();
+    drop(file);
+    assert_eq!(names(folder.path()), ["a.rltrace.partial"]);
+    assert_eq!(
+        fs::read(folder.path().join("a.rltrace.partial")).unwrap(),
+        b"half"
+    );
+    let error = begin().keep_partial().map(|_| ()).unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::AlreadyExists);
+    let mut file = AtomicFile::create(&target, true).unwrap();
+    file.keep_partial().unwrap();
+    file.commit().unwrap();
+    assert_eq!(names(folder.path()), ["a.rltrace"]);
+}
+
+#[test]
+fn two_files_for_one_target_do_not_share_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    let mut first = AtomicFile::create(&target, true).unwrap();
+    let mut second = AtomicFile::create(&target, true).unwrap();
+    first.write_all(b"first").unwrap();
+    second.write_all(b"second").unwrap();
+    first.commit().unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"first");
+    second.commit().unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"second");
+}
+
+#[test]
+fn a_missing_directory_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = AtomicFile::create(&folder.path().join("none/a"), false).unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::NotFound);
+    assert!(
+        error.to_string().contains("create its directory"),
+        "{error}"
+    );
+    let error = AtomicFile::create(folder.path(), true).unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::IsADirectory);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_written_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let null = Path::new("/dev/null");
+    let mut file = AtomicFile::create(null, false).unwrap();
+    file.write_all(b"gone").unwrap();
+    file.commit().unwrap();
+    assert!(fs::metadata(null).unwrap().file_type().is_char_device());
+
+    let mut file = AtomicFile::create(Path::new("/dev/full"), false).unwrap();
+    file.write_all(b"the buffer hides that the disk is full")
+        .unwrap();
+    let error = file.commit().unwrap_err();
+    assert_eq!(kind(&error), ErrorKind::StorageFull);
+    assert!(error.to_string().contains("free some space"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+    fs::write(&real, b"old").unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let mut file = AtomicFile::create(&link, true).unwrap();
+    file.write_all(b"new").unwrap();
+    file.commit().unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(&real).unwrap(), b"new");
+}

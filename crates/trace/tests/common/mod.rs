@@ -1,0 +1,313 @@
+//! What the tests share: traces to try, and a way to read sources to their end.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use reuselens_trace::formats::native::{Header, Writer};
+use reuselens_trace::{
+    AnySource, Block, Event, Input, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
+    Row, Source, Step, Thread, ThreadId, TraceError,
+};
+
+/// A block or an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    Block(Block),
+    Event(Event),
+}
+
+/// Everything a source delivers, and the error it ends with, if any. Checks the promises of `Source`.
+pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
+    let mut pieces = Vec::new();
+    let mut block = Block::new();
+    let error = loop {
+        match source.next(&mut block) {
+            Ok(Step::Block) => pieces.push(Piece::Block(block.clone())),
+            Ok(Step::Event(event)) => pieces.push(Piece::Event(event)),
+            Ok(Step::End) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    let before = block.clone();
+    assert_eq!(
+        source.next(&mut block).unwrap(),
+        Step::End,
+        "after the end there is only the end"
+    );
+    assert_eq!(
+        block, before,
+        "without Step::Block the block stays as it was"
+    );
+    (pieces, error)
+}
+
+/// Opens bytes as a file called `trace`.
+pub fn open(bytes: &[u8], format: Option<&str>) -> Result<AnySource, TraceError> {
+    reuselens_trace::read(
+        Input::new(std::io::Cursor::new(bytes.to_vec()), "trace"),
+        format,
+    )
+}
+
+/// The rows of all blocks.
+pub fn rows(pieces: &[Piece]) -> Vec<Row> {
+    let blocks = pieces.iter().filter_map(|piece| match piece {
+        Piece::Block(block) => Some(block),
+        Piece::Event(_) => None,
+    });
+    blocks
+        .flat_map(|block| block.rows().collect::<Vec<_>>())
+        .collect()
+}
+
+/// The native file of some pieces; `flush_every` pieces a chunk is forced.
+pub fn native(pieces: &[Piece], flush_every: usize) -> Vec<u8> {
+    let header = Header {
+        has_addresses: true,
+        description: "a test".to_owned(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("trace"), &header).unwrap();
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Block(block) => writer.block(block).unwrap(),
+            Piece::Event(event) => writer.event(event).unwrap(),
+        }
+        if (index + 1) % flush_every == 0 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// Numbers as they occur: small, near each other, or anything.
+pub fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..64_u64,
+        0x7f00_0000_0000..0x7f00_0000_1000_u64,
+        any::<u64>()
+    ]
+}
+
+/// A row with the operand rows that belong to it.
+pub fn group() -> impl Strategy<Value = Vec<Row>> {
+    let name = prop::collection::vec(any::<u64>(), 0..4);
+    (
+        1_u8..=13,
+        0..4_u8,
+        prop_oneof![Just(0), 0x40_1000..0x40_1010_u64, any::<u64>()],
+        number(),
+        number(),
+        name,
+    )
+        .prop_map(|(kind, size, pc, addr, operand, name)| {
+            let kind = Kind::from_u8(kind).unwrap();
+            let mut rows = vec![Row {
+                kind,
+                size: 1 << size,
+                pc,
+                addr,
+            }];
+            let mut operands = vec![operand; kind.operands()];
+            if kind == Kind::Data {
+                operands[2] = name.len() as u64 * 8;
+                operands.extend(name);
+            }
+            rows.extend(operands.into_iter().map(|addr| Row {
+                kind: Kind::Operand,
+                size: 0,
+                pc: 0,
+                addr,
+            }));
+            rows
+        })
+}
+
+/// A block of random rows.
+pub fn block() -> impl Strategy<Value = Block> {
+    (
+        any::<u16>(),
+        0..4_u32,
+        number(),
+        number(),
+        prop::collection::vec(group(), 0..60),
+    )
+        .prop_map(|(process, thread, first, last, groups)| {
+            let mut block = Block::new();
+            block.process = ProcessId(process);
+            block.thread = ThreadId(thread);
+            (block.first_stamp, block.last_stamp) = (first, last);
+            groups.into_iter().flatten().for_each(|row| block.push(row));
+            block
+        })
+}
+
+/// Any event.
+pub fn event() -> impl Strategy<Value = Event> {
+    let text = || "[a-z/é ]{0,12}";
+    prop_oneof![
+        (
+            any::<u16>(),
+            any::<u32>(),
+            any::<Option<u16>>(),
+            text(),
+            any::<bool>()
+        )
+            .prop_map(|(id, pid, parent, executable, instrumented)| {
+                let parent = parent.map(ProcessId);
+                Event::Process(Process {
+                    id: ProcessId(id),
+                    pid,
+                    parent,
+                    executable,
+                    instrumented,
+                })
+            }),
+        (any::<u16>(), 0..3_u8, any::<i32>()).prop_map(|(id, how, number)| {
+            let end = match how {
+                0 => ProcessEnd::Exit(number),
+                1 => ProcessEnd::Signal(number),
+                _ => ProcessEnd::Unknown,
+            };
+            Event::ProcessEnded(ProcessId(id), end)
+        }),
+        (
+            any::<(u16, u16)>(),
+            text(),
+            any::<[u64; 3]>(),
+            any::<Vec<u8>>()
+        )
+            .prop_map(|((process, id), path, [bias, low, high], build_id)| {
+                let (process, id) = (ProcessId(process), ModuleId(id));
+                Event::Module(Module {
+                    process,
+                    id,
+                    path,
+                    bias,
+                    low,
+                    high,
+                    build_id,
+                })
+            }),
+        (
+            any::<u32>(),
+            any::<u16>(),
+            any::<u32>(),
+            any::<[u64; 2]>(),
+            text()
+        )
+            .prop_map(|(id, process, tid, [stack_low, stack_high], name)| {
+                let (id, process) = (ThreadId(id), ProcessId(process));
+                Event::Thread(Thread {
+                    id,
+                    process,
+                    tid,
+                    stack_low,
+                    stack_high,
+                    name,
+                })
+            }),
+        any::<u32>().prop_map(|id| Event::ThreadEnded(ThreadId(id))),
+        (text(), text(), text()).prop_map(|(code, message, hint)| Event::Note(Note {
+            code,
+            message,
+            hint
+        })),
+    ]
+}
+
+/// Blocks and events in any order.
+pub fn pieces() -> impl Strategy<Value = Vec<Piece>> {
+    let piece =
+        prop_oneof![3 => block().prop_map(Piece::Block), 1 => event().prop_map(Piece::Event)];
+    prop::collection::vec(piece, 0..12)
+}
+
+/// A small trace with every kind of event, operands and a name; always the same.
+pub fn sample() -> Vec<Piece> {
+    let process = ProcessId(0);
+    let mut first = Block::new();
+    (first.first_stamp, first.last_stamp) = (10, 20);
+    for index in 0..40 {
+        first.push(Row {
+            kind: Kind::Load,
+            size: 8,
+            pc: 0x401_000,
+            addr: 0x7f00_0000 + 8 * index,
+        });
+        first.push(Row {
+            kind: Kind::Store,
+            size: 4,
+            pc: 0x401_008,
+            addr: 0x6f00_0000 + 400 * index,
+        });
+    }
+    first.push(Row {
+        kind: Kind::Alloc,
+        size: 0,
+        pc: 0x401_010,
+        addr: 0x5000,
+    });
+    first.push_operand(4096);
+    let mut second = Block::new();
+    second.thread = ThreadId(1);
+    (second.first_stamp, second.last_stamp) = (15, 30);
+    second.push(Row {
+        kind: Kind::Data,
+        size: 0,
+        pc: 0x401_020,
+        addr: 0x5000,
+    });
+    for operand in [4096, 8, 5, u64::from_le_bytes(*b"array\0\0\0")] {
+        second.push_operand(operand);
+    }
+    let module = Module {
+        path: "/bin/x".into(),
+        high: 1 << 20,
+        build_id: vec![1, 2],
+        ..Module::default()
+    };
+    let note = Note {
+        code: "lost".into(),
+        message: "rows were lost".into(),
+        hint: String::new(),
+    };
+    vec![
+        Piece::Event(Event::Process(Process {
+            pid: 7,
+            executable: "x".into(),
+            ..Process::default()
+        })),
+        Piece::Event(Event::Module(module)),
+        Piece::Event(Event::Thread(Thread {
+            name: "main".into(),
+            ..Thread::default()
+        })),
+        Piece::Block(first),
+        Piece::Event(Event::Thread(Thread {
+            id: ThreadId(1),
+            ..Thread::default()
+        })),
+        Piece::Block(second),
+        Piece::Event(Event::ThreadEnded(ThreadId(1))),
+        Piece::Event(Event::Note(note)),
+        Piece::Event(Event::ProcessEnded(process, ProcessEnd::Exit(-3))),
+    ]
+}
+
+/// Numbers that are always the same for a seed (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+}

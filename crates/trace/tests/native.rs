@@ -1,0 +1,265 @@
+//! The native file: what goes in comes out; what is cut or changed is an error, never a panic or a lie.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Piece, drain, native, open, pieces, rows, sample};
+use proptest::prelude::*;
+use reuselens_trace::formats::native::{Header, MAX_BLOCK_ROWS, Writer};
+use reuselens_trace::{Block, Event, Kind, Note, Row, Source, TraceError};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn what_goes_in_comes_out(pieces in pieces(), flush_every in 1..10_usize) {
+        let bytes = native(&pieces, flush_every);
+        let mut source = open(&bytes, None).unwrap();
+        prop_assert!(source.has_addresses());
+        prop_assert_eq!(source.describe(), "a test");
+        let (read, error) = drain(&mut source);
+        prop_assert!(error.is_none(), "{error:?}");
+        prop_assert_eq!(read, pieces);
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
+    let whole = sample();
+    let bytes = native(&whole, 2);
+    let mut most = 0;
+    for length in 1..bytes.len() {
+        let (read, error) = match open(&bytes[..length], None) {
+            Ok(mut source) => drain(&mut source),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let error = error.unwrap_or_else(|| panic!("cut after {length} bytes and no error"));
+        assert!(
+            matches!(error, TraceError::Corrupt { .. }),
+            "{length}: {error}"
+        );
+        assert!(error.to_string().contains("cut off"), "{length}: {error}");
+        assert_eq!(read, whole[..read.len()], "cut after {length}");
+        assert!(read.len() >= most, "longer files give no less");
+        most = read.len();
+    }
+    assert_eq!(
+        most,
+        whole.len(),
+        "without its ending, a file still gives everything"
+    );
+    assert!(matches!(open(&[], None), Err(TraceError::Empty { .. })));
+}
+
+#[test]
+fn every_flipped_bit_is_noticed_and_costs_nothing_before_it() {
+    let whole = sample();
+    let bytes = native(&whole, 2);
+    for bit in 0..bytes.len() * 8 {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let (read, error) = match open(&changed, Some("native")) {
+            Ok(mut source) => drain(&mut source),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        assert!(error.is_some(), "bit {bit}");
+        assert_eq!(read, whole[..read.len()], "bit {bit}");
+    }
+}
+
+#[test]
+fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
+    let bytes = native(&sample(), 3);
+    let mut chunks = Vec::new();
+    let mut at = 16 + "a test".len() + 4;
+    let head = bytes[..at].to_vec();
+    while at < bytes.len() {
+        let stored = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        chunks.push(&bytes[at..at + 24 + stored]);
+        at += 24 + stored;
+    }
+    assert_eq!(chunks.len(), 4);
+    for order in [
+        &[0, 2, 3][..],
+        &[0, 1, 1, 2, 3],
+        &[0, 2, 1, 3],
+        &[0, 1, 2, 3, 3],
+        &[3],
+    ] {
+        let mut file = head.clone();
+        order
+            .iter()
+            .for_each(|&index| file.extend_from_slice(chunks[index]));
+        let (_, error) = drain(&mut open(&file, None).unwrap());
+        assert!(
+            matches!(error, Some(TraceError::Corrupt { .. })),
+            "{order:?}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_forged_length_is_an_error() {
+    let mut file = native(&[], 1);
+    file.truncate(16 + "a test".len() + 4);
+    let mut head = Vec::new();
+    for word in [1_u32, 0, 255 << 20, 255 << 20, 0] {
+        head.extend_from_slice(&word.to_le_bytes());
+    }
+    head.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
+    file.extend_from_slice(&head);
+    file.extend_from_slice(&[0; 100]);
+    let (_, error) = drain(&mut open(&file, None).unwrap());
+    assert!(error.unwrap().to_string().contains("cut off"));
+}
+
+#[test]
+fn block_borders_and_large_blocks_are_kept() {
+    let mut large = Block::new();
+    for index in 0..1_500_000_u64 {
+        large.push(Row {
+            kind: Kind::Load,
+            size: 8,
+            pc: index % 7,
+            addr: index * 8,
+        });
+    }
+    let small = |addr| {
+        let mut block = Block::new();
+        block.push(Row {
+            kind: Kind::Store,
+            size: 1,
+            pc: 9,
+            addr,
+        });
+        Piece::Block(block)
+    };
+    let whole = vec![
+        small(1),
+        Piece::Block(large),
+        small(2),
+        Piece::Block(Block::new()),
+        small(3),
+    ];
+    let bytes = native(&whole, usize::MAX);
+    assert_eq!(drain(&mut open(&bytes, None).unwrap()).0, whole);
+    assert!(bytes.len() < 20_000, "{}", bytes.len());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_it_is_written() {
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("x"), &header).unwrap();
+    let mut block = Block::new();
+    block.reserve(MAX_BLOCK_ROWS + 1);
+    for _ in 0..=MAX_BLOCK_ROWS {
+        block.push(Row {
+            kind: Kind::Load,
+            size: 1,
+            pc: 0,
+            addr: 0,
+        });
+    }
+    assert!(
+        writer
+            .block(&block)
+            .unwrap_err()
+            .to_string()
+            .contains("smaller blocks")
+    );
+    let note = Note {
+        code: "x".into(),
+        message: "x".repeat(17 << 20),
+        hint: String::new(),
+    };
+    assert!(writer.event(&Event::Note(note)).is_err());
+    let bytes = writer.finish().unwrap();
+    let (read, error) = drain(&mut open(&bytes, None).unwrap());
+    assert!(read.is_empty() && error.is_none());
+}
+
+#[test]
+fn a_failed_write_is_reported_and_stays_failed() {
+    struct Full(usize);
+    impl std::io::Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.0 < bytes.len() {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            self.0 -= bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let header = Header {
+        has_addresses: false,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Full(30), Path::new("full.rltrace"), &header).unwrap();
+    let Piece::Block(block) = &sample()[3] else {
+        panic!("piece 3 is a block")
+    };
+    writer.block(block).unwrap();
+    let error = writer.flush().unwrap_err();
+    assert!(error.to_string().contains("full.rltrace"), "{error}");
+    writer.block(block).unwrap();
+    assert!(writer.finish().is_err());
+}
+
+#[test]
+fn what_the_head_says_is_kept() {
+    let header = Header {
+        has_addresses: false,
+        description: "é".repeat(40_000),
+    };
+    let writer = Writer::new(Vec::new(), Path::new("x"), &header).unwrap();
+    let bytes = writer.finish().unwrap();
+    let source = open(&bytes, None).unwrap();
+    assert!(!source.has_addresses());
+    assert_eq!(source.describe(), "é".repeat(32_768));
+}
+
+#[test]
+fn another_version_says_what_to_do() {
+    let mut bytes = native(&[], 1);
+    bytes[8] = 9;
+    let error = open(&bytes, None).err().unwrap().to_string();
+    assert!(
+        error.contains("version 9") && error.contains("record again"),
+        "{error}"
+    );
+}
+
+#[test]
+fn regular_traces_take_next_to_nothing() {
+    let mut block = Block::new();
+    for i in 0..100_u64 {
+        for k in 0..1000 {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: 1,
+                addr: 0x1000_0000 + 8 * (i * 1000 + k),
+            });
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: 2,
+                addr: 0x2000_0000 + 8000 * k,
+            });
+        }
+    }
+    let whole = [Piece::Block(block)];
+    let bytes = native(&whole, 1);
+    assert_eq!(
+        rows(&drain(&mut open(&bytes, None).unwrap()).0).len(),
+        200_000
+    );
+    assert!(bytes.len() < 2000, "{} bytes for 200000 rows", bytes.len());
+}
