@@ -9,25 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::histogram::{Histogram, ratio, total};
 use crate::log2::Log2Histogram;
+use crate::pages::Pages;
 use crate::sparse::Sparse;
 
-/// Slots that there are at most: 512 MiB, of which only the pages that are counted in are ever made.
-/// A distance beyond needs 2²⁶ distinct items, or a trace that lies.
+/// Slots that there are at most. A distance beyond needs 2²⁶ distinct items, or a trace that lies.
 const SLOTS: u64 = 1 << 26;
-
-/// Slots in a page of memory.
-const PAGE: usize = 512;
 
 /// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
-/// Memory: 8 bytes per distance up to the largest seen, rounded up to a power of two; distances from
-/// 2²⁶ on cost about 40 bytes each that occurs. Equality, and the stored form, depend on the counts
-/// alone.
+/// Memory: 8 bytes per distance where distances lie close, at most 1 KiB for one that lies alone, and
+/// a sixteenth of a byte per distance up to the largest; distances from 2²⁶ on cost about 40 bytes
+/// each that occurs. Equality, and the stored form, depend on the counts alone.
 #[derive(Clone, Default)]
 pub struct ExactHistogram {
     /// Slot 0 counts the cold accesses, slot `d + 1` those at distance `d`.
-    slots: Vec<u64>,
+    near: Pages,
     /// Distances that have no slot; no zeros.
     far: BTreeMap<u64, u64>,
 }
@@ -56,9 +53,9 @@ impl ExactHistogram {
         if top >= SLOTS {
             return self.add_far_column(distances);
         }
-        self.grow(top as usize);
+        self.near.reserve(top as usize);
         for &distance in distances {
-            let count = &mut self.slots[slot(distance) as usize];
+            let count = self.near.count(slot(distance) as usize);
             *count = count.saturating_add(1);
         }
     }
@@ -70,25 +67,17 @@ impl ExactHistogram {
         }
         let slot = slot(distance);
         let count = if slot < SLOTS {
-            self.grow(slot as usize);
-            &mut self.slots[slot as usize]
+            self.near.reserve(slot as usize);
+            self.near.count(slot as usize)
         } else {
             self.far.entry(slot - 1).or_insert(0)
         };
         *count = count.saturating_add(accesses);
     }
 
-    /// Adds all counts of another histogram. Cost: linear in the other's largest distance.
+    /// Adds all counts of another histogram. Cost: linear in the other's memory.
     pub fn merge(&mut self, other: &ExactHistogram) {
-        let used = trimmed(&other.slots);
-        if let Some(last) = used.len().checked_sub(1) {
-            self.grow(last);
-        }
-        for (count, more) in self.slots.iter_mut().zip(used) {
-            if *more > 0 {
-                *count = count.saturating_add(*more);
-            }
-        }
+        self.near.merge(&other.near);
         for (&distance, &more) in &other.far {
             self.add(Distance::new(distance), more);
         }
@@ -96,25 +85,36 @@ impl ExactHistogram {
 
     /// The number of cold accesses: with an exact engine, the number of distinct items.
     pub fn cold(&self) -> u64 {
-        self.slots.first().copied().unwrap_or(0)
+        self.near.get(0)
     }
 
     /// The number of accesses.
     pub fn accesses(&self) -> u64 {
-        total(self.slots.iter().chain(self.far.values()).copied())
+        self.misses(0)
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.far.is_empty() && trimmed(&self.slots).is_empty()
+        self.far.is_empty() && self.near.last().is_none()
     }
 
     /// The distances that occur, ascending, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let near = self.slots.iter().skip(1).zip(0_u64..);
-        near.filter(|(count, _)| **count > 0)
-            .map(|(count, distance)| (distance, *count))
-            .chain(self.far.iter().map(|(distance, count)| (*distance, *count)))
+        self.iter_from(0)
+    }
+
+    /// Those of at least `items`.
+    fn iter_from(&self, items: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let first = usize::try_from(items.saturating_add(1)).unwrap_or(usize::MAX);
+        let near = self
+            .near
+            .iter_from(first)
+            .map(|(slot, count)| (slot as u64 - 1, count));
+        near.chain(
+            self.far
+                .range(items..)
+                .map(|(distance, count)| (*distance, *count)),
+        )
     }
 
     /// The sum of the finite distances. Saturates.
@@ -133,7 +133,11 @@ impl ExactHistogram {
     /// The largest finite distance, or `None` if every access is cold.
     pub fn max(&self) -> Option<u64> {
         let far = self.far.last_key_value().map(|(distance, _)| *distance);
-        far.or_else(|| (trimmed(&self.slots).len() as u64).checked_sub(2))
+        far.or_else(|| {
+            self.near
+                .last()
+                .and_then(|slot| (slot as u64).checked_sub(1))
+        })
     }
 
     /// The same accesses in the field's log2 bins.
@@ -142,13 +146,14 @@ impl ExactHistogram {
     }
 
     /// Misses of a fully associative LRU cache of `items` items: the accesses with a distance of at
-    /// least that, and the cold ones. Exact. Cost: linear in the largest distance; for many sizes,
-    /// make a [`MissRatioCurve`](crate::MissRatioCurve).
+    /// least that, and the cold ones. Exact. Cost: linear in the distances; for many sizes, make a
+    /// [`MissRatioCurve`](crate::MissRatioCurve).
     pub fn misses(&self, items: u64) -> u64 {
-        let first = usize::try_from(items.saturating_add(1)).unwrap_or(usize::MAX);
-        let near = self.slots.get(first..).unwrap_or_default().iter();
-        let far = self.far.range(items..).map(|(_, count)| count);
-        total(near.chain(far).copied().chain([self.cold()]))
+        total(
+            self.iter_from(items)
+                .map(|(_, count)| count)
+                .chain([self.cold()]),
+        )
     }
 
     /// [`misses`](Self::misses) per access; 0 if there are no accesses.
@@ -156,29 +161,9 @@ impl ExactHistogram {
         ratio(self.misses(items), self.accesses())
     }
 
-    /// The memory held, at most: pages that nothing was counted in are not there yet.
+    /// The memory held.
     pub fn memory(&self) -> Bytes {
-        Bytes(self.slots.len() as u64 * 8 + self.far.len() as u64 * 40)
-    }
-
-    /// Makes sure that slot `index` exists.
-    #[inline]
-    fn grow(&mut self, index: usize) {
-        if index >= self.slots.len() {
-            self.grow_to((index + 1).next_power_of_two().max(PAGE));
-        }
-    }
-
-    /// Moves to `len` slots. New zeros come from the system unmade, and pages of zeros are not copied,
-    /// so that a single long distance does not cost the memory of all shorter ones.
-    #[cold]
-    fn grow_to(&mut self, len: usize) {
-        let old = std::mem::replace(&mut self.slots, vec![0; len]);
-        for (new, old) in self.slots.chunks_mut(PAGE).zip(old.chunks(PAGE)) {
-            if old.iter().any(|count| *count > 0) {
-                new[..old.len()].copy_from_slice(old);
-            }
-        }
+        Bytes(self.near.memory() + self.far.len() as u64 * 40)
     }
 
     /// A column with distances that have no slot: they are sorted first, to look each up once.
@@ -199,15 +184,6 @@ impl ExactHistogram {
     }
 }
 
-/// The slots up to the last that is not zero.
-fn trimmed(slots: &[u64]) -> &[u64] {
-    let len = slots
-        .iter()
-        .rposition(|count| *count > 0)
-        .map_or(0, |last| last + 1);
-    &slots[..len]
-}
-
 impl Histogram for ExactHistogram {
     fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.iter()
@@ -221,7 +197,7 @@ impl Histogram for ExactHistogram {
 
 impl PartialEq for ExactHistogram {
     fn eq(&self, other: &Self) -> bool {
-        trimmed(&self.slots) == trimmed(&other.slots) && self.far == other.far
+        self.cold() == other.cold() && self.iter().eq(other.iter())
     }
 }
 
@@ -247,7 +223,7 @@ impl<'de> Deserialize<'de> for ExactHistogram {
         let sparse = Sparse::deserialize(deserializer)?;
         let mut histogram = ExactHistogram::new();
         histogram.add(Distance::COLD, sparse.cold());
-        // The longest first: the slots grow once.
+        // The longest first: the list of pages grows once.
         for (distance, count) in sparse
             .decode(u64::MAX)
             .map_err(D::Error::custom)?
@@ -310,9 +286,9 @@ mod tests {
     #[test]
     fn enormous_distances_do_not_take_memory() {
         let mut histogram = ExactHistogram::new();
-        histogram.add_column(&column(&[1 << 60, 1 << 62, 7]));
+        histogram.add_column(&column(&[1 << 60, 1 << 62, 7, 1 << 20]));
         assert!(
-            histogram.memory() < Bytes(64 << 10),
+            histogram.memory() < Bytes(256 << 10),
             "{}",
             histogram.memory()
         );
@@ -325,7 +301,8 @@ mod tests {
         wide.add_column(&[]);
         assert!(wide.is_empty());
         assert_eq!(wide, ExactHistogram::new());
-        wide.grow(1 << 20);
+        wide.near.reserve(1 << 20);
+        *wide.near.count(1 << 20) = 0;
         wide.add(Distance::new(2), 4);
         let mut narrow = ExactHistogram::new();
         narrow.add(Distance::new(2), 4);

@@ -11,31 +11,47 @@
 //! Not for: computing distances (the `distance` crate) or showing them (the `report` crate).
 
 mod context_tree;
+mod context_union;
 mod curve;
+mod difference;
+pub mod error;
+mod evadable;
 mod exact;
 mod fine;
 mod group;
+mod group_change;
+mod hills;
 mod histogram;
 mod keyed;
 mod log2;
 mod machine;
+mod merge;
 mod names;
+mod pages;
 mod profile;
+mod profile_file;
 mod set_associative;
 mod sparse;
+mod tables;
 #[cfg(test)]
 mod testing;
 
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
+pub use difference::{BinChange, DifferenceError, LocalityChange, SizeChange, SizeRange};
+pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
 pub use group::{CrossGroup, Dimension, DimensionError, Group};
+pub use group_change::{GroupChange, GroupChanges};
+pub use hills::{Hill, hills};
 pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
 pub use log2::Log2Histogram;
+pub use merge::MergeError;
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
     ProfiledThread, Site, Warning,
 };
+pub use profile_file::ProfileError;
 pub use set_associative::{SetAssociative, hit_probability};

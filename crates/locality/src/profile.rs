@@ -1,7 +1,7 @@
 //! A profile: everything that a report can show about one run, as one value.
 
 use reuselens_units::{Bytes, Granularity};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{ExactHistogram, FineHistogram};
 
@@ -52,7 +52,9 @@ pub struct Method {
     pub engine: String,
     /// Whether the distances are exact.
     pub exact: bool,
-    /// Bound on the error of a miss ratio, where the engine has one.
+    /// Bound on the error of a miss ratio, where the engine has one. One that is not finite is no
+    /// bound, and is not stored.
+    #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
     /// Where the accesses come from and what is seen.
     pub source: String,
@@ -224,4 +226,12 @@ pub struct Profile {
     pub cells: Vec<Cell>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+}
+
+/// Stores a bound so that equal bounds are equal bytes: −0 as 0, and what is not finite as none.
+fn finite_bound<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    bound
+        .filter(|bound| bound.is_finite())
+        .map(|bound| bound + 0.0)
+        .serialize(serializer)
 }

@@ -1,0 +1,265 @@
+//! Locality change: the same work before and after a transformation.
+
+use thiserror::Error;
+
+use crate::curve::curve_sizes;
+use crate::histogram::{Histogram, ratio};
+use crate::{Log2Histogram, MissRatioCurve, Profile};
+
+/// What changes at one cache size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeChange {
+    /// Size of the fully associative LRU cache in items.
+    pub items: u64,
+    /// Misses before.
+    pub before: u64,
+    /// Misses after.
+    pub after: u64,
+    /// Misses per access before.
+    pub before_ratio: f64,
+    /// Misses per access after.
+    pub after_ratio: f64,
+}
+
+impl SizeChange {
+    /// The change in misses relative to before: −0.56 is 56 % fewer, 0.86 is 86 % more. 0 if there
+    /// are none before or after; infinite if there are only some after.
+    pub fn change(&self) -> f64 {
+        if self.before == self.after {
+            return 0.0;
+        }
+        (self.after as f64 - self.before as f64) / self.before as f64
+    }
+}
+
+/// A range of cache sizes that all win, or all lose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeRange {
+    /// The smallest size that was looked at, in items.
+    pub from: u64,
+    /// The largest.
+    pub to: u64,
+    /// The size in the range that changes most.
+    pub most: SizeChange,
+}
+
+/// What changes in one log2 bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BinChange {
+    /// Lowest distance.
+    pub low: u64,
+    /// Highest distance.
+    pub high: u64,
+    /// Accesses before.
+    pub before: u64,
+    /// Accesses after.
+    pub after: u64,
+}
+
+/// How the locality of the same work changed: a gain at one cache size can be a loss at another.
+///
+/// Misses are compared, not miss ratios: a transformation may save accesses that hit, which would
+/// raise the ratio without costing anything. Both are there.
+///
+/// Source: Ding & Zhong 2001, sections 3.3 and 3.4.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalityChange {
+    /// Every cache size that was looked at, ascending: [`curve_sizes`] up to where both curves are
+    /// flat.
+    pub sizes: Vec<SizeChange>,
+    /// The log2 bins from 0 to the highest used.
+    pub bins: Vec<BinChange>,
+    /// Cold accesses before and after.
+    pub cold: (u64, u64),
+    /// Accesses before and after.
+    pub accesses: (u64, u64),
+}
+
+/// Two profiles that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the profiles count different items ({before} and {after} bytes each), so their distances do not compare; profile one of them again with --granularity {before}"
+)]
+pub struct DifferenceError {
+    before: u64,
+    after: u64,
+}
+
+impl LocalityChange {
+    /// The change between two profiles of the same work.
+    ///
+    /// # Errors
+    /// If their granularities differ.
+    pub fn between(before: &Profile, after: &Profile) -> Result<Self, DifferenceError> {
+        let (old, new) = (before.granularity, after.granularity);
+        if old != new {
+            return Err(DifferenceError {
+                before: old.bytes(),
+                after: new.bytes(),
+            });
+        }
+        Ok(Self::new(&before.histogram, &after.histogram))
+    }
+
+    /// The change between two histograms of the same work.
+    pub fn new(before: &impl Histogram, after: &impl Histogram) -> Self {
+        let curves = (MissRatioCurve::new(before), MissRatioCurve::new(after));
+        let last = curves.0.flat_from().max(curves.1.flat_from());
+        LocalityChange {
+            sizes: curve_sizes(last)
+                .iter()
+                .map(|items| size_change(&curves, *items))
+                .collect(),
+            bins: bin_changes(&Log2Histogram::of(before), &Log2Histogram::of(after)),
+            cold: (before.cold(), after.cold()),
+            accesses: (curves.0.accesses(), curves.1.accesses()),
+        }
+    }
+
+    /// The ranges of neighbouring sizes with fewer misses after: by more than `noise` of those before
+    /// (0 = by any number; 0.01 = by more than 1 %).
+    pub fn wins(&self, noise: f64) -> Vec<SizeRange> {
+        ranges(&self.sizes, |size| size.change() < -noise)
+    }
+
+    /// The ranges of neighbouring sizes with more misses after, likewise.
+    pub fn losses(&self, noise: f64) -> Vec<SizeRange> {
+        ranges(&self.sizes, |size| size.change() > noise)
+    }
+
+    /// The size with the largest relative fall in misses, the smallest of equals; `None` if there are
+    /// fewer nowhere.
+    pub fn best(&self) -> Option<SizeChange> {
+        let falls = self.sizes.iter().filter(|size| size.change() < 0.0);
+        falls
+            .min_by(|a, b| a.change().total_cmp(&b.change()))
+            .copied()
+    }
+
+    /// The size with the largest relative rise in misses, the smallest of equals; `None` if there are
+    /// more nowhere.
+    pub fn worst(&self) -> Option<SizeChange> {
+        let rises = self.sizes.iter().filter(|size| size.change() > 0.0);
+        rises
+            .min_by(|a, b| b.change().total_cmp(&a.change()))
+            .copied()
+    }
+}
+
+fn size_change((before, after): &(MissRatioCurve, MissRatioCurve), items: u64) -> SizeChange {
+    let misses = (before.misses(items), after.misses(items));
+    SizeChange {
+        items,
+        before: misses.0,
+        after: misses.1,
+        before_ratio: ratio(misses.0, before.accesses()),
+        after_ratio: ratio(misses.1, after.accesses()),
+    }
+}
+
+fn bin_changes(before: &Log2Histogram, after: &Log2Histogram) -> Vec<BinChange> {
+    let bins = before.top().max(after.top()).map_or(0, |top| top + 1);
+    let change = |bin| {
+        let (low, high) = Log2Histogram::range(bin);
+        BinChange {
+            low,
+            high,
+            before: before.count(bin),
+            after: after.count(bin),
+        }
+    };
+    (0..bins).map(change).collect()
+}
+
+/// The runs of neighbouring sizes for which `belongs`.
+fn ranges(sizes: &[SizeChange], belongs: impl Fn(&SizeChange) -> bool) -> Vec<SizeRange> {
+    let runs = sizes.chunk_by(|a, b| belongs(a) == belongs(b));
+    let range = |run: &[SizeChange]| {
+        let (first, last) = (run.first()?, run.last()?);
+        // The first of equals, since `max_by` would give the last.
+        let most = run
+            .iter()
+            .min_by(|a, b| b.change().abs().total_cmp(&a.change().abs()))?;
+        belongs(first).then_some(SizeRange {
+            from: first.items,
+            to: last.items,
+            most: *most,
+        })
+    };
+    runs.filter_map(range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ExactHistogram, testing};
+    use reuselens_units::{Distance, Granularity};
+
+    fn histogram(pairs: &[(u64, u64)]) -> ExactHistogram {
+        let mut histogram = ExactHistogram::new();
+        for &(raw, accesses) in pairs {
+            histogram.add(Distance::new(raw), accesses);
+        }
+        histogram
+    }
+
+    #[test]
+    fn a_gain_at_one_size_can_be_a_loss_at_another() {
+        let before = histogram(&[(1, 50), (100, 50), (u64::MAX, 10)]);
+        let after = histogram(&[(1, 30), (20, 40), (400, 30), (u64::MAX, 10)]);
+        let change = LocalityChange::new(&before, &after);
+        let losses = change.losses(0.0);
+        assert_eq!(losses.len(), 2, "{losses:?}");
+        assert_eq!((losses[0].from, losses[0].to), (2, 19));
+        assert_eq!((losses[0].most.before, losses[0].most.after), (60, 80));
+        assert_eq!((losses[1].from, losses[1].to), (108, 400));
+        let wins = change.wins(0.0);
+        assert_eq!((wins.len(), wins[0].from, wins[0].to), (1, 21, 100));
+        assert_eq!(
+            change.worst().map(|size| (size.items, size.change())),
+            Some((108, 3.0))
+        );
+        let best = change.best().unwrap();
+        assert_eq!((best.items, best.before, best.after), (21, 60, 40));
+        assert!((best.change() + 1.0 / 3.0).abs() < 1e-12);
+        assert!(change.losses(0.5).len() == 1 && change.wins(0.5).is_empty());
+    }
+
+    #[test]
+    fn equal_work_changes_nothing() {
+        let same = histogram(&[(3, 5), (u64::MAX, 2)]);
+        let change = LocalityChange::new(&same, &same);
+        assert!(change.wins(0.0).is_empty() && change.losses(0.0).is_empty());
+        assert_eq!((change.best(), change.worst()), (None, None));
+        let nothing = LocalityChange::new(&ExactHistogram::new(), &ExactHistogram::new());
+        assert_eq!(
+            (nothing.sizes.len(), nothing.bins.len(), nothing.best()),
+            (1, 0, None)
+        );
+    }
+
+    #[test]
+    fn every_bin_is_compared() {
+        let change = LocalityChange::new(&histogram(&[(0, 3), (5, 2)]), &histogram(&[(9, 4)]));
+        let bins: Vec<_> = change
+            .bins
+            .iter()
+            .map(|bin| (bin.low, bin.before, bin.after))
+            .collect();
+        assert_eq!(
+            bins,
+            [(0, 3, 0), (1, 0, 0), (2, 0, 0), (4, 2, 0), (8, 0, 4)]
+        );
+    }
+
+    #[test]
+    fn different_items_do_not_compare() {
+        let (before, mut after) = (testing::profile(), testing::profile());
+        assert!(LocalityChange::between(&before, &after).is_ok());
+        after.granularity = Granularity::BYTE;
+        let error = LocalityChange::between(&before, &after)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("64 and 1 bytes"), "{error}");
+    }
+}

@@ -1,0 +1,104 @@
+//! How far one histogram is from another: the field's measures, each under its own name.
+//!
+//! All compare the fractions of accesses `a_k` and `b_k` in the same H bins: the log2 bins from 0 to the
+//! highest that either histogram uses, and one for the cold accesses ([`compared_bins`]). A histogram
+//! of no accesses is as far as can be from every other (Σ|a_k − b_k| = 2), and equals another of none.
+
+use crate::Log2Histogram;
+use crate::histogram::ratio;
+
+/// The number H of bins over which two histograms are compared: the log2 bins from 0 to the highest
+/// that either uses, and one for the cold accesses.
+pub fn compared_bins(reference: &Log2Histogram, other: &Log2Histogram) -> usize {
+    let finite = reference.top().max(other.top()).map_or(0, |top| top + 1);
+    finite + 1
+}
+
+/// The average error of a bin, Σ|a_k − b_k| / H: the measure of HP-RDA (Cui et al. 2012).
+pub fn average_bin_error(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
+    sum_of_differences(reference, other) / compared_bins(reference, other) as f64
+}
+
+/// The total variation distance ½·Σ|a_k − b_k|: the share of accesses that lie in another bin.
+pub fn total_variation(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
+    sum_of_differences(reference, other) / 2.0
+}
+
+/// The accuracy 1 − ½·Σ|a_k − b_k|: the measure of the prediction papers.
+pub fn accuracy(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
+    1.0 - total_variation(reference, other)
+}
+
+/// Σ|a_k − b_k|, from 0 to 2.
+fn sum_of_differences(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
+    let (all_a, all_b) = (reference.accesses(), other.accesses());
+    if all_a == 0 || all_b == 0 {
+        return if all_a == all_b { 0.0 } else { 2.0 };
+    }
+    let difference = |a: u64, b: u64| (ratio(a, all_a) - ratio(b, all_b)).abs();
+    let finite = 0..Log2Histogram::BINS;
+    let sum: f64 = finite
+        .map(|bin| difference(reference.count(bin), other.count(bin)))
+        .sum();
+    (sum + difference(reference.cold(), other.cold())).min(2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_units::Distance;
+
+    fn histogram(counts: &[u64], cold: u64) -> Log2Histogram {
+        let mut histogram = Log2Histogram::new();
+        for (bin, &count) in counts.iter().enumerate() {
+            histogram.add(Distance::new(Log2Histogram::range(bin).0), count);
+        }
+        histogram.add(Distance::COLD, cold);
+        histogram
+    }
+
+    #[test]
+    fn the_measures_by_hand() {
+        // Fractions ½ ¼ 0 ¼ and ¼ ½ ⅛ ⅛: they differ by ¼ + ¼ + ⅛ + ⅛ = ¾ over 4 bins.
+        let (a, b) = (histogram(&[2, 1], 1), histogram(&[2, 4, 1], 1));
+        assert_eq!(compared_bins(&a, &b), 4);
+        assert_eq!(average_bin_error(&a, &b), 0.75 / 4.0);
+        assert_eq!(total_variation(&a, &b), 0.375);
+        assert_eq!(accuracy(&a, &b), 0.625);
+        assert_eq!(average_bin_error(&b, &a), average_bin_error(&a, &b));
+    }
+
+    #[test]
+    fn proportions_count_not_lengths() {
+        let (a, b) = (histogram(&[1, 2, 3], 2), histogram(&[10, 20, 30], 20));
+        assert_eq!((average_bin_error(&a, &b), accuracy(&a, &b)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn disjoint_and_empty_histograms() {
+        let (near, far, none) = (
+            histogram(&[5], 0),
+            histogram(&[0, 0, 7], 0),
+            Log2Histogram::new(),
+        );
+        assert_eq!(
+            (total_variation(&near, &far), accuracy(&near, &far)),
+            (1.0, 0.0)
+        );
+        assert_eq!(
+            (
+                total_variation(&near, &none),
+                average_bin_error(&none, &near)
+            ),
+            (1.0, 1.0)
+        );
+        assert_eq!(
+            (accuracy(&none, &none), average_bin_error(&none, &none)),
+            (1.0, 0.0)
+        );
+        assert_eq!(
+            (compared_bins(&none, &none), compared_bins(&none, &far)),
+            (1, 4)
+        );
+    }
+}

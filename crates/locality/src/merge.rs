@@ -1,0 +1,274 @@
+//! Profiles of several runs as one, and the canonical form of a profile.
+
+use reuselens_units::Granularity;
+use thiserror::Error;
+
+use crate::tables::Tables;
+use crate::{ExactHistogram, Method, Outcome, Profile, Warning};
+
+/// Profiles that cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// There is none.
+    #[error(
+        "there is no profile to merge; name one or more, for instance `reuselens merge a.rlprof b.rlprof`"
+    )]
+    Nothing,
+    /// They count different items.
+    #[error(
+        "the profiles count different items ({first} and {other} bytes each), so their distances do not add up; make them all with --granularity {first}"
+    )]
+    Granularity {
+        /// Bytes per item of the first.
+        first: u64,
+        /// Bytes per item of one that differs.
+        other: u64,
+    },
+}
+
+impl Profile {
+    /// The profiles of several runs of one program as one: all counts are summed, and equal sites,
+    /// objects, contexts and threads become one. The result is in canonical form, and its bytes are the
+    /// same in whatever order, and in whatever groups, the profiles are merged.
+    ///
+    /// Where the runs differ in what is not a count, the result keeps the value that orders last (the
+    /// outcome: the worst) and has a warning that says so. It is exact if all are, and its error bound is
+    /// the largest. Cost: linear in the sizes of the profiles, and the sorting of their tables.
+    ///
+    /// # Errors
+    /// If there is no profile, or their granularities differ.
+    pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
+        let (first, rest) = profiles.split_first().ok_or(MergeError::Nothing)?;
+        for other in rest {
+            check(first.granularity, other.granularity)?;
+        }
+        let tables = Tables::new(profiles);
+        let mut merged = Profile {
+            version: latest(profiles, |profile| &profile.version),
+            command: latest(profiles, |profile| &profile.command),
+            machine: latest(profiles, |profile| &profile.machine),
+            method: method(profiles),
+            outcome: worst(profiles),
+            granularity: first.granularity,
+            references: profiles
+                .iter()
+                .fold(0, |sum, one| sum.saturating_add(one.references)),
+            histogram: ExactHistogram::new(),
+            sites: tables.sites(),
+            objects: tables.objects(),
+            contexts: tables.contexts(),
+            threads: tables.threads(),
+            cells: tables.cells(),
+            warnings: warnings(profiles),
+        };
+        for profile in profiles {
+            merged.histogram.merge(&profile.histogram);
+        }
+        Ok(merged)
+    }
+
+    /// The canonical form: tables sorted, equal entries united, and entries dropped that no access
+    /// belongs to; except that index 0 of sites, objects and contexts stays what it is. Two profiles
+    /// that say the same are equal, and equal in bytes, in this form. It is its own canonical form.
+    pub fn canonicalise(&mut self) {
+        // One profile has one granularity, so this cannot fail.
+        if let Ok(canonical) = Profile::merge(std::slice::from_ref(self)) {
+            *self = canonical;
+        }
+    }
+}
+
+fn check(first: Granularity, other: Granularity) -> Result<(), MergeError> {
+    if first == other {
+        return Ok(());
+    }
+    // The same message whichever comes first.
+    let (low, high) = (
+        first.bytes().min(other.bytes()),
+        first.bytes().max(other.bytes()),
+    );
+    Err(MergeError::Granularity {
+        first: low,
+        other: high,
+    })
+}
+
+/// The value that orders last.
+fn latest<T: Ord + Clone + Default>(profiles: &[Profile], field: impl Fn(&Profile) -> &T) -> T {
+    profiles
+        .iter()
+        .map(field)
+        .max()
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn method(profiles: &[Profile]) -> Method {
+    Method {
+        engine: latest(profiles, |profile| &profile.method.engine),
+        exact: profiles.iter().all(|profile| profile.method.exact),
+        error_bound: error_bound(profiles),
+        source: latest(profiles, |profile| &profile.method.source),
+        order: latest(profiles, |profile| &profile.method.order),
+        kinds: latest(profiles, |profile| &profile.method.kinds),
+        data: latest(profiles, |profile| &profile.method.data),
+    }
+}
+
+/// The largest bound: the miss ratio of the whole is a mean of those of its parts. None if a part that
+/// is not exact has none.
+fn error_bound(profiles: &[Profile]) -> Option<f64> {
+    let bounds = profiles.iter().map(|profile| &profile.method);
+    if bounds
+        .clone()
+        .any(|method| !method.exact && method.error_bound.is_none())
+    {
+        return None;
+    }
+    bounds
+        .filter_map(|method| method.error_bound)
+        .max_by(f64::total_cmp)
+}
+
+/// The worst end of a run.
+fn worst(profiles: &[Profile]) -> Outcome {
+    // Declared from good to bad, but for the sign of an exit status: 0 is better than −1.
+    let badness = |outcome: &&Outcome| match outcome {
+        Outcome::Exit(status) => (1, status.unsigned_abs()),
+        Outcome::Complete => (0, 0),
+        Outcome::Signal(signal) => (2, signal.unsigned_abs()),
+        Outcome::Incomplete(_) => (3, 0),
+    };
+    let outcomes = profiles.iter().map(|profile| &profile.outcome);
+    outcomes
+        .max_by(|a, b| badness(a).cmp(&badness(b)).then_with(|| a.cmp(b)))
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// All warnings, sorted, and those that the merging itself gives cause for. Their texts do not depend
+/// on the values, so that they do not on the order of merging.
+fn warnings(profiles: &[Profile]) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = profiles
+        .iter()
+        .flat_map(|profile| profile.warnings.iter().cloned())
+        .collect();
+    let pairs = || profiles.iter().zip(profiles.iter().skip(1));
+    let reasons = [
+        (
+            "different-commands",
+            "the merged runs had different commands; the one that is shown is one of them",
+            pairs().any(|(a, b)| a.command != b.command),
+        ),
+        (
+            "different-machines",
+            "the merged runs were on different machines; the caches are those of one of them",
+            pairs().any(|(a, b)| a.machine != b.machine),
+        ),
+        (
+            "different-methods",
+            "the merged runs were measured in different ways; the way that is shown is put together from them",
+            pairs().any(|(a, b)| differ(&a.method, &b.method)),
+        ),
+        (
+            "different-versions",
+            "different versions of reuselens made the merged profiles; the latest is shown",
+            pairs().any(|(a, b)| a.version != b.version),
+        ),
+    ];
+    for (code, message, holds) in reasons {
+        if holds {
+            let hint = "merge only profiles of runs that are alike".to_owned();
+            warnings.push(Warning {
+                code: code.to_owned(),
+                message: message.to_owned(),
+                hint,
+            });
+        }
+    }
+    warnings.sort();
+    warnings.dedup();
+    warnings
+}
+
+/// Whether two methods differ in more than the error bound.
+fn differ(a: &Method, b: &Method) -> bool {
+    Method {
+        error_bound: None,
+        ..a.clone()
+    } != Method {
+        error_bound: None,
+        ..b.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn counts_add_up() {
+        let mut one = testing::profile();
+        one.canonicalise();
+        let merged = Profile::merge(&[one.clone(), one.clone(), one.clone()]).unwrap();
+        assert_eq!(merged.histogram.accesses(), 3 * one.histogram.accesses());
+        assert_eq!(
+            (merged.references, merged.cells.len()),
+            (300, one.cells.len())
+        );
+        for (cell, single) in merged.cells.iter().zip(&one.cells) {
+            assert_eq!(cell.distance_sum, 3 * single.distance_sum);
+        }
+        assert!(merged.warnings.is_empty());
+    }
+
+    #[test]
+    fn the_canonical_form_is_its_own() {
+        let mut profile = testing::profile();
+        profile.canonicalise();
+        assert!(
+            profile
+                .cells
+                .is_sorted_by_key(|c| (c.site, c.object, c.context, c.thread))
+        );
+        let bytes = profile.to_bytes();
+        profile.canonicalise();
+        assert_eq!(profile.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn differences_are_told_and_the_worst_outcome_stays() {
+        let (a, mut b) = (testing::profile(), testing::profile());
+        b.command.push("more".into());
+        b.outcome = Outcome::Signal(11);
+        b.method.exact = false;
+        let merged = Profile::merge(&[a.clone(), b.clone()]).unwrap();
+        let codes: Vec<_> = merged
+            .warnings
+            .iter()
+            .map(|warning| warning.code.as_str())
+            .collect();
+        assert_eq!(codes, ["different-commands", "different-methods"]);
+        assert_eq!(
+            (merged.outcome, merged.method.exact),
+            (Outcome::Signal(11), false)
+        );
+        assert_eq!(merged.method.error_bound, None);
+        b.method.error_bound = Some(0.01);
+        assert_eq!(
+            Profile::merge(&[b, a]).unwrap().method.error_bound,
+            Some(0.01)
+        );
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_refused() {
+        let (a, mut b) = (testing::profile(), testing::profile());
+        b.granularity = Granularity::BYTE;
+        let error = Profile::merge(&[a.clone(), b.clone()]).unwrap_err();
+        assert_eq!(error, Profile::merge(&[b, a]).unwrap_err());
+        assert_eq!(Profile::merge(&[]), Err(MergeError::Nothing));
+    }
+}

@@ -1,0 +1,317 @@
+//! The file of a profile, `NAME.rlprof`: equal profiles are equal bytes.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | the mark `8F 72 6C 70 72 6F 66 0A` (`\x8Frlprof\n`) |
+//! | 8 | 4 | version of the form, now 1 |
+//! | 12 | 4 | CRC-32 of everything after it |
+//! | 16 | 8 | length of the body before compression |
+//! | 24 | 8 | length of the body as it follows |
+//! | 32 | | the body: [`Profile`] as JSON, compressed with Zstandard |
+//!
+//! Numbers are little endian. Histograms are stored as steps between the distances that occur.
+
+use std::io::Read;
+
+use thiserror::Error;
+
+use crate::{Context, Profile};
+
+const MARK: [u8; 8] = *b"\x8Frlprof\n";
+const VERSION: u32 = 1;
+const HEAD: usize = 32;
+/// Compression level: a few times faster than writing uncompressed to most disks.
+const LEVEL: i32 = 3;
+/// Bodies larger than this are not read: a small file could claim to hold any number of bytes.
+const LARGEST: u64 = 4 << 30;
+
+/// A profile that cannot be read. The messages do not name the file: whoever opened it knows it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// It does not begin with the mark of a profile.
+    #[error(
+        "this is not a reuselens profile: it does not begin with the mark of one; make one with `reuselens profile -- PROGRAM`, or from a trace with `reuselens analyze TRACE`"
+    )]
+    NotAProfile,
+    /// A later reuselens wrote it.
+    #[error(
+        "this profile has form {found}, and this reuselens reads forms up to {known}: a later version wrote it; read it with that version, or make it again with this one"
+    )]
+    TooNew {
+        /// The version of its form.
+        found: u32,
+        /// The latest version that can be read.
+        known: u32,
+    },
+    /// It ends too early.
+    #[error(
+        "this profile breaks off: it should have {expected} bytes and has {found}, so it was not written or copied to its end; copy it again, or make it again with `reuselens profile` or `reuselens analyze`"
+    )]
+    Truncated {
+        /// Bytes that it should have.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// Its bytes are not those that were written.
+    #[error(
+        "this profile is damaged: {0}; copy it again, or make it again with `reuselens profile` or `reuselens analyze`"
+    )]
+    Corrupted(String),
+}
+
+impl ProfileError {
+    fn corrupted(what: impl std::fmt::Display) -> Self {
+        ProfileError::Corrupted(what.to_string())
+    }
+}
+
+impl Profile {
+    /// The bytes of its file. Equal profiles give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Neither can fail: there are no maps with odd keys, and the output is memory.
+        let body = serde_json::to_vec(self).unwrap_or_default();
+        let packed = zstd::bulk::compress(&body, LEVEL).unwrap_or_default();
+        let mut checked = Vec::with_capacity(packed.len() + 16);
+        checked.extend((body.len() as u64).to_le_bytes());
+        checked.extend((packed.len() as u64).to_le_bytes());
+        checked.extend(packed);
+        let mut bytes = Vec::with_capacity(checked.len() + 16);
+        bytes.extend(MARK);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(crc32fast::hash(&checked).to_le_bytes());
+        bytes.extend(checked);
+        bytes
+    }
+
+    /// Reads the bytes of a profile's file. Whatever the bytes are, this returns: its memory is
+    /// bounded by what the file says of itself, at most 4 GiB, and by its histograms.
+    ///
+    /// # Errors
+    /// If the bytes are not those of a whole profile, or its indices lead nowhere.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Profile, ProfileError> {
+        let body = unpack(bytes)?;
+        let profile: Profile = serde_json::from_slice(&body).map_err(ProfileError::corrupted)?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// Whether bytes begin like a profile's file.
+    pub fn is_profile(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MARK)
+    }
+
+    /// Every index leads somewhere, and callers come before those whom they call.
+    fn check(&self) -> Result<(), ProfileError> {
+        for (number, cell) in self.cells.iter().enumerate() {
+            let tables = [
+                ("site", cell.site, self.sites.len()),
+                ("object", cell.object, self.objects.len()),
+                ("context", cell.context, self.contexts.len()),
+                ("thread", cell.thread, self.threads.len()),
+            ];
+            for (table, index, len) in tables {
+                if index as usize >= len {
+                    let what = format!("cell {number} names {table} {index}, and there are {len}");
+                    return Err(ProfileError::Corrupted(what));
+                }
+            }
+        }
+        check_tree(&self.contexts)
+    }
+}
+
+fn check_tree(contexts: &[Context]) -> Result<(), ProfileError> {
+    for (index, context) in contexts.iter().enumerate() {
+        let parent = context.parent as usize;
+        if parent >= index && (index, parent) != (0, 0) {
+            let what =
+                format!("calling context {index} has the caller {parent}, which is not before it");
+            return Err(ProfileError::Corrupted(what));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the head, and gives the body.
+fn unpack(bytes: &[u8]) -> Result<Vec<u8>, ProfileError> {
+    let found = bytes.len() as u64;
+    if !Profile::is_profile(bytes) {
+        return Err(ProfileError::NotAProfile);
+    }
+    let Some((head, packed)) = bytes.split_at_checked(HEAD) else {
+        return Err(ProfileError::Truncated {
+            expected: HEAD as u64,
+            found,
+        });
+    };
+    match number(&head[8..12]) as u32 {
+        0 => return Err(ProfileError::corrupted("there is no form 0")),
+        VERSION => {}
+        version => {
+            return Err(ProfileError::TooNew {
+                found: version,
+                known: VERSION,
+            });
+        }
+    }
+    let (crc, len, packed_len) = (
+        number(&head[12..16]),
+        number(&head[16..24]),
+        number(&head[24..32]),
+    );
+    let expected = packed_len.saturating_add(HEAD as u64);
+    if found < expected {
+        return Err(ProfileError::Truncated { expected, found });
+    }
+    if found > expected {
+        return Err(ProfileError::corrupted(format!(
+            "{} bytes too many follow it",
+            found - expected
+        )));
+    }
+    if u64::from(crc32fast::hash(&bytes[16..])) != crc {
+        return Err(ProfileError::corrupted(
+            "its checksum does not match its content",
+        ));
+    }
+    inflate(packed, len)
+}
+
+/// Decompresses a body that says it has `len` bytes.
+fn inflate(packed: &[u8], len: u64) -> Result<Vec<u8>, ProfileError> {
+    if len > LARGEST {
+        return Err(ProfileError::corrupted(format!(
+            "it claims to hold {len} bytes"
+        )));
+    }
+    let mut body = Vec::new();
+    // One byte more than it says, to notice if there is more.
+    zstd::stream::read::Decoder::new(packed)
+        .and_then(|decoder| decoder.take(len + 1).read_to_end(&mut body))
+        .map_err(ProfileError::corrupted)?;
+    if body.len() as u64 == len {
+        Ok(body)
+    } else {
+        Err(ProfileError::corrupted(
+            "its content has another length than it says",
+        ))
+    }
+}
+
+/// A little-endian number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn error(bytes: &[u8]) -> ProfileError {
+        Profile::from_bytes(bytes).unwrap_err()
+    }
+
+    /// A file around any profile, sound or not.
+    fn read_back(change: impl FnOnce(&mut Profile)) -> Result<Profile, ProfileError> {
+        let mut profile = testing::profile();
+        change(&mut profile);
+        Profile::from_bytes(&profile.to_bytes())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut profile = testing::profile();
+        profile.method.error_bound = Some(0.1 + 0.2);
+        profile.cells[0].distance_sum = u128::MAX;
+        profile
+            .histogram
+            .add(reuselens_units::Distance::new(1 << 60), u64::MAX / 2);
+        let bytes = profile.to_bytes();
+        let again = Profile::from_bytes(&bytes).unwrap();
+        assert_eq!(again, profile);
+        assert_eq!(again.to_bytes(), bytes);
+        assert!(Profile::is_profile(&bytes));
+    }
+
+    #[test]
+    fn every_flip_and_every_cut_is_noticed() {
+        let bytes = testing::profile().to_bytes();
+        for at in 0..bytes.len() {
+            assert!(Profile::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                assert!(
+                    Profile::from_bytes(&damaged).is_err(),
+                    "bit {bit} of byte {at}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn damage_under_a_right_checksum_does_no_harm() {
+        let bytes = testing::profile().to_bytes();
+        for at in 16..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] = damaged[at].wrapping_mul(37).wrapping_add(11);
+            let crc = crc32fast::hash(&damaged[16..]).to_le_bytes();
+            damaged[12..16].copy_from_slice(&crc);
+            // It may still be a profile, if only a name was hit; but it must come back.
+            let _ = Profile::from_bytes(&damaged);
+        }
+    }
+
+    #[test]
+    fn each_fault_has_its_message() {
+        let bytes = testing::profile().to_bytes();
+        assert!(matches!(error(b""), ProfileError::NotAProfile));
+        assert!(matches!(
+            error(b"{\"schema\": 1}"),
+            ProfileError::NotAProfile
+        ));
+        let mut newer = bytes.clone();
+        newer[8] = 2;
+        assert!(matches!(
+            error(&newer),
+            ProfileError::TooNew { found: 2, known: 1 }
+        ));
+        let cut = error(&bytes[..bytes.len() - 1]).to_string();
+        assert!(
+            cut.contains(&format!("should have {} bytes", bytes.len())),
+            "{cut}"
+        );
+        let more = error(&[&bytes[..], b"xy"].concat()).to_string();
+        assert!(more.contains("2 bytes too many"), "{more}");
+    }
+
+    #[test]
+    fn a_small_file_cannot_claim_to_be_large() {
+        let zeros = zstd::bulk::compress(&vec![b' '; 1 << 20], 3).unwrap();
+        assert!(inflate(&zeros, 1000).is_err());
+        assert!(inflate(&zeros, u64::MAX).is_err());
+        assert_eq!(inflate(&zeros, 1 << 20).unwrap().len(), 1 << 20);
+    }
+
+    #[test]
+    fn indices_that_lead_nowhere_are_refused() {
+        assert!(read_back(|_| ()).is_ok());
+        assert!(read_back(|profile| profile.cells[1].site = 3).is_err());
+        assert!(read_back(|profile| profile.cells[1].thread = u32::MAX).is_err());
+        assert!(read_back(|profile| profile.contexts[2].parent = 2).is_err());
+        assert!(read_back(|profile| profile.contexts[0].parent = 1).is_err());
+        let message = read_back(|profile| profile.objects.truncate(1))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("names object 1, and there are 1"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Merging profiles: the order and the grouping never show, not in a single byte.
+
+use proptest::prelude::*;
+use reuselens_locality::{
+    Cell, Context, Dimension, ExactHistogram, FineHistogram, Frame, Machine, Method, Object,
+    ObjectKind, Outcome, Profile, ProfiledThread, Site, Warning,
+};
+use reuselens_units::{Distance, Granularity};
+
+/// One of a few names, so that profiles share entries.
+fn name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["", "main", "solve", "sweep", "π"]).prop_map(str::to_owned)
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    (name(), name(), 0..3_u32).prop_map(|(function, file, line)| Frame {
+        function,
+        file,
+        line,
+    })
+}
+
+fn site() -> impl Strategy<Value = Site> {
+    (
+        name(),
+        0..3_u64,
+        prop::collection::vec(frame(), 0..2),
+        name(),
+    )
+        .prop_map(|(module, offset, frames, kind)| Site {
+            module,
+            offset,
+            frames,
+            kind,
+        })
+}
+
+fn object() -> impl Strategy<Value = Object> {
+    let kind = prop::sample::select(vec![
+        ObjectKind::Static,
+        ObjectKind::Heap,
+        ObjectKind::Unknown,
+    ]);
+    let elements = prop::collection::vec((0..4_u64, 1..9_u64), 0..3);
+    (
+        kind,
+        name(),
+        prop::collection::vec(frame(), 0..2),
+        0..99_u64,
+        0..9_u64,
+        elements,
+    )
+        .prop_map(|(kind, name, path, bytes, blocks, elements)| Object {
+            kind,
+            name,
+            path,
+            bytes,
+            element_bytes: bytes % 2,
+            blocks,
+            elements,
+        })
+}
+
+fn contexts() -> impl Strategy<Value = Vec<Context>> {
+    let node = (any::<prop::sample::Index>(), name(), frame());
+    prop::collection::vec(node, 1..7).prop_map(|nodes| {
+        let parent =
+            |(index, (at, function, call)): (usize, (prop::sample::Index, _, _))| Context {
+                parent: at.index(index.max(1)) as u32,
+                function,
+                call,
+            };
+        nodes.into_iter().enumerate().map(parent).collect()
+    })
+}
+
+type Rows = Vec<([prop::sample::Index; 4], Vec<u64>)>;
+
+fn rows() -> impl Strategy<Value = Rows> {
+    let distance = prop_oneof![4 => 0..50_u64, 2 => 0..9999_u64, 1 => Just(u64::MAX)];
+    let key = prop::array::uniform4(any::<prop::sample::Index>());
+    prop::collection::vec((key, prop::collection::vec(distance, 0..8)), 0..9)
+}
+
+fn profile() -> impl Strategy<Value = Profile> {
+    let tables = (
+        prop::collection::vec(site(), 1..5),
+        prop::collection::vec(object(), 1..5),
+        contexts(),
+        prop::collection::vec((name(), 0..2_u16), 1..4),
+        rows(),
+    );
+    let outcome = prop::sample::select(vec![
+        Outcome::Complete,
+        Outcome::Exit(0),
+        Outcome::Exit(-3),
+        Outcome::Exit(3),
+        Outcome::Signal(9),
+        Outcome::Incomplete("cut".into()),
+    ]);
+    let bound = prop::option::of(0.0..0.1_f64);
+    (tables, outcome, name(), any::<bool>(), bound, 0..1000_u64).prop_map(
+        |(
+            (sites, objects, contexts, threads, rows),
+            outcome,
+            text,
+            exact,
+            error_bound,
+            references,
+        )| {
+            let machine = Machine {
+                processor: text.clone(),
+                ..Machine::default()
+            };
+            let warning = Warning {
+                code: text.clone(),
+                ..Warning::default()
+            };
+            let mut profile = Profile {
+                version: "1".into(),
+                command: vec![text.clone()],
+                machine,
+                method: Method {
+                    exact,
+                    error_bound,
+                    engine: text,
+                    ..Method::default()
+                },
+                outcome,
+                granularity: Granularity::LINE_64,
+                references,
+                histogram: ExactHistogram::new(),
+                sites,
+                objects,
+                contexts,
+                threads: threads
+                    .into_iter()
+                    .map(|(name, process)| ProfiledThread { name, process })
+                    .collect(),
+                cells: Vec::new(),
+                warnings: vec![warning],
+            };
+            fill(&mut profile, rows);
+            profile
+        },
+    )
+}
+
+fn fill(profile: &mut Profile, rows: Rows) {
+    for ([site, object, context, thread], raw) in rows {
+        let mut cell = Cell {
+            site: site.index(profile.sites.len()) as u32,
+            object: object.index(profile.objects.len()) as u32,
+            context: context.index(profile.contexts.len()) as u32,
+            thread: thread.index(profile.threads.len()) as u32,
+            ..Cell::default()
+        };
+        for distance in raw.into_iter().map(Distance::new) {
+            cell.histogram.add(distance, 1);
+            profile.histogram.add(distance, 1);
+            cell.distance_sum += u128::from(distance.items().unwrap_or(0));
+            cell.distance_max = cell.distance_max.max(distance.items().unwrap_or(0));
+        }
+        profile.cells.push(cell);
+    }
+}
+
+fn merge(profiles: &[Profile]) -> Profile {
+    Profile::merge(profiles).unwrap()
+}
+
+/// The groups by name, without how often which was accessed first.
+fn groups(profile: &Profile, by: Dimension) -> Vec<(String, FineHistogram, u64)> {
+    let groups = profile
+        .groups(by)
+        .into_iter()
+        .filter(|group| group.accesses > 0);
+    let mut groups: Vec<_> = groups
+        .map(|group| (group.name, group.histogram, group.max))
+        .collect();
+    groups.sort_by(|a, b| a.0.cmp(&b.0));
+    groups
+}
+
+proptest! {
+    #[test]
+    fn any_order_and_association_gives_the_same_bytes(a in profile(), b in profile(), c in profile()) {
+        let all = merge(&[a.clone(), b.clone(), c.clone()]);
+        let bytes = all.to_bytes();
+        for order in [[&a, &c, &b], [&b, &a, &c], [&c, &b, &a]] {
+            prop_assert_eq!(merge(&order.map(Profile::clone)).to_bytes(), bytes.clone());
+        }
+        let left = merge(&[merge(&[a.clone(), b.clone()]), c.clone()]);
+        prop_assert_eq!(&left, &all);
+        prop_assert_eq!(left.to_bytes(), bytes.clone());
+        let right = merge(&[merge(&[b, c]), merge(&[a])]);
+        prop_assert_eq!(right.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn what_is_written_is_read(profile in profile()) {
+        let bytes = profile.to_bytes();
+        let again = Profile::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(&again, &profile);
+        prop_assert_eq!(again.to_bytes(), bytes);
+        let merged = merge(&[profile]);
+        prop_assert_eq!(Profile::from_bytes(&merged.to_bytes()).unwrap(), merged);
+    }
+
+    #[test]
+    fn the_canonical_form_says_the_same(profile in profile()) {
+        let mut canonical = profile.clone();
+        canonical.canonicalise();
+        prop_assert_eq!(&canonical.histogram, &profile.histogram);
+        for by in [Dimension::Thread, Dimension::Function, Dimension::Object] {
+            prop_assert_eq!(groups(&canonical, by), groups(&profile, by));
+        }
+        let mut again = canonical.clone();
+        again.canonicalise();
+        prop_assert_eq!(again, canonical);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), mark in any::<bool>()) {
+        if mark {
+            bytes.splice(0..0, *b"\x8Frlprof\n\x01\0\0\0");
+        }
+        prop_assert!(Profile::from_bytes(&bytes).is_err());
+    }
+}
