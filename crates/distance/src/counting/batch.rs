@@ -63,17 +63,11 @@ impl Batch {
         at
     }
 
-    /// Stage 2: finds where the table may have the items and asks for that memory.
+    /// Stage 2: finds where the table may have the items.
     #[inline(always)]
     pub(super) fn locate(&mut self, table: &LastAccess) {
-        Self::locate_all(&self.items[..self.len], &mut self.homes, table);
-    }
-
-    #[inline(always)]
-    pub(super) fn locate_all(items: &[u64], homes: &mut [usize; BATCH], table: &LastAccess) {
-        for (&item, home) in items.iter().zip(homes) {
+        for (&item, home) in self.items[..self.len].iter().zip(&mut self.homes) {
             *home = table.home(item);
-            table.prefetch(*home);
         }
     }
 
@@ -91,26 +85,26 @@ impl Batch {
     ///
     /// All ranks are taken from the bits as they were before the batch, so that no access waits for
     /// another. What the batch itself changes is put right afterwards: bits that earlier accesses of the
-    /// batch cleared behind the previous access (see [`smaller_before`]), and bits that they set, which
+    /// batch cleared behind the previous access (see [`live_between`]), and bits that they set, which
     /// live in one register.
     #[inline(always)]
-    pub(super) fn count(&self, bits: &mut LiveBits, distances: &mut [Distance]) {
+    pub(super) fn count(
+        &self,
+        bits: &mut LiveBits,
+        distances: &mut [Distance],
+        next: &Batch,
+        table: &LastAccess,
+    ) {
         let now = bits.now();
         let (steps, at, len) = self.older(now);
-        let mut after = [i64::MAX; BATCH];
-        for (after, &step) in after.iter_mut().zip(&steps[..len]) {
-            *after = (bits.live() - 1 - bits.rank(step)) as i64;
-        }
         let mut base = [0; BATCH];
         if bits.live() <= i32::MAX as u64 {
-            subtract_cleared(&after.map(|after| after as i32), &at, len, &mut base);
+            live_between::<i32>(bits, &steps[..len], &at, &mut base);
         } else {
-            subtract_cleared(&after, &at, len, &mut base);
+            live_between::<i64>(bits, &steps[..len], &at, &mut base);
         }
-        let live = self.number(now, &base, distances);
-        for &step in &steps[..len] {
-            bits.clear(step);
-        }
+        let live = self.number(now, &base, distances, next, table);
+        bits.clear(&steps[..len]);
         bits.advance(self.len as u64, live);
     }
 
@@ -130,9 +124,17 @@ impl Batch {
     /// Walks over the batch with its own live bits in one word, writes the distances, returns the word.
     /// `base` has the live steps between the previous access and the batch.
     #[inline(always)]
-    fn number(&self, now: u64, base: &[u64; BATCH], distances: &mut [Distance]) -> u64 {
+    fn number(
+        &self,
+        now: u64,
+        base: &[u64; BATCH],
+        distances: &mut [Distance],
+        next: &Batch,
+        table: &LastAccess,
+    ) -> u64 {
         let mut live = 0_u64;
         for index in 0..self.len {
+            table.prefetch(next.homes[index]);
             let step = self.previous[index];
             let inside = step >= now;
             let bit = if inside { 1 << (step.wrapping_sub(now) & 63) } else { 0_u64 };
@@ -148,36 +150,49 @@ impl Batch {
 }
 
 /// A number that the processor compares many at a time.
-pub(super) trait Lane: Copy + PartialOrd {
+trait Lane: Copy + PartialOrd {
+    const MAX: Self;
+    /// For numbers that fit.
+    fn from_u64(number: u64) -> Self;
     fn to_u64(self) -> u64;
 }
 
-impl Lane for i32 {
-    #[inline(always)]
-    fn to_u64(self) -> u64 {
-        self as u64
-    }
+macro_rules! lane {
+    ($type:ty) => {
+        impl Lane for $type {
+            const MAX: Self = <$type>::MAX;
+            #[inline(always)]
+            fn from_u64(number: u64) -> Self {
+                number as Self
+            }
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self as u64
+            }
+        }
+    };
 }
 
-impl Lane for i64 {
-    #[inline(always)]
-    fn to_u64(self) -> u64 {
-        self as u64
-    }
-}
+lane!(i32);
+lane!(i64);
 
-/// `base[at[k]]` becomes `after[k]` less the earlier elements that are smaller: those previous accesses
-/// lie behind that of `k`, and are no longer live when `k` comes.
+/// For each of the previous accesses `steps`: the steps after it, and before the batch, that are live
+/// when the access comes, into `base[at]`. Those are the live ones before the batch, less those that
+/// earlier accesses of the batch cleared: the previous accesses before it in `steps` that lie after it.
 #[inline(always)]
-fn subtract_cleared<T: Lane>(
-    after: &[T; BATCH],
+fn live_between<T: Lane>(
+    bits: &LiveBits,
+    steps: &[u64],
     at: &[u8; BATCH],
-    len: usize,
     base: &mut [u64; BATCH],
 ) {
-    let cleared = smaller_before(after, len);
-    for index in 0..len {
-        base[at[index] as usize % BATCH] = after[index].to_u64() - u64::from(cleared[index]);
+    let mut after = [T::MAX; BATCH];
+    for (after, &step) in after.iter_mut().zip(steps) {
+        *after = T::from_u64(bits.live() - 1 - bits.rank(step));
+    }
+    let cleared = smaller_before(&after, steps.len());
+    for ((after, cleared), &at) in after.iter().zip(cleared).zip(&at[..steps.len()]) {
+        base[at as usize % BATCH] = after.to_u64() - u64::from(cleared);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The part of the counting engine that no engine of its kind can do without.
 
-use super::batch::{BATCH, Batch};
+use super::batch::BATCH;
 use super::last_access::LastAccess;
 use crate::dispatch;
 
@@ -34,14 +34,14 @@ impl LookupBound {
         let (mut current, mut next) = ([0; BATCH], [0; BATCH]);
         let mut batches = items.chunks(BATCH);
         let mut batch = batches.next().unwrap_or_default();
-        Batch::locate_all(batch, &mut current, &self.table);
+        locate(batch, &mut current, &self.table);
         while !batch.is_empty() {
             if self.table.is_short_of(BATCH) {
                 self.table.grow();
-                Batch::locate_all(batch, &mut current, &self.table);
+                locate(batch, &mut current, &self.table);
             }
             let following = batches.next().unwrap_or_default();
-            Batch::locate_all(following, &mut next, &self.table);
+            locate(following, &mut next, &self.table);
             for (&item, &home) in batch.iter().zip(&current) {
                 self.step += 1;
                 let previous = self.table.replace(item, home, self.step);
@@ -56,5 +56,14 @@ impl LookupBound {
 impl Default for LookupBound {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Finds where the table may have the items and asks for that memory.
+#[inline(always)]
+fn locate(items: &[u64], homes: &mut [usize; BATCH], table: &LastAccess) {
+    for (&item, home) in items.iter().zip(homes) {
+        *home = table.home(item);
+        table.prefetch(*home);
     }
 }

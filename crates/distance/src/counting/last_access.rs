@@ -1,5 +1,6 @@
 //! Where every item was last accessed: an open-addressing hash table.
 
+use super::live_bits::LiveBits;
 use crate::prefetch::prefetch;
 
 /// An item and the step of its last access; [`NEVER`] as the step marks an empty slot, so that every
@@ -96,11 +97,21 @@ impl LastAccess {
         }
     }
 
-    /// Renumbers the steps of all items.
+    /// Renumbers the steps of all items: 1 is the first live step, and so on. The slots in use are first
+    /// picked out of each stretch of slots without a branch, as no processor can guess them.
     #[inline(always)]
-    pub(super) fn renumber(&mut self, number: impl Fn(u64) -> u64) {
-        for slot in self.slots.iter_mut().filter(|slot| slot[1] != NEVER) {
-            slot[1] = number(slot[1]);
+    pub(super) fn renumber(&mut self, bits: &LiveBits) {
+        const STRETCH: usize = 64;
+        for slots in self.slots.chunks_mut(STRETCH) {
+            let (mut used, mut len) = ([0_usize; STRETCH], 0);
+            for (index, slot) in slots.iter().enumerate() {
+                used[len % STRETCH] = index;
+                len += usize::from(slot[1] != NEVER);
+                bits.prefetch(slot[1]);
+            }
+            for &index in &used[..len] {
+                slots[index][1] = bits.rank(slots[index][1]) + 1;
+            }
         }
     }
 }

@@ -89,13 +89,13 @@ impl CountingTree {
                 current.locate(&self.table);
             }
             if self.bits.is_full() {
-                self.table.renumber(|step| self.bits.rank(step) + 1);
+                self.table.renumber(&self.bits);
                 self.bits.restart();
             }
             at = next.gather(items, at, BATCH, &mut last, distances);
             next.locate(&self.table);
             current.look_up(&mut self.table, &self.bits);
-            current.count(&mut self.bits, distances);
+            current.count(&mut self.bits, distances, next, &self.table);
             std::mem::swap(&mut current, &mut next);
         }
         self.last = Some(last);
