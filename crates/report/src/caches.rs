@@ -104,6 +104,8 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
 pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> &'static str {
     if asked.is_some() {
         "the size asked for"
+    } else if profile.histogram.accesses() == 0 {
+        "there are no accesses to choose by"
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
     } else if profile.histogram.misses(level.items) > profile.histogram.cold() {

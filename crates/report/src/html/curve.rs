@@ -43,7 +43,12 @@ pub(crate) fn path(points: &[(u64, u64)], accesses: u64, axis: &Axis, top: f64) 
         last = Some(*misses);
         let x = axis.x(*size as f64) * 1000.0;
         let y = 1000.0 - *misses as f64 / accesses.max(1) as f64 / top * 1000.0;
-        let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+        let _ = match (index, *size) {
+            (0, _) => write!(path, "M{x:.1} {y:.1}"),
+            // There is no cache of two and a half items: small sizes are steps.
+            (_, ..=32) => write!(path, "H{x:.1}L{x:.1} {y:.1}"),
+            _ => write!(path, "L{x:.1} {y:.1}"),
+        };
     }
     if !path.is_empty() {
         let y = path.rsplit(' ').next().unwrap_or("1000").to_owned();

@@ -19,7 +19,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
         let _ = write!(out, "<li>{}</li>", escape(&fact));
     }
     let _ = write!(out, "</ul>\n<p class=\"lead\">{}</p>\n", lead(scene));
-    tiles(out, scene);
+    if scene.accesses > 0 {
+        tiles(out, scene);
+    }
     warnings(out, &scene.profile.warnings);
 }
 
@@ -37,7 +39,7 @@ fn facts(scene: &Scene) -> Vec<String> {
 /// The result in two or three sentences. HTML.
 fn lead(scene: &Scene) -> String {
     if scene.accesses == 0 {
-        return format!("{} {}", words::NOTHING, escape(&words::outcome(&scene.profile.outcome))) + ".";
+        return words::NOTHING.to_owned();
     }
     let level = &scene.chosen;
     let misses = scene.misses(level.items);
@@ -116,9 +118,9 @@ fn tiles(out: &mut String, scene: &Scene) {
     for level in &scene.levels {
         let misses = scene.misses(level.items);
         tile(
-            &format!("Miss in {}", level.label()),
+            &format!("Miss in {}", level.short()),
             percent(misses, scene.accesses),
-            format!("{} misses", count(misses)),
+            format!("{} in {}", count(misses), level.size),
         );
     }
     out.push_str("</dl>\n");

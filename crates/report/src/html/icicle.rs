@@ -95,10 +95,15 @@ fn write_tile(out: &mut String, nodes: &[Node], costs: &[(u64, u64)], tile: &Til
         tile.left,
         tile.width,
         tile.depth * LEVEL,
-        misses as f64 / accesses.max(1) as f64,
+        heat(misses, accesses),
         escape(&format!("{name}{call}: {} misses ({share}) of {} accesses", grouped(misses), grouped(accesses))),
         if tile.width < 2.0 { String::new() } else { format!("{} {share}", escape(name)) },
     );
+}
+
+/// How dark a box is: the root of its miss ratio, since a few percent already matter.
+fn heat(misses: u64, accesses: u64) -> f64 {
+    (misses as f64 / accesses.max(1) as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ would do. The first use of an item has no distance: it misses in every cache, ho
 
 /// How to read the histogram.
 pub(crate) const HISTOGRAM: &str = "Each bar is the part of the accesses whose data was last used <i>that much other data</i> \
-ago. A cache line stands where that cache is full: <b>bars to its left hit, bars to its right miss</b>. Bars far right are the \
+ago. A vertical line stands at the size of each cache: <b>bars to its left hit, bars to its right miss</b>. Bars far right are the \
 ones to move, by using data again sooner: smaller blocks, another order of loops, fused passes.";
 
 /// How to read the curve.

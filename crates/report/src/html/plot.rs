@@ -103,8 +103,8 @@ impl Plot<'_> {
 
     fn write_x(&self, out: &mut String) {
         for (items, minor) in self.axis.ticks() {
-            let class = if minor { " class=\"minor\"" } else { "" };
             let left = self.axis.x(items as f64) * 100.0;
+            let class = if minor || self.cold && left > 75.0 { " class=\"minor\"" } else { "" };
             if self.cold && left > FINITE * 100.0 - 4.0 {
                 continue;
             }
@@ -137,21 +137,25 @@ pub(crate) fn marks(
     }
     let mut out = String::new();
     let (mut last, mut row) = (-1.0, 0);
-    for level in shown {
+    for (index, level) in shown.into_iter().enumerate() {
         let x = axis.x(level.items as f64);
         row = if x - last < 0.11 { row + 1 } else { 0 };
         last = x;
         let on = if level == chosen { " on" } else { "" };
-        let flip = if x > 0.86 { " flip" } else { "" };
+        let flip = match x {
+            0.86.. => " flip narrow-flip",
+            0.55.. => " narrow-flip",
+            _ => "",
+        };
         let name = level.name.as_deref().unwrap_or("cache");
         let value = value(level).map(|value| format!("<br>{value}")).unwrap_or_default();
         let _ = write!(
             out,
-            "<div class=\"mark{on}{flip}\" data-items=\"{}\" style=\"left:{:.2}%\"><span style=\"top:{}px\">\
-             <b>{name}</b> {}{value}</span></div>",
+            "<div class=\"mark{on}{flip}\" data-items=\"{}\" style=\"left:{:.2}%;--row:{row};--narrow-row:{index};\
+             --lines:{}\"><span><b>{name}</b> {}{value}</span></div>",
             level.items,
             x * 100.0,
-            row * if value.is_empty() { 18 } else { 34 },
+            if value.is_empty() { 1 } else { 2 },
             level.size,
         );
     }

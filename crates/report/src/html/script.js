@@ -147,7 +147,7 @@ function start() {
       mark.classList.toggle("on", on);
     }
     if (found || Math.log2(items) > high) return;
-    const mark = make("div", undefined, "mark on custom" + (xOf(items) > 0.86 ? " flip" : ""));
+    const mark = make("div", undefined, "mark on custom" + (xOf(items) > 0.86 ? " flip narrow-flip" : xOf(items) > 0.55 ? " narrow-flip" : ""));
     mark.style.left = xOf(items) * 100 + "%";
     const words = make("span");
     words.style.top = "40%";
@@ -382,7 +382,7 @@ function start() {
       const name = node === 0 ? "all" : f[node];
       const button = make("button", width < 2 ? "" : `${name} ${share}`, width < 2 ? "slim" : "");
       button.type = "button";
-      button.style.cssText = `left:${left}%;width:${width}%;top:${depth * 27}px;--heat:${costs[node] / Math.max(1, counts[node])}`;
+      button.style.cssText = `left:${left}%;width:${width}%;top:${depth * 27}px;--heat:${Math.sqrt(costs[node] / Math.max(1, counts[node]))}`;
       const where = D.tree.at[node] ? ` called at ${D.tree.at[node]}` : "";
       button.title = `${name}${where}: ${grouped(costs[node])} misses (${share}) of ${grouped(counts[node])} accesses`;
       if (width < 2) button.setAttribute("aria-label", button.title);

@@ -1,0 +1,74 @@
+//! Groups and histograms as comma-separated values (RFC 4180).
+
+use reuselens_locality::{Dimension, Histogram, Profile};
+
+use crate::caches::{self, Level};
+use crate::json::Bins;
+
+/// The groups of several dimensions, a row for each: `by, name, accesses, cold, mean, max`, and the
+/// misses of each cache of the machine as `misses_L1d` and so on. The first row names the columns.
+///
+/// Misses are those of fully associative LRU caches. Rows are ordered as the dimensions are given, and
+/// by accesses within one.
+pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
+    let levels = caches::levels(profile);
+    let mut out = head(&levels);
+    for group in by.iter().flat_map(|by| profile.groups(*by)) {
+        let mut row = vec![
+            group.by.to_string(),
+            group.name.clone(),
+            group.accesses.to_string(),
+            group.cold.to_string(),
+            group.mean.to_string(),
+            group.max.to_string(),
+        ];
+        row.extend(levels.iter().map(|level| group.misses(level.items).to_string()));
+        push(&mut out, &row);
+    }
+    out
+}
+
+/// The histogram of the whole run, a row for each bin: `low, high, low_bytes, high_bytes, accesses`, ascending; last the cold
+/// accesses, whose distances are empty. The first row names the columns.
+pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
+    let histogram = &profile.histogram;
+    let rows: Vec<(u64, u64, u64)> = match bins {
+        Bins::Log2 => histogram.log2().iter().collect(),
+        Bins::Exact => Histogram::bins(histogram).collect(),
+    };
+    let bytes = |items: u64| items.saturating_mul(profile.granularity.bytes());
+    let mut out = "low,high,low_bytes,high_bytes,accesses\r\n".to_owned();
+    for (low, high, count) in rows {
+        out.push_str(&format!("{low},{high},{},{},{count}\r\n", bytes(low), bytes(high)));
+    }
+    out.push_str(&format!(",,,,{}\r\n", histogram.cold()));
+    out
+}
+
+/// The names of the columns: those of the caches come last.
+pub(crate) fn columns(levels: &[Level]) -> Vec<String> {
+    let fixed = ["by", "name", "accesses", "cold", "mean", "max"].map(str::to_owned);
+    let misses = levels.iter().map(|level| format!("misses_{}", level.short()));
+    fixed.into_iter().chain(misses).collect()
+}
+
+fn head(levels: &[Level]) -> String {
+    let mut out = String::new();
+    push(&mut out, &columns(levels));
+    out
+}
+
+/// Appends a row, quoting what needs it.
+fn push(out: &mut String, row: &[String]) {
+    for (index, field) in row.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        if field.contains(['"', ',', '\r', '\n']) {
+            out.push_str(&format!("\"{}\"", field.replace('"', "\"\"")));
+        } else {
+            out.push_str(field);
+        }
+    }
+    out.push_str("\r\n");
+}

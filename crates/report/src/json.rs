@@ -1,0 +1,290 @@
+//! The profile as JSON, schema `reuselens/1`.
+
+use std::io::{self, Write};
+
+use reuselens_locality::{
+    CurvePoint, Dimension, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve,
+    Outcome, Profile, Warning,
+};
+use reuselens_units::Bytes;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use crate::caches;
+
+/// The name and version of the schema. Fields may be added to it; none is renamed.
+pub const SCHEMA: &str = "reuselens/1";
+
+/// How wide the bins of exported histograms are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bins {
+    /// The field's: 0, 1, 2–3, 4–7, …
+    #[default]
+    Log2,
+    /// One for each distance that occurs. Groups have fine bins of at most 1/16 of an octave, which are
+    /// all that a profile keeps of them.
+    Exact,
+}
+
+/// What the JSON contains.
+#[derive(Clone, Debug)]
+pub struct JsonOptions {
+    /// How wide the bins are.
+    pub bins: Bins,
+    /// The dimensions to group by, in this order.
+    pub by: Vec<Dimension>,
+    /// A cache size to add to those of the machine.
+    pub cache: Option<Bytes>,
+}
+
+impl Default for JsonOptions {
+    fn default() -> Self {
+        JsonOptions { bins: Bins::Log2, by: vec![Dimension::Line, Dimension::Object], cache: None }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: &'a str,
+    command: &'a [String],
+    engine: &'a str,
+    exact: bool,
+    error_bound: Option<f64>,
+    granularity_bytes: u64,
+    accesses: u64,
+    distinct: u64,
+    cold: u64,
+    histogram: Counts,
+    miss_ratio_curve: Vec<Point>,
+    groups: Vec<GroupJson>,
+    warnings: &'a [Warning],
+    references: u64,
+    mean: f64,
+    max: u64,
+    caches: Vec<CacheJson>,
+    machine: &'a Machine,
+    source: &'a str,
+    order: &'a str,
+    kinds: &'a str,
+    data: &'a str,
+    outcome: &'a Outcome,
+}
+
+/// A histogram: its bins as `[low, high, count]`.
+#[derive(Serialize)]
+struct Counts {
+    bins: &'static str,
+    counts: Vec<(u64, u64, u64)>,
+    cold: u64,
+}
+
+/// `[items, bytes, miss ratio]`.
+struct Point {
+    items: u64,
+    bytes: u64,
+    ratio: f64,
+}
+
+impl Serialize for Point {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut point = serializer.serialize_seq(Some(3))?;
+        point.serialize_element(&self.items)?;
+        point.serialize_element(&self.bytes)?;
+        point.serialize_element(&self.ratio)?;
+        point.end()
+    }
+}
+
+#[derive(Serialize)]
+struct GroupJson {
+    by: Dimension,
+    name: String,
+    accesses: u64,
+    cold: u64,
+    histogram: Counts,
+    mean: f64,
+    max: u64,
+    /// Misses in each of `caches`, in their order.
+    misses: Vec<u64>,
+}
+
+/// A cache, and what misses in it.
+#[derive(Serialize)]
+struct CacheJson {
+    name: String,
+    bytes: u64,
+    items: u64,
+    misses: u64,
+    miss_ratio: f64,
+    set_associative_miss_ratio: Option<f64>,
+}
+
+/// The profile as JSON: the fields of the schema in its order, then what was added to it. Ends with a
+/// line break.
+///
+/// All miss ratios are those of fully associative LRU caches unless they are called otherwise, and
+/// exact if `exact` is. `distinct` is the number of cold accesses. The miss-ratio curve has eight points to
+/// an octave up to where it is flat. No number is ever NaN. Cost: linear in the profile.
+pub fn json(profile: &Profile, options: &JsonOptions) -> String {
+    let mut bytes = Vec::new();
+    let formatter = Compact::default();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    // Writing into memory cannot fail, and all keys are strings.
+    if document(profile, options).serialize(&mut serializer).is_err() {
+        bytes.clear();
+    }
+    bytes.push(b'\n');
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
+    let histogram = &profile.histogram;
+    let method = &profile.method;
+    let mut levels = caches::levels(profile);
+    if let Some(bytes) = options.cache.filter(|bytes| levels.iter().all(|level| level.bytes != *bytes)) {
+        levels.push(caches::Level::custom(bytes, profile.granularity));
+    }
+    let curve = MissRatioCurve::new(histogram);
+    let groups = options.by.iter().flat_map(|by| profile.groups(*by));
+    Document {
+        schema: SCHEMA,
+        version: &profile.version,
+        command: &profile.command,
+        engine: &method.engine,
+        exact: method.exact,
+        error_bound: method.error_bound.filter(|bound| bound.is_finite()),
+        granularity_bytes: profile.granularity.bytes(),
+        accesses: histogram.accesses(),
+        distinct: histogram.cold(),
+        cold: histogram.cold(),
+        histogram: whole(histogram, options.bins),
+        miss_ratio_curve: points(profile, &curve),
+        groups: groups.map(|group| group_json(profile, group, options.bins, &levels)).collect(),
+        warnings: &profile.warnings,
+        references: profile.references,
+        mean: histogram.mean().unwrap_or(0.0),
+        max: histogram.max().unwrap_or(0),
+        caches: levels.iter().map(|level| cache_json(histogram, level, &curve)).collect(),
+        machine: &profile.machine,
+        source: &method.source,
+        order: &method.order,
+        kinds: &method.kinds,
+        data: &method.data,
+        outcome: &profile.outcome,
+    }
+}
+
+fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {
+    let point = |point: &CurvePoint| Point {
+        items: point.items,
+        bytes: reuselens_units::Items(point.items).bytes(profile.granularity).get(),
+        ratio: point.miss_ratio,
+    };
+    curve.default_points().iter().map(point).collect()
+}
+
+fn whole(histogram: &ExactHistogram, bins: Bins) -> Counts {
+    match bins {
+        Bins::Log2 => log2(&histogram.log2()),
+        Bins::Exact => Counts {
+            bins: "exact",
+            counts: Histogram::bins(histogram).collect(),
+            cold: histogram.cold(),
+        },
+    }
+}
+
+fn log2(histogram: &Log2Histogram) -> Counts {
+    Counts { bins: "log2", counts: histogram.iter().collect(), cold: histogram.cold() }
+}
+
+fn fine(histogram: &FineHistogram, bins: Bins) -> Counts {
+    match bins {
+        Bins::Log2 => log2(&histogram.log2()),
+        Bins::Exact => Counts { bins: "fine", counts: histogram.iter().collect(), cold: histogram.cold() },
+    }
+}
+
+fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Level]) -> GroupJson {
+    let histogram = match group.by {
+        Dimension::Program => whole(&profile.histogram, bins),
+        _ => fine(&group.histogram, bins),
+    };
+    GroupJson {
+        by: group.by,
+        accesses: group.accesses,
+        cold: group.cold,
+        histogram,
+        mean: if group.mean.is_finite() { group.mean } else { 0.0 },
+        max: group.max,
+        misses: levels.iter().map(|level| group.misses(level.items)).collect(),
+        name: group.name,
+    }
+}
+
+fn cache_json(histogram: &ExactHistogram, level: &caches::Level, curve: &MissRatioCurve) -> CacheJson {
+    let accesses = curve.accesses().max(1) as f64;
+    CacheJson {
+        name: level.short().to_owned(),
+        bytes: level.bytes.get(),
+        items: level.items,
+        misses: curve.misses(level.items),
+        miss_ratio: curve.at(level.items),
+        set_associative_miss_ratio: level.set_associative(histogram).map(|misses| misses as f64 / accesses),
+    }
+}
+
+/// One line for each field of the outermost object, and for each element of an array of objects there;
+/// everything below on that line. So a profile can be read, searched and compared line by line.
+#[derive(Default)]
+struct Compact {
+    depth: usize,
+}
+
+impl serde_json::ser::Formatter for Compact {
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if self.depth == 2 {
+            writer.write_all(b"\n  ")?;
+        }
+        self.depth += 1;
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        writer.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        writer.write_all(b"]")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(match (first, self.depth) {
+            (true, 1) => b"\n ",
+            (true, _) => b"",
+            (false, 1) => b",\n ",
+            (false, _) => b", ",
+        })
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(match (first, self.depth) {
+            (true, _) => b"",
+            // What follows may be an object, on a line of its own.
+            (false, 2) => b",",
+            (false, _) => b", ",
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! A profile on one screen of a terminal.
+
+mod bars;
+mod paint;
+mod tables;
+
+use std::fmt::Write;
+
+use reuselens_locality::{Dimension, Profile, Warning};
+use reuselens_units::Bytes;
+
+use crate::caches::{self, Level};
+use crate::numbers::{count, grouped, percent};
+use crate::words;
+
+pub(crate) use bars::bar;
+pub(crate) use paint::{Ink, Paint, wrap};
+pub(crate) use tables::{Column, rows};
+
+/// What the summary shows, and how.
+#[derive(Clone, Debug)]
+pub struct TextOptions {
+    /// The cache whose misses the tables count; `None` = the largest of the machine that reuses still
+    /// miss in noticeably.
+    pub cache: Option<Bytes>,
+    /// Columns of the terminal; 60 at least.
+    pub width: usize,
+    /// Whether to colour: the caller knows whether this goes to a terminal, and about `NO_COLOR`.
+    pub color: bool,
+    /// Rows of each table.
+    pub top: usize,
+    /// Dimensions to make tables of. Lines are shown with the objects that they miss on.
+    pub by: Vec<Dimension>,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        let by = vec![Dimension::Line, Dimension::Function];
+        TextOptions { cache: None, width: 90, color: false, top: 5, by }
+    }
+}
+
+/// The profile as text for a terminal: what was run and what was seen, the histogram with the machine's
+/// caches marked, the misses at each cache, and where most of them come from. About forty lines with
+/// the default options. Ends with a line break.
+pub fn summary(profile: &Profile, options: &TextOptions) -> String {
+    let paint = Paint::new(options.color);
+    let width = options.width.max(60);
+    let levels = caches::levels(profile);
+    let chosen = caches::chosen(profile, options.cache);
+    let mut out = String::new();
+    head(&mut out, profile, &levels, width, paint);
+    if profile.histogram.accesses() == 0 {
+        let _ = writeln!(out, "\n{}", words::NOTHING);
+    } else {
+        totals(&mut out, profile, paint);
+        bars::histogram(&mut out, profile, &levels, width, paint);
+        which_miss_ratio(&mut out, profile, &levels, paint);
+        tables::misses(&mut out, profile, options, &chosen, width, paint);
+    }
+    warnings(&mut out, &profile.warnings, width, paint);
+    out
+}
+
+fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, paint: Paint) {
+    let _ = writeln!(out, "{}", paint.ink(Ink::Strong, &words::command(profile)));
+    let caches: Vec<String> = levels.iter().map(|level| format!("{} {}", level.short(), level.size)).collect();
+    let caches = words::or(&caches.join(", "), "caches not known").to_owned();
+    let machine = match profile.machine.processor.as_str() {
+        "" => caches,
+        processor => format!("{processor}; {caches}"),
+    };
+    let method = format!(
+        "{}; {}; {}",
+        words::engine(&profile.method),
+        words::items(profile.granularity),
+        words::filter(&profile.method)
+    );
+    let facts = [
+        ("seen", words::or(&profile.method.source, "not stated").to_owned()),
+        ("order", words::or(&profile.method.order, "not stated").to_owned()),
+        ("method", method),
+        ("machine", machine),
+        ("ended", words::outcome(&profile.outcome)),
+    ];
+    for (name, fact) in facts {
+        // A run that ended well, and the order of one thread, need no line.
+        let plain = name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));
+        if plain || (name == "order" && profile.threads.len() < 2) {
+            continue;
+        }
+        let name = paint.ink(Ink::Soft, &format!("{name:<8}"));
+        let _ = writeln!(out, "{name} {}", wrap(&fact, width, 9));
+    }
+}
+
+fn totals(out: &mut String, profile: &Profile, paint: Paint) {
+    let accesses = profile.histogram.accesses();
+    let distinct = profile.histogram.cold();
+    let _ = write!(out, "\n{} accesses", paint.ink(Ink::Strong, &count(accesses)));
+    if profile.references != accesses {
+        let _ = write!(out, " by {} loads and stores", count(profile.references));
+    }
+    let items = words::items(profile.granularity);
+    let _ = write!(out, " to {} distinct {items}", grouped(distinct));
+    if profile.granularity != reuselens_units::Granularity::BYTE {
+        let _ = write!(out, " ({})", caches::size(distinct, profile.granularity));
+    }
+    let _ = writeln!(out, "; {} are first touches.", percent(distinct, accesses));
+}
+
+fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint: Paint) {
+    if levels.is_empty() {
+        return;
+    }
+    let histogram = &profile.histogram;
+    let accesses = histogram.accesses();
+    let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, "What misses in this machine's caches (LRU model)"));
+    let columns = [Column::left("cache"), Column::right("misses"), Column::right("fully associative"), Column::right("with its sets, about")];
+    let cells: Vec<Vec<String>> = levels
+        .iter()
+        .map(|level| {
+            let misses = histogram.misses(level.items);
+            let sets = level.set_associative(histogram);
+            vec![
+                format!("{} {}", level.short(), level.size),
+                count(misses),
+                percent(misses, accesses),
+                sets.map_or("—".into(), |misses| percent(misses, accesses)),
+            ]
+        })
+        .collect();
+    rows(out, &columns, &cells, usize::MAX, paint);
+}
+
+/// Appends the warnings, each with what to do.
+pub(crate) fn warnings(out: &mut String, warnings: &[Warning], width: usize, paint: Paint) {
+    for (index, warning) in warnings.iter().enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let _ = writeln!(out, "{gap}{} {}", paint.ink(Ink::Warn, "warning:"), wrap(&warning.message, width, 9));
+        if !warning.hint.is_empty() {
+            let _ = writeln!(out, "{}     {}", paint.ink(Ink::Soft, "try:"), wrap(&warning.hint, width, 9));
+        }
+    }
+}

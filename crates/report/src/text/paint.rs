@@ -1,0 +1,99 @@
+//! Colour, only when asked, and words broken at the edge.
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ink {
+    Strong,
+    Soft,
+    Hit,
+    Miss,
+    Cold,
+    Warn,
+}
+
+/// Colours text, or leaves it as it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    pub(crate) const fn new(on: bool) -> Self {
+        Paint { on }
+    }
+
+    /// The text in the colour of what it is. The sixteen colours that every terminal has, none of which
+    /// is told apart from another by red and green alone.
+    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+        if !self.on || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match ink {
+            Ink::Strong => "1",
+            Ink::Soft => "2",
+            Ink::Hit => "34",
+            Ink::Miss => "33",
+            Ink::Cold => "35",
+            Ink::Warn => "1;33",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+/// Breaks text at spaces so that no line is longer than `width`, and indents all but the first.
+/// Whatever a terminal would obey is made visible.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = indent;
+    for word in printable(text).split_whitespace() {
+        let len = word.chars().count();
+        if column > indent && column + 1 + len > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += len;
+    }
+    out
+}
+
+/// The text with control characters made visible: a name must not steer the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter }).collect()
+}
+
+/// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
+/// at their ends.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    let text = printable(text).replace('\n', " ");
+    let len = text.chars().count();
+    if len <= width || width < 2 {
+        return text;
+    }
+    let tail = (width - 1) * 3 / 5;
+    let head: String = text.chars().take(width - 1 - tail).collect();
+    let end: String = text.chars().skip(len - tail).collect();
+    format!("{head}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_before_the_edge() {
+        let text = wrap("one two three four", 12, 4);
+        assert_eq!(text, "one two\n    three\n    four");
+        assert_eq!(wrap("averyveryverylongword x", 8, 2), "averyveryverylongword\n  x");
+    }
+
+    #[test]
+    fn names_keep_both_ends() {
+        assert_eq!(shorten("main > solve > sweep", 11), "main…> sweep");
+        assert_eq!(shorten("a\u{1b}[31mb", 20), "a\u{fffd}[31mb");
+    }
+}

@@ -1,0 +1,139 @@
+//! Tables of groups as text.
+
+use std::fmt::Write;
+
+use reuselens_locality::{Dimension, Group, Profile};
+
+use super::TextOptions;
+use super::paint::{Ink, Paint, shorten};
+use crate::caches::{self, Level};
+use crate::numbers::{count, percent};
+
+/// A column of a table.
+pub(crate) struct Column {
+    head: String,
+    left: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub(crate) fn left(head: &str) -> Self {
+        Column { head: head.to_owned(), left: true }
+    }
+
+    /// A column of numbers.
+    pub(crate) fn right(head: &str) -> Self {
+        Column { head: head.to_owned(), left: false }
+    }
+}
+
+/// Appends a table; words in the last column are shortened to what is left of `width`.
+pub(crate) fn rows(out: &mut String, columns: &[Column], cells: &[Vec<String>], width: usize, paint: Paint) {
+    let length = |text: &str| text.chars().count();
+    let widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| {
+            let cells = cells.iter().filter_map(|row| row.get(index)).map(|cell| length(cell));
+            cells.chain([length(&column.head)]).max().unwrap_or(0)
+        })
+        .collect();
+    let line = |row: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for (index, column) in columns.iter().enumerate() {
+            let cell = row(index);
+            let cell = if index + 1 == columns.len() && column.left {
+                shorten(&cell, width.saturating_sub(length(&text) + 2).max(12))
+            } else {
+                cell
+            };
+            let pad = " ".repeat(widths[index].saturating_sub(length(&cell)));
+            let _ = if column.left { write!(text, "  {cell}{pad}") } else { write!(text, "  {pad}{cell}") };
+        }
+        text.trim_end().to_owned()
+    };
+    let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &line(&|index| columns[index].head.clone())));
+    for cells in cells {
+        let _ = writeln!(out, "{}", line(&|index| cells.get(index).cloned().unwrap_or_default()));
+    }
+}
+
+/// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache.
+pub(crate) fn misses(
+    out: &mut String,
+    profile: &Profile,
+    options: &TextOptions,
+    chosen: &Level,
+    width: usize,
+    paint: Paint,
+) {
+    let total = profile.histogram.misses(chosen.items);
+    let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
+    for by in &options.by {
+        let title = format!("Most misses in {} by {by}", chosen.label());
+        let _ = writeln!(out, "\n{}{}", paint.ink(Ink::Strong, &title), paint.ink(Ink::Soft, &reason));
+        reason.clear();
+        let table = Table { profile, chosen, total, top: options.top, width, paint };
+        table.write(out, *by);
+    }
+}
+
+struct Table<'a> {
+    profile: &'a Profile,
+    chosen: &'a Level,
+    total: u64,
+    top: usize,
+    width: usize,
+    paint: Paint,
+}
+
+impl Table<'_> {
+    fn write(&self, out: &mut String, by: Dimension) {
+        let mut groups = self.groups(by);
+        groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
+        let all = groups.len();
+        groups.truncate(self.top);
+        groups.retain(|(group, _)| group.misses(self.chosen.items) > 0);
+        let mut columns = vec![
+            Column::right("misses"),
+            Column::right("share"),
+            Column::right("of its accesses"),
+            Column::left(by.name()),
+        ];
+        if by == Dimension::Line {
+            columns.push(Column::left("data"));
+        }
+        let cells: Vec<Vec<String>> = groups.iter().map(|(group, object)| self.cells(group, object)).collect();
+        rows(out, &columns, &cells, self.width, self.paint);
+        if all > groups.len() {
+            let shown: u64 = groups.iter().map(|(group, _)| group.misses(self.chosen.items)).sum();
+            let rest = self.total.saturating_sub(shown);
+            let more = crate::numbers::noun((all - groups.len()) as u64, "other", "others");
+            let line = format!("  {more} with {} misses together ({})", count(rest), percent(rest, self.total));
+            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &line));
+        }
+    }
+
+    /// The groups, each with the object that it is about if they are lines.
+    fn groups(&self, by: Dimension) -> Vec<(Group, String)> {
+        match by {
+            Dimension::Line => {
+                let cross = self.profile.cross(by, Dimension::Object);
+                cross.into_iter().map(|cross| (cross.group, cross.name)).collect()
+            }
+            _ => self.profile.groups(by).into_iter().map(|group| (group, String::new())).collect(),
+        }
+    }
+
+    fn cells(&self, group: &Group, object: &str) -> Vec<String> {
+        let misses = group.misses(self.chosen.items);
+        let name = if object.is_empty() { group.name.clone() } else { shorten(&group.name, self.width / 3) };
+        vec![
+            count(misses),
+            percent(misses.min(self.total), self.total),
+            percent(misses, group.accesses),
+            name,
+            object.to_owned(),
+        ]
+    }
+}
