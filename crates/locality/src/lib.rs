@@ -6,6 +6,25 @@
 //! - Counts: [`ExactHistogram`] (each distance), [`FineHistogram`] (16 bins per octave, for every line
 //!   and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),
 //!   [`Log2Histogram`] (the bins of the field). All are [`Histogram`]s.
+//! - Caches: [`MissRatioCurve`] (fully associative, every size), [`SetAssociative`] (Smith and Hill's
+//!   model), and what a [`Machine`] has.
+//! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
+//!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
+//! - Profiles: [`Profile`] is everything about one run; [`Profile::groups`], [`Profile::cross`] and
+//!   [`Profile::context_tree`] ask it questions, [`Profile::merge`] adds runs up, and
+//!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one.
+//!
+//! ```
+//! use reuselens_locality::{ExactHistogram, MissRatioCurve};
+//! use reuselens_units::Distance;
+//!
+//! // The distances of `a b c a a`: three first accesses, one past b and c, one repetition.
+//! let mut histogram = ExactHistogram::new();
+//! let (cold, far, near) = (Distance::COLD, Distance::new(2), Distance::ZERO);
+//! histogram.add_column(&[cold, cold, cold, far, near]);
+//! assert_eq!(histogram.misses(3), 3);
+//! assert_eq!(MissRatioCurve::new(&histogram).at(2), 0.8);
+//! ```
 //!
 //! For: anyone who has distances and wants to know what a cache would do with them.
 //! Not for: computing distances (the `distance` crate) or showing them (the `report` crate).
