@@ -24,7 +24,11 @@ struct Outcome {
     bytes_per_item: f64,
 }
 
-fn run(mut work: impl FnMut(&[u64], &mut [Distance]), stream: &mut dyn Generator, references: usize) -> (Duration, Vec<u64>) {
+fn run(
+    mut work: impl FnMut(&[u64], &mut [Distance]),
+    stream: &mut dyn Generator,
+    references: usize,
+) -> (Duration, Vec<u64>) {
     let mut items = vec![0; BLOCK];
     let mut distances = vec![Distance::COLD; BLOCK];
     let mut histogram = vec![0; 1];
@@ -55,9 +59,17 @@ fn count(distances: &[Distance], histogram: &mut Vec<u64>) {
 }
 
 fn measure(mut engine: impl Engine, stream: &mut dyn Generator, references: usize) -> Outcome {
-    let (time, histogram) = run(|items, distances| engine.process(items, distances), stream, references);
+    let (time, histogram) = run(
+        |items, distances| engine.process(items, distances),
+        stream,
+        references,
+    );
     let distinct = engine.distinct().get().max(1) as f64;
-    Outcome { time, histogram, bytes_per_item: engine.memory().get() as f64 / distinct }
+    Outcome {
+        time,
+        histogram,
+        bytes_per_item: engine.memory().get() as f64 / distinct,
+    }
 }
 
 fn measure_bound(stream: &mut dyn Generator, references: usize) -> Duration {
@@ -66,10 +78,14 @@ fn measure_bound(stream: &mut dyn Generator, references: usize) -> Duration {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let references = std::env::args().nth(1).map_or(Ok(32_000_000), |text| text.parse::<usize>())?;
+    let references = std::env::args()
+        .nth(1)
+        .map_or(Ok(32_000_000), |text| text.parse::<usize>())?;
     let rate = |time: Duration| references as f64 / time.as_secs_f64() / 1e6;
     println!("{references} references, one thread, millions of references a second:\n");
-    println!("| stream | olken | counting | bound | counting ÷ olken | share of bound | bytes per item |");
+    println!(
+        "| stream | olken | counting | bound | counting ÷ olken | share of bound | bytes per item |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for name in YARDSTICK {
         let stream = || yardstick(name).ok_or("the yardstick lacks its own stream");

@@ -49,7 +49,9 @@ mod tests {
     /// Elsewhere only one of the two would ever run on a given machine.
     #[test]
     fn portable_and_dispatched_code_agree() {
-        let items: Vec<u64> = (0..200_000_u64).map(|i| i * i % 30_011 / (1 + i % 7)).collect();
+        let items: Vec<u64> = (0..200_000_u64)
+            .map(|i| i * i % 30_011 / (1 + i % 7))
+            .collect();
         let mut portable = vec![Distance::COLD; items.len()];
         let mut dispatched = portable.clone();
         CountingTree::new().process_here(&items, &mut portable);

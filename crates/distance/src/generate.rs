@@ -56,7 +56,7 @@ impl Random {
     /// A number below `bound`, or 0 if that is 0. (The bias, below `bound` / 2^64, is of no matter here.)
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.bits()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number in [0, 1) with 53 random bits.
@@ -87,19 +87,28 @@ pub struct Zipf {
 impl Zipf {
     /// A stream over `items` items (at least 1) with exponent `alpha`.
     pub fn new(items: u32, alpha: f64, seed: u64) -> Self {
-        let weights: Vec<f64> =
-            (1..=items.max(1)).map(|rank| f64::from(rank).powf(-alpha)).collect();
-        Zipf { columns: alias_table(&weights), random: Random::new(seed) }
+        let weights: Vec<f64> = (1..=items.max(1))
+            .map(|rank| f64::from(rank).powf(-alpha))
+            .collect();
+        Zipf {
+            columns: alias_table(&weights),
+            random: Random::new(seed),
+        }
     }
 }
 
 /// Columns of equal probability, each shared by at most two outcomes.
 fn alias_table(weights: &[f64]) -> Vec<(f64, u32)> {
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
-    let mut columns: Vec<(f64, u32)> =
-        weights.iter().zip(0..).map(|(weight, index)| (weight / mean, index)).collect();
-    let (mut small, mut large): (Vec<u32>, Vec<u32>) =
-        columns.iter().map(|column| column.1).partition(|&index| columns[index as usize].0 < 1.0);
+    let mut columns: Vec<(f64, u32)> = weights
+        .iter()
+        .zip(0..)
+        .map(|(weight, index)| (weight / mean, index))
+        .collect();
+    let (mut small, mut large): (Vec<u32>, Vec<u32>) = columns
+        .iter()
+        .map(|column| column.1)
+        .partition(|&index| columns[index as usize].0 < 1.0);
     while let (Some(&giver), Some(taker)) = (large.last(), small.pop()) {
         columns[taker as usize].1 = giver;
         columns[giver as usize].0 -= 1.0 - columns[taker as usize].0;
@@ -116,7 +125,11 @@ impl Generator for Zipf {
     fn next_item(&mut self) -> u64 {
         let column = self.random.below(self.columns.len() as u64);
         let (stay, alias) = self.columns[column as usize];
-        let rank = if self.random.unit() < stay { column } else { u64::from(alias) };
+        let rank = if self.random.unit() < stay {
+            column
+        } else {
+            u64::from(alias)
+        };
         scramble(rank + 1)
     }
 }
@@ -131,7 +144,10 @@ pub struct Uniform {
 impl Uniform {
     /// A stream over `items` items.
     pub fn new(items: u64, seed: u64) -> Self {
-        Uniform { items, random: Random::new(seed) }
+        Uniform {
+            items,
+            random: Random::new(seed),
+        }
     }
 }
 
@@ -154,7 +170,12 @@ pub struct Loop {
 impl Loop {
     /// A loop. Sums wrap; `items` of 0 counts as 1.
     pub fn new(base: u64, stride: u64, items: u64) -> Self {
-        Loop { base, stride, items: items.max(1), at: 0 }
+        Loop {
+            base,
+            stride,
+            items: items.max(1),
+            at: 0,
+        }
     }
 }
 
@@ -188,7 +209,13 @@ impl Jacobi {
         let side = side.max(3);
         let first = 0x7f10_0000_0000;
         let grids = [first, first + side * side * 8 + 4096];
-        Jacobi { side, row: 1, column: 1, access: 0, grids }
+        Jacobi {
+            side,
+            row: 1,
+            column: 1,
+            access: 0,
+            grids,
+        }
     }
 
     #[inline]
@@ -279,6 +306,10 @@ mod tests {
         let items = take(&mut Jacobi::new(3), 12);
         let [read, written] = [items[0], items[5]];
         assert_eq!(items[1..5], [read - 8, read + 8, read + 24, read - 24]);
-        assert_eq!((items[6], items[11]), (written, read), "the grids change places");
+        assert_eq!(
+            (items[6], items[11]),
+            (written, read),
+            "the grids change places"
+        );
     }
 }

@@ -52,7 +52,13 @@ impl OlkenTree {
     /// An engine that has seen nothing.
     pub fn new() -> Self {
         OlkenTree {
-            nodes: vec![Node { left: NONE, right: NONE, size: 0, priority: 0, time: 0 }],
+            nodes: vec![Node {
+                left: NONE,
+                right: NONE,
+                size: 0,
+                priority: 0,
+                time: 0,
+            }],
             index: HashMap::new(),
             root: NONE,
             time: 0,
@@ -71,9 +77,18 @@ impl OlkenTree {
             }
             Entry::Vacant(entry) => {
                 // A table of 2^32 items fills 150 GB before it gets here.
-                assert!(new < u32::MAX as usize, "more than 2^32 - 2 distinct items: use `counting`");
+                assert!(
+                    new < u32::MAX as usize,
+                    "more than 2^32 - 2 distinct items: use `counting`"
+                );
                 let priority = xorshift(&mut self.random);
-                self.nodes.push(Node { left: NONE, right: NONE, size: 0, priority, time: 0 });
+                self.nodes.push(Node {
+                    left: NONE,
+                    right: NONE,
+                    size: 0,
+                    priority,
+                    time: 0,
+                });
                 (*entry.insert(new as u32), Distance::COLD)
             }
         };
@@ -117,7 +132,11 @@ impl OlkenTree {
                 right
             };
             let hung = &mut self.nodes[hook as usize];
-            *(if to_right { &mut hung.right } else { &mut hung.left }) = next;
+            *(if to_right {
+                &mut hung.right
+            } else {
+                &mut hung.left
+            }) = next;
             if left == NONE || right == NONE {
                 return std::mem::replace(&mut self.nodes[NONE as usize].right, NONE);
             }
@@ -151,7 +170,13 @@ impl OlkenTree {
             (parent, at) = (at, self.nodes[at as usize].right);
         }
         let size = self.nodes[at as usize].size + 1;
-        self.nodes[node as usize] = Node { left: at, right: NONE, size, priority, time: self.time };
+        self.nodes[node as usize] = Node {
+            left: at,
+            right: NONE,
+            size,
+            priority,
+            time: self.time,
+        };
         if parent == NONE {
             self.root = node;
         } else {
@@ -223,7 +248,10 @@ mod tests {
         for step in 0..3_000_u64 {
             tree.access(step * step % 211);
             if step % 50 == 0 {
-                assert_eq!(u64::from(check(&tree, tree.root, 0, tree.time)), tree.distinct().get());
+                assert_eq!(
+                    u64::from(check(&tree, tree.root, 0, tree.time)),
+                    tree.distinct().get()
+                );
             }
         }
     }

@@ -44,7 +44,10 @@ pub const ENGINES: &[EngineInfo] = &[
 #[non_exhaustive]
 pub enum EngineError {
     /// No engine has this name.
-    #[error("there is no engine '{name}'; the engines are auto, {}: use for instance --engine auto", names())]
+    #[error(
+        "there is no engine '{name}'; the engines are auto, {}: use for instance --engine auto",
+        names()
+    )]
     Unknown {
         /// What was asked for.
         name: String,
@@ -70,7 +73,9 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "auto" | "counting" => Ok(Box::new(CountingTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
-        _ => Err(EngineError::Unknown { name: name.to_owned() }),
+        _ => Err(EngineError::Unknown {
+            name: name.to_owned(),
+        }),
     }
 }
 
@@ -81,7 +86,10 @@ mod tests {
     #[test]
     fn every_listed_engine_exists_under_its_name() {
         for info in ENGINES {
-            assert_eq!(by_name(info.name).map(|engine| engine.name()), Ok(info.name));
+            assert_eq!(
+                by_name(info.name).map(|engine| engine.name()),
+                Ok(info.name)
+            );
         }
     }
 

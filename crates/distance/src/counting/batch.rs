@@ -74,7 +74,10 @@ impl Batch {
     /// Stage 3: notes and replaces the last step of each item, and asks for the bits there.
     #[inline(always)]
     pub(super) fn look_up(&mut self, table: &mut LastAccess, bits: &LiveBits) {
-        let known = self.items[..self.len].iter().zip(&self.homes).zip(&mut self.previous);
+        let known = self.items[..self.len]
+            .iter()
+            .zip(&self.homes)
+            .zip(&mut self.previous);
         for (step, ((&item, &home), previous)) in (bits.now()..).zip(known) {
             *previous = table.replace(item, home, step);
             bits.prefetch(*previous);
@@ -137,13 +140,20 @@ impl Batch {
             table.prefetch(next.homes[index]);
             let step = self.previous[index];
             let inside = step >= now;
-            let bit = if inside { 1 << (step.wrapping_sub(now) & 63) } else { 0_u64 };
+            let bit = if inside {
+                1 << (step.wrapping_sub(now) & 63)
+            } else {
+                0_u64
+            };
             // All bits above `bit`; all bits there are if it is 0.
             let above = !(bit | bit.wrapping_sub(u64::from(inside)));
             let distance = base[index] + u64::from((live & above).count_ones());
             live = (live & !bit) | 1 << (index & 63);
-            distances[self.outputs[index]] =
-                if step == NEVER { Distance::COLD } else { Distance::new(distance) };
+            distances[self.outputs[index]] = if step == NEVER {
+                Distance::COLD
+            } else {
+                Distance::new(distance)
+            };
         }
         live
     }
@@ -229,12 +239,19 @@ mod tests {
         let mut random = 7_u64;
         for len in [0, 1, 7, 8, 9, 33, 63, 64] {
             let wide: [i64; BATCH] = std::array::from_fn(|_| {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
                 (random >> 58) as i64
             });
             let narrow = wide.map(|number| number as i32);
             let expected: Vec<u32> = (0..len)
-                .map(|at| wide[..at].iter().filter(|number| **number < wide[at]).count() as u32)
+                .map(|at| {
+                    wide[..at]
+                        .iter()
+                        .filter(|number| **number < wide[at])
+                        .count() as u32
+                })
                 .collect();
             assert_eq!(&smaller_before(&wide, len)[..len], expected);
             assert_eq!(&smaller_before(&narrow, len)[..len], expected);

@@ -16,7 +16,11 @@ pub struct LookupBound {
 impl LookupBound {
     /// A table that has seen nothing.
     pub fn new() -> Self {
-        LookupBound { table: LastAccess::new(), step: 0, reuse_times: 0 }
+        LookupBound {
+            table: LastAccess::new(),
+            step: 0,
+            reuse_times: 0,
+        }
     }
 
     /// Looks up the next items of the stream.

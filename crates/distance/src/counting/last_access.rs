@@ -35,7 +35,11 @@ impl LastAccess {
     }
 
     fn with_log2(log2: u32) -> Self {
-        LastAccess { slots: vec![[0; 2]; 1 << log2], shift: 64 - (log2 - NEIGHBOURS), used: 0 }
+        LastAccess {
+            slots: vec![[0; 2]; 1 << log2],
+            shift: 64 - (log2 - NEIGHBOURS),
+            used: 0,
+        }
     }
 
     /// The number of items.
@@ -151,21 +155,29 @@ mod tests {
         assert_eq!(table.len(), 10_000);
         assert!(table.len() * 2 <= table.slots.len());
         for item in 0..10_000_u64 {
-            assert_eq!(table.replace(item << 40, table.home(item << 40), 1), item + 1);
+            assert_eq!(
+                table.replace(item << 40, table.home(item << 40), 1),
+                item + 1
+            );
         }
     }
 
     /// Strided ids are what real traces are made of: no stride may make probes long.
     #[test]
     fn strides_do_not_crowd() {
-        for stride in (0..62).map(|log2| 1_u64 << log2).chain([3, 24, 4096 + 64, 0x9E37_79B9_7F4A_7C15]) {
+        for stride in
+            (0..62)
+                .map(|log2| 1_u64 << log2)
+                .chain([3, 24, 4096 + 64, 0x9E37_79B9_7F4A_7C15])
+        {
             let mut table = LastAccess::with_log2(15);
             let mut probes = 0;
             for step in 1..=16_000_u64 {
                 let item = step.wrapping_mul(stride);
                 let home = table.home(item);
                 table.replace(item, home, step);
-                let found = (0..).find(|at| table.slots[(home + at) % table.slots.len()][1] == step);
+                let found =
+                    (0..).find(|at| table.slots[(home + at) % table.slots.len()][1] == step);
                 probes += found.unwrap_or(0);
             }
             assert!(probes < 16_000 * 3, "stride {stride}: {probes} probes");

@@ -113,13 +113,20 @@ impl Chunk {
         let before = |step: u64, log2: u32| step.min(end) - (step >> log2 << log2).min(end);
         for (start, word) in (0_u64..).step_by(64).zip(&mut self.words) {
             let set = end.saturating_sub(start).min(64);
-            *word = if set == 64 { u64::MAX } else { !(u64::MAX << set) };
+            *word = if set == 64 {
+                u64::MAX
+            } else {
+                !(u64::MAX << set)
+            };
         }
         for (start, line) in (0_u64..).step_by(1 << LINE).zip(&mut self.lines) {
             let field = |word: u64| before(start + (word << 6), LINE) << (9 * (word - 1));
             *line = (1..8).map(field).sum();
         }
-        for (start, line) in (0_u64..).step_by(1 << LINE).zip(self.groups.as_flattened_mut()) {
+        for (start, line) in (0_u64..)
+            .step_by(1 << LINE)
+            .zip(self.groups.as_flattened_mut())
+        {
             *line = before(start, GROUP) as u16;
         }
         for (start, part) in (0_u64..).step_by(1 << GROUP).zip(&mut self.parts) {
@@ -157,7 +164,13 @@ pub(super) struct LiveBits {
 
 impl LiveBits {
     pub(super) fn new() -> Self {
-        let mut bits = LiveBits { chunks: Vec::new(), regions: Vec::new(), now: 0, end: 0, live: 0 };
+        let mut bits = LiveBits {
+            chunks: Vec::new(),
+            regions: Vec::new(),
+            now: 0,
+            end: 0,
+            live: 0,
+        };
         bits.restart();
         bits
     }
@@ -220,7 +233,11 @@ impl LiveBits {
     #[inline(always)]
     fn uncount_in_later_chunks(&mut self, chunk: usize) {
         let region = chunk >> 5;
-        add_behind_32(&mut self.regions[region].chunks, chunk, 1_u32.wrapping_neg());
+        add_behind_32(
+            &mut self.regions[region].chunks,
+            chunk,
+            1_u32.wrapping_neg(),
+        );
         let last = (self.now >> (CHUNK + 5)) as usize;
         for region in &mut self.regions[region + 1..=last] {
             region.before -= 1;
@@ -247,7 +264,7 @@ impl LiveBits {
     fn enter_chunk(&mut self) {
         let chunk = (self.now >> CHUNK) as usize;
         let region = &mut self.regions[chunk >> 5];
-        if chunk % 32 == 0 {
+        if chunk.is_multiple_of(32) {
             region.before = self.live;
         }
         region.chunks[chunk % 32] = (self.live - region.before) as u32;
@@ -264,7 +281,11 @@ impl LiveBits {
         let live_end = self.live + 1;
         let before = |chunk: usize| ((chunk as u64) << CHUNK).clamp(1, live_end) - 1;
         for (index, chunk) in self.chunks.iter_mut().enumerate() {
-            chunk.fill(live_end.saturating_sub((index as u64) << CHUNK).min(1 << CHUNK));
+            chunk.fill(
+                live_end
+                    .saturating_sub((index as u64) << CHUNK)
+                    .min(1 << CHUNK),
+            );
         }
         for (index, region) in self.regions.iter_mut().enumerate() {
             region.before = before(index * 32);
@@ -309,7 +330,9 @@ mod tests {
         for round in 0..4 {
             while !bits.is_full() {
                 bits.advance(64, u64::MAX >> (random >> 60));
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
                 let step = (random >> 20) % bits.now();
                 if bit(&bits, step) == 1 {
                     bits.clear(&[step]);
