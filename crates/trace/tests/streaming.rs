@@ -11,7 +11,7 @@ use reuselens_trace::{Block, Input, Source, Step, Target};
 struct Generator {
     random: Random,
     left: u64,
-    make: fn(u64) -> Vec<u8>,
+    make: Make,
     ready: Vec<u8>,
 }
 
@@ -30,7 +30,10 @@ impl Read for Generator {
 
 const ITEMS: u64 = 1_500_000;
 
-fn generated(format: &str, make: fn(u64) -> Vec<u8>) -> impl Source {
+/// How a generator writes an item.
+type Make = fn(u64) -> Vec<u8>;
+
+fn generated(format: &str, make: Make) -> impl Source {
     let reader = Generator {
         random: Random(1),
         left: ITEMS,
@@ -49,7 +52,7 @@ fn peak() -> Option<u64> {
 
 #[test]
 fn long_inputs_take_no_more_memory() {
-    let inputs: [(&str, fn(u64) -> Vec<u8>); 3] = [
+    let inputs: [(&str, Make); 3] = [
         ("text", |item| format!("{item}\n").into_bytes()),
         ("u64", |item| item.to_le_bytes().to_vec()),
         ("lackey", |item| format!(" L {item:x},8\n").into_bytes()),

@@ -6,8 +6,11 @@
 //!
 //! - token 0: the site that followed the previous row's site the last time; 1: a new site, described
 //!   in the stream of sites; n ≥ 2: site n − 1. Sites are numbered from 1 as they appear.
-//! - address: the zig-zag difference from the site's last address plus its stride. The stride is
-//!   the last step that occurred twice in a row, so one jump at a loop's end does not unlearn it.
+//! - address: the zig-zag difference from the expected address: the site's last address plus either
+//!   its stride, or the step that the previous row's site just made. The stride is the last step that
+//!   occurred twice in a row, so one jump at a loop's end does not unlearn it. The step of another
+//!   foretells the further fields of a record that a first load found by pointer. Each site uses the
+//!   one of the two that was right when last only one of them was.
 //!
 //! Loops thus become runs of zeros, which zstd stores in next to nothing. An operand row belongs to
 //! a site of its own for each site that it follows, as what it means depends on that one.
@@ -34,6 +37,8 @@ pub(super) struct Site {
     last: u64,
     stride: u64,
     step: u64,
+    /// Whether the step of the row before is followed, rather than the site's own stride.
+    follows: bool,
 }
 
 impl Site {
@@ -49,6 +54,7 @@ impl Site {
             last: 0,
             stride: 0,
             step: 0,
+            follows: false,
         }
     }
 
@@ -66,21 +72,25 @@ impl Site {
             && self.after == context(row.kind, before)
     }
 
-    /// The address expected next.
+    /// The address expected next; `step` is that of the row before.
     #[inline]
-    pub(super) fn expected(&self) -> u64 {
-        self.last.wrapping_add(self.stride)
+    pub(super) fn expected(&self, step: u64) -> u64 {
+        self.last
+            .wrapping_add(if self.follows { step } else { self.stride })
     }
 
-    /// Learns the address that came.
+    /// Learns the address that came; `before` is the step of the row before. Returns this row's step.
     #[inline]
-    pub(super) fn learn(&mut self, addr: u64) {
+    pub(super) fn learn(&mut self, addr: u64, before: u64) -> u64 {
         let step = addr.wrapping_sub(self.last);
+        let (own, others) = (step == self.stride, step == before);
+        self.follows = if own == others { self.follows } else { others };
         if step == self.step {
             self.stride = step;
         }
         self.step = step;
         self.last = addr;
+        step
     }
 }
 
@@ -166,11 +176,25 @@ mod tests {
     fn a_jump_does_not_unlearn_the_stride() {
         let mut site = Site::new(Kind::Load, 8, 1, START);
         for addr in [100, 108, 116] {
-            site.learn(addr);
+            site.learn(addr, 0);
         }
-        assert_eq!(site.expected(), 124);
-        site.learn(100);
-        assert_eq!(site.expected(), 108);
+        assert_eq!(site.expected(0), 124);
+        site.learn(100, 0);
+        assert_eq!(site.expected(0), 108);
+    }
+
+    #[test]
+    fn fields_of_a_record_follow_its_first() {
+        let (mut first, mut second) = (
+            Site::new(Kind::Load, 8, 1, START),
+            Site::new(Kind::Load, 8, 2, START),
+        );
+        for node in [5000, 400, 90_000, 1600] {
+            let step = first.learn(node, 0);
+            second.learn(node + 8, step);
+        }
+        let step = first.learn(77, 0);
+        assert_eq!(second.expected(step), 85);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Decoder {
         let mut described = self.described.cursor(plain);
         let mut tokens = self.tokens.cursor(plain);
         let mut addrs = self.addrs.cursor(plain);
-        let mut before = START;
+        let (mut before, mut step) = (START, 0);
         for _ in 0..count {
             let number = match tokens.number()? {
                 AGAIN => self.sites[before].next as usize,
@@ -144,8 +144,8 @@ impl Decoder {
                 .get_mut(number)
                 .filter(|_| number != START)
                 .ok_or(SITE)?;
-            let addr = site.expected().wrapping_add(addrs.signed()?);
-            site.learn(addr);
+            let addr = site.expected(step).wrapping_add(addrs.signed()?);
+            step = site.learn(addr, step);
             rows.push(Row {
                 kind: site.kind,
                 size: site.size,

@@ -86,7 +86,7 @@ impl Encoder {
     }
 
     fn rows(&mut self, block: &Block) {
-        let mut before = START;
+        let (mut before, mut step) = (START, 0);
         let columns = block
             .kinds()
             .iter()
@@ -108,8 +108,8 @@ impl Encoder {
                 self.other(&row, before)
             };
             let site = &mut self.sites[number];
-            put_signed(&mut self.addrs, addr.wrapping_sub(site.expected()));
-            site.learn(addr);
+            put_signed(&mut self.addrs, addr.wrapping_sub(site.expected(step)));
+            step = site.learn(addr, step);
             before = number;
         }
     }
