@@ -57,46 +57,38 @@ impl Decoder {
         block.first_stamp = self.raw.first_stamp;
         block.last_stamp = self.raw.last_stamp;
         block.reserve(self.raw.records.len() - self.position);
-        while let Some(&record) = self.raw.records.get(self.position) {
+        loop {
+            self.plain_rows(block);
+            let Some(&record) = self.raw.records.get(self.position) else { break };
+            self.position += 1;
             let number = record.kind();
-            if number >= WireKind::Process as u8 {
-                self.position += 1;
+            if number == WireKind::Enter as u8 {
+                self.enter(record, block);
+            } else if number >= WireKind::Process as u8 {
                 if let Some(event) = self.control(number, record) {
                     self.events.push_back(event);
-                    return;
+                    break;
                 }
-                continue;
-            }
-            if number == WireKind::Enter as u8 {
-                self.position += 1;
-                self.enter(record, block);
-                continue;
-            }
-            let Some(kind) = Kind::from_u8(number) else {
+            } else {
                 // Garbage: a program wrote over its block. What came before is good.
                 self.position = self.raw.records.len();
-                return;
-            };
-            let rows = 1 + kind.operands() + self.name_rows(kind);
-            let Some(records) = self.raw.records.get(self.position..self.position + rows) else {
-                self.position = self.raw.records.len();
-                return;
-            };
-            for record in records {
-                let kind = Kind::from_u8(record.kind()).unwrap_or(Kind::Operand);
-                block.push(Row { kind, size: record.size(), pc: record.pc(), addr: record.word0 });
             }
-            self.position += rows;
         }
+        drop_torn_end(block);
     }
 
-    /// How many rows of name follow the fixed operands.
-    fn name_rows(&self, kind: Kind) -> usize {
-        if kind != Kind::Data {
-            return 0;
-        }
-        let length = self.raw.records.get(self.position + 3).map_or(0, |record| record.word0);
-        length.min(TEXT_MOST).div_ceil(8) as usize
+    /// Appends the records that are rows as they stand.
+    fn plain_rows(&mut self, block: &mut Block) {
+        let rest = &self.raw.records[self.position..];
+        let is_row = |record: &Record| PLAIN[record.kind() as usize].is_some();
+        let count = rest.iter().position(|record| !is_row(record)).unwrap_or(rest.len());
+        block.extend(rest[..count].iter().map(|record| Row {
+            kind: PLAIN[record.kind() as usize].unwrap_or(Kind::Operand),
+            size: record.size(),
+            pc: record.pc(),
+            addr: record.word0,
+        }));
+        self.position += count;
     }
 
     fn enter(&self, record: Record, block: &mut Block) {
@@ -175,6 +167,31 @@ impl Decoder {
         let module = Module { process, id, path, bias, low, high, build_id };
         self.modules.push(module.clone());
         Some(Event::Module(module))
+    }
+}
+
+/// The row kind of each record kind whose word 0 is the row's address as it stands.
+const PLAIN: [Option<Kind>; 256] = {
+    let mut table = [None; 256];
+    let mut number = 0;
+    while number < 32 {
+        if number != WireKind::Enter as u8 {
+            table[number as usize] = Kind::from_u8(number);
+        }
+        number += 1;
+    }
+    table
+};
+
+/// Takes out a last event whose operands are missing: its thread died while it wrote them.
+fn drop_torn_end(block: &mut Block) {
+    let operands = block.kinds().iter().rev().take_while(|kind| **kind == Kind::Operand).count();
+    let Some(last) = block.len().checked_sub(operands + 1) else { return block.clear() };
+    let kind = block.kinds()[last];
+    let name = if kind == Kind::Data { block.addrs().get(last + 3).copied() } else { None };
+    let wanted = kind.operands() as u64 + name.unwrap_or(0).div_ceil(8);
+    if (operands as u64) < wanted {
+        block.truncate(last);
     }
 }
 

@@ -1,1 +1,44 @@
-//! Under construction.
+//! Reuse-distance analysis of real programs: the library behind the `reuselens` command.
+//!
+//! ```text
+//! a program ── capture ──┐
+//! a trace file ──────────┴─▶ Source ─▶ attribute ─▶ engine ─▶ Profile ─▶ report
+//! ```
+//!
+//! [`analyze`] takes any [`Source`](reuselens_trace::Source) to a
+//! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct items
+//! and not with the length of the trace. [`record`] writes a source to a trace file instead.
+//!
+//! For: programs that want what the command line does, as one call. Not for: printing or drawing; see
+//! the report crate.
+//!
+//! ```
+//! use reuselens::{AnalysisOptions, analyze};
+//! use reuselens_trace::{Input, formats};
+//!
+//! let input = Input::new("a b c a".as_bytes(), "letters");
+//! let mut source = formats::read(input, Some("text")).unwrap();
+//! let options = AnalysisOptions::default();
+//! let profile = analyze(&mut *source, vec!["letters".into()], &options, &mut |_| {}).unwrap();
+//! assert_eq!(profile.histogram.iter().collect::<Vec<_>>(), [(2, 1)]);
+//! assert_eq!(profile.histogram.cold(), 3);
+//! ```
+
+mod analysis;
+mod error;
+mod machine;
+mod options;
+mod recording;
+
+pub use analysis::{Progress, analyze};
+pub use error::Error;
+pub use machine::{available_memory, this_machine};
+pub use options::AnalysisOptions;
+pub use recording::{Recorded, record, record_program};
+
+pub use reuselens_attribute as attribute;
+pub use reuselens_capture as capture;
+pub use reuselens_distance as distance;
+pub use reuselens_locality as locality;
+pub use reuselens_trace as trace;
+pub use reuselens_units as units;

@@ -1,0 +1,56 @@
+//! `reuselens analyze`: a trace becomes a profile.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use reuselens::trace::formats;
+
+use crate::exit::Outcome;
+use crate::options::Analysis;
+use crate::output::{Results, Show};
+use crate::progress::Meter;
+
+/// Analyse a trace file: summary, NAME.rlprof, NAME.html
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The trace; `-` is standard input
+    trace: PathBuf,
+
+    /// The format of the trace (see `reuselens formats`); without it, found from its content
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// Call the outputs FILE.rlprof and FILE.html
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    analysis: Analysis,
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Reads and analyses.
+    pub fn run(self) -> Outcome {
+        self.show.check()?;
+        let mut source = formats::open(&self.trace, self.format.as_deref())?;
+        let name = name(&self.trace);
+        let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
+        let mut meter = Meter::new("analysing", self.show.quiet);
+        let command = vec![self.trace.display().to_string()];
+        let options = self.analysis.options();
+        let profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
+            meter.tick(progress);
+        })?;
+        meter.finish();
+        results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The trace's name without its directory and ending, to call the outputs by.
+fn name(trace: &Path) -> String {
+    let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
+    stem.map_or_else(|| "stdin".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,94 @@
+//! `reuselens cc`, `c++`, `fortran`: the system compiler with instrumentation switched on.
+//!
+//! All arguments are the compiler's, so they are taken before the command line is parsed. The program
+//! may also be called by the names `reuselens-cc`, `reuselens-c++`, `reuselens-fortran` (links to it),
+//! for build systems that want a compiler without a space in it.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use reuselens::capture::toolchain;
+pub use reuselens::capture::toolchain::Language;
+
+use crate::exit::Outcome;
+
+/// Call the system's compiler with instrumentation switched on
+///
+/// Use it as CC=, CXX= or FC= of make, CMake or configure. All arguments are the compiler's own, and
+/// these are ours: --rl-compiler=NAME takes another compiler (clang, gcc-13), --rl-names records only
+/// the program's own RecordAccess calls.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// The compiler's arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMPILER ARGS")]
+    arguments: Vec<OsString>,
+}
+
+impl Args {
+    /// Runs the compiler.
+    pub fn run(self, language: Language) -> Outcome {
+        if self.arguments.is_empty() {
+            anyhow::bail!(
+                "no arguments for the compiler; use it as one, for instance: \
+                 reuselens cc -O2 program.c -o program"
+            );
+        }
+        let status = toolchain::compile(language, &self.arguments)?;
+        let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    }
+}
+
+/// A call of a compiler.
+pub struct Call {
+    language: Language,
+    arguments: Args,
+}
+
+impl Call {
+    /// Runs the compiler.
+    pub fn run(self) -> Outcome {
+        self.arguments.run(self.language)
+    }
+}
+
+/// The call of a compiler that a command line is, if it is one.
+pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<Call> {
+    let program = words.next()?;
+    let name = Path::new(&program).file_name()?.to_string_lossy().into_owned();
+    let language = match name.strip_prefix("reuselens-").and_then(language) {
+        Some(language) => language,
+        None => language(words.next()?.to_str()?)?,
+    };
+    Some(Call { language, arguments: Args { arguments: words.collect() } })
+}
+
+fn language(name: &str) -> Option<Language> {
+    match name {
+        "cc" => Some(Language::C),
+        "c++" => Some(Language::Cxx),
+        "fortran" => Some(Language::Fortran),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_calling_are_known() {
+        let call = |line: &str| asked_for(line.split(' ').map(OsString::from));
+        let found = call("/usr/bin/reuselens c++ -c a.cc --help").unwrap();
+        assert_eq!(found.language, Language::Cxx);
+        assert_eq!(found.arguments.arguments, ["-c", "a.cc", "--help"]);
+        let linked = call("reuselens-fortran a.f").unwrap();
+        assert_eq!(linked.language, Language::Fortran);
+        assert_eq!(linked.arguments.arguments, ["a.f"]);
+        assert!(call("reuselens profile -- cc").is_none());
+        assert!(call("reuselens").is_none());
+    }
+}

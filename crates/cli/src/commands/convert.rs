@@ -1,0 +1,79 @@
+//! `reuselens convert`: a trace in another form.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use reuselens::trace::{AtomicFile, Target, convert, formats};
+use reuselens::units::Granularity;
+
+use crate::exit::{Outcome, Usage};
+
+/// Copy a trace into another form
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The trace to read; `-` is standard input
+    input: PathBuf,
+    /// The file to write; `-` is standard output (text only)
+    output: PathBuf,
+    /// The form to write
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "parquet", "native"])]
+    to: String,
+    /// The format of the input; without it, found from its content
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// With `--to text`: write item numbers of this granularity instead of addresses
+    #[arg(long, value_name = "BYTES")]
+    granularity: Option<u64>,
+    /// Overwrite the output
+    #[arg(short, long)]
+    force: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Args {
+    /// Copies.
+    pub fn run(self) -> Outcome {
+        let mut source = formats::open(&self.input, self.format.as_deref())?;
+        let target = self.target()?;
+        let to_standard_output = self.output == Path::new("-");
+        let done = if to_standard_output {
+            if !matches!(target, Target::Text(_)) {
+                return Err(Usage(format!("only text goes to standard output; name a file for --to {}", self.to)).into());
+            }
+            let mut text = std::io::BufWriter::new(std::io::stdout());
+            let done = convert(&mut *source, target, &mut text, &self.output)?;
+            text.flush()?;
+            done
+        } else {
+            let mut file = AtomicFile::create(&self.output, self.force)?;
+            let done = convert(&mut *source, target, &mut file, &self.output)?;
+            file.commit()?;
+            done
+        };
+        if let Some(error) = done.incomplete {
+            eprintln!("reuselens: warning: {error}; the copy holds everything before that");
+        }
+        if done.processes > 1 && matches!(target, Target::Text(_)) {
+            eprintln!("reuselens: warning: {} processes share this text: equal addresses of different processes look the same", done.processes);
+        }
+        if !self.quiet && !to_standard_output {
+            println!("{}: {} rows in {} blocks", self.output.display(), done.rows, done.blocks);
+            println!("Next: reuselens analyze {}", self.output.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn target(&self) -> Result<Target, Usage> {
+        let granularity = self.granularity.map(Granularity::new).transpose();
+        let granularity = granularity.map_err(|error| Usage(error.to_string()))?;
+        match (Target::named(&self.to), granularity) {
+            (Some(Target::Text(_)), granularity) => Ok(Target::Text(granularity)),
+            (Some(target), None) => Ok(target),
+            (Some(_), Some(_)) => Err(Usage("--granularity goes with --to text only".to_owned())),
+            (None, _) => Err(Usage(format!("'{}' cannot be written", self.to))),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `reuselens diff`: locality change between two profiles.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens_report::{CompareOptions, Variant};
+
+use crate::exit::Outcome;
+use crate::output::{Show, read_profile, write_whole};
+
+/// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The profile before
+    before: PathBuf,
+    /// The profile after
+    after: PathBuf,
+
+    /// The two are one program with a small and a large input: show which reuses move with the input
+    #[arg(long)]
+    inputs: bool,
+
+    /// Write a page with both curves and histograms to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Compares.
+    pub fn run(self) -> Outcome {
+        let before = read_profile(&self.before)?;
+        let after = read_profile(&self.after)?;
+        self.show.difference(&before, &after, self.inputs)?;
+        if let Some(path) = &self.html {
+            let names = [&self.before, &self.after].map(|path| path.display().to_string());
+            let variants = [(&before, &names[0]), (&after, &names[1])]
+                .map(|(profile, name)| Variant { name, caption: "", profile });
+            let options = CompareOptions {
+                title: format!("{} → {}", names[0], names[1]),
+                cache: self.show.cache(&after)?,
+                ..CompareOptions::default()
+            };
+            let page = reuselens_report::compare(&variants, &options);
+            write_whole(path, page.as_bytes(), self.show.force)?;
+            self.show.say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+        } else {
+            self.show.say(&format!(
+                "Next: reuselens diff {} {} --html diff.html",
+                self.before.display(),
+                self.after.display()
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

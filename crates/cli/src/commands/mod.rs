@@ -1,0 +1,74 @@
+//! The commands: one file each, of the command's name.
+
+pub mod analyze;
+pub mod cc;
+pub mod completions;
+pub mod convert;
+pub mod demo;
+pub mod diff;
+pub mod engines;
+pub mod formats;
+pub mod man;
+pub mod profile;
+pub mod record;
+pub mod report;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Outcome;
+
+/// See how far apart a program reuses its data
+#[derive(Debug, Parser)]
+#[command(name = "reuselens", version, about, long_about = LONG, max_term_width = 100)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const LONG: &str = "See how far apart a program reuses its data, why it misses in its caches, and which \
+lines, functions and arrays it is.\n\nStart with `reuselens demo`, or with your own program:\n\n  \
+make CC=\"reuselens cc\"\n  reuselens profile -- ./program";
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Profile(profile::Args),
+    Record(record::Args),
+    Analyze(analyze::Args),
+    Report(report::Args),
+    Diff(diff::Args),
+    Demo(demo::Args),
+    #[command(name = "cc")]
+    Cc(cc::Args),
+    #[command(name = "c++")]
+    Cxx(cc::Args),
+    Fortran(cc::Args),
+    Convert(convert::Args),
+    Formats(formats::Args),
+    Engines(engines::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(self) -> Outcome {
+        match self {
+            Command::Profile(args) => args.run(),
+            Command::Record(args) => args.run(),
+            Command::Analyze(args) => args.run(),
+            Command::Report(args) => args.run(),
+            Command::Diff(args) => args.run(),
+            Command::Demo(args) => args.run(),
+            Command::Cc(args) => args.run(cc::Language::C),
+            Command::Cxx(args) => args.run(cc::Language::Cxx),
+            Command::Fortran(args) => args.run(cc::Language::Fortran),
+            Command::Convert(args) => args.run(),
+            Command::Formats(args) => args.run(),
+            Command::Engines(args) => args.run(),
+            Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `reuselens record`: run a program and keep the trace.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens::capture::Launch;
+use reuselens::locality::Outcome as Ended;
+use reuselens::trace::ProcessEnd;
+
+use super::profile::{not_instrumented, program_name, status};
+use crate::exit::Outcome;
+
+/// Run a program and keep the trace of its accesses (NAME.rltrace)
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The program and its arguments, after `--`
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+
+    /// The trace file [default: NAME.rltrace]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Overwrite the trace file
+    #[arg(short, long)]
+    force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// End with the program's exit status
+    #[arg(long)]
+    pass_status: bool,
+
+    /// Leave the randomisation of addresses on
+    #[arg(long)]
+    randomise: bool,
+}
+
+impl Args {
+    /// Runs and records.
+    pub fn run(self) -> Outcome {
+        let name = program_name(&self.command);
+        let path = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.rltrace")));
+        let launch = Launch { command: self.command.clone(), randomise: self.randomise };
+        let recorded = reuselens::record_program(&launch, &path, self.force)?;
+        let Some(recorded) = recorded else { anyhow::bail!(not_instrumented(&self.command)) };
+        if !self.quiet {
+            let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
+            println!(
+                "{}: {} events in {} blocks, {}",
+                path.display(),
+                recorded.rows,
+                recorded.blocks,
+                reuselens::units::Bytes(bytes)
+            );
+            println!("Next: reuselens analyze {}", path.display());
+        }
+        Ok(recorded.ended.map_or(ExitCode::SUCCESS, |end| match end {
+            ProcessEnd::Exit(code) => status(&Ended::Exit(code), self.pass_status),
+            ProcessEnd::Signal(signal) => status(&Ended::Signal(signal), self.pass_status),
+            ProcessEnd::Unknown => ExitCode::SUCCESS,
+        }))
+    }
+}

@@ -1,0 +1,51 @@
+//! `reuselens report`: show a profile again.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::exit::Outcome;
+use crate::output::{Show, read_profile, write_whole};
+
+/// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The profile
+    profile: PathBuf,
+
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+
+    /// Print the summary (the default unless another output is asked for)
+    #[arg(long, help_heading = "Output")]
+    text: bool,
+
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Shows it.
+    pub fn run(self) -> Outcome {
+        let profile = read_profile(&self.profile)?;
+        let name = self.profile.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(path) = &self.html {
+            write_whole(path, self.show.page(&profile, &name)?.as_bytes(), self.show.force)?;
+            self.show.say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+        }
+        self.show.exports(&profile)?;
+        let other = self.html.is_some()
+            || self.show.json.is_some()
+            || self.show.csv.is_some()
+            || self.show.parquet.is_some();
+        if self.text || !other {
+            self.show.summary(&profile)?;
+            self.show.say(&format!(
+                "Next: reuselens report {} --html {name}.html, or reuselens diff {} OTHER.rlprof",
+                self.profile.display(),
+                self.profile.display()
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

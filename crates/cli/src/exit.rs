@@ -1,0 +1,47 @@
+//! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded. A broken pipe is success:
+//! whoever read our output had enough.
+
+use std::io;
+use std::process::ExitCode;
+
+/// What a command ends with.
+pub type Outcome = anyhow::Result<ExitCode>;
+
+/// Wrong usage found after the arguments were read.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Turns what a command ended with into an exit code; a failure is told on standard error.
+pub fn code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("reuselens: {error:#}");
+            if error.downcast_ref::<Usage>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+/// Usage errors, `--help` and `--version`, as clap words them.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A closed output is no reason to fail.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

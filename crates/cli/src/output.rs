@@ -1,0 +1,290 @@
+//! Where results go: the terminal, the profile, the page, exports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use reuselens::locality::{Dimension, Profile};
+use reuselens::trace::AtomicFile;
+use reuselens::units::Bytes;
+use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
+
+use crate::exit::Usage;
+use crate::options::dimension;
+
+/// Options of everything that shows a profile.
+#[derive(Args, Clone, Debug)]
+pub struct Show {
+    /// Group accesses by: program, thread, function, line, object, context, instruction (several allowed)
+    #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
+    pub by: Vec<Dimension>,
+
+    /// Rank by misses in a cache of this size: bytes (48K, 2MiB) or a cache of this machine (L1, L2, L3)
+    #[arg(long, value_name = "SIZE", help_heading = "Output")]
+    pub cache: Option<String>,
+
+    /// Bins of the histogram in --json and --csv
+    #[arg(long, value_enum, default_value = "log2", help_heading = "Output")]
+    pub bins: BinsArg,
+
+    /// Write JSON (schema reuselens/1); `-` is standard output, and then nothing else is printed there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+
+    /// Write the groups as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the groups as Parquet
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub parquet: Option<PathBuf>,
+
+    /// Put the source lines into the HTML page (they then leave the machine with it)
+    #[arg(long, help_heading = "Output")]
+    pub embed_source: bool,
+
+    /// How many lines, objects and so on the summary names
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
+    pub top: usize,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    pub force: bool,
+
+    /// Print no summary and no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+
+    /// Say more: twice as many lines in each list
+    #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Output")]
+    pub verbose: u8,
+}
+
+/// Bins of a histogram.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum BinsArg {
+    /// One bin per power of two
+    Log2,
+    /// One bin per distance that occurs
+    Exact,
+}
+
+impl Show {
+    /// The cache to rank by, if one was asked for.
+    pub fn cache(&self, profile: &Profile) -> Result<Option<Bytes>, Usage> {
+        let Some(text) = &self.cache else { return Ok(None) };
+        if let Some(cache) = profile.machine.cache(text) {
+            return Ok(Some(cache.size));
+        }
+        let known: Vec<String> = profile.machine.data_caches().iter().map(|c| c.name()).collect();
+        text.parse().map(Some).map_err(|_| {
+            Usage(format!(
+                "--cache {text} is neither a size (48K, 2MiB) nor a cache of the profile's machine ({})",
+                if known.is_empty() { "none known".to_owned() } else { known.join(", ") }
+            ))
+        })
+    }
+
+    fn bins(&self) -> Bins {
+        match self.bins {
+            BinsArg::Log2 => Bins::Log2,
+            BinsArg::Exact => Bins::Exact,
+        }
+    }
+
+    /// Whether standard output belongs to an export.
+    fn standard_output_is_taken(&self) -> bool {
+        [&self.json, &self.csv].iter().any(|file| file.as_deref() == Some(Path::new("-")))
+    }
+
+    /// The summary on standard output, unless that belongs to an export or is not wanted.
+    pub fn summary(&self, profile: &Profile) -> anyhow::Result<()> {
+        if self.quiet || self.standard_output_is_taken() {
+            return Ok(());
+        }
+        let options = TextOptions {
+            cache: self.cache(profile)?,
+            width: terminal_width(),
+            color: color(),
+            top: self.top(),
+            by: self.by.clone(),
+        };
+        std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
+        Ok(())
+    }
+
+    /// The comparison of two profiles on standard output.
+    pub fn difference(&self, before: &Profile, after: &Profile, inputs: bool) -> anyhow::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        let options = DiffOptions {
+            cache: self.cache(after)?,
+            width: terminal_width(),
+            color: color(),
+            top: self.top(),
+            by: self.by.clone(),
+            inputs: inputs.then_some(true),
+        };
+        let text = reuselens_report::diff(before, after, &options)?;
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(())
+    }
+
+    fn top(&self) -> usize {
+        self.top << self.verbose.min(8)
+    }
+
+    /// A line on standard output, where the summary goes.
+    pub fn say(&self, text: &str) -> anyhow::Result<()> {
+        if !self.quiet && !self.standard_output_is_taken() {
+            writeln!(std::io::stdout(), "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// The page.
+    pub fn page(&self, profile: &Profile, title: &str) -> anyhow::Result<String> {
+        let sources = if self.embed_source { sources(profile) } else { BTreeMap::new() };
+        let options = HtmlOptions {
+            title: title.to_owned(),
+            cache: self.cache(profile)?,
+            sources,
+            ..HtmlOptions::default()
+        };
+        Ok(reuselens_report::page(profile, &options))
+    }
+
+    /// Writes the exports that were asked for.
+    pub fn exports(&self, profile: &Profile) -> anyhow::Result<()> {
+        let by: Vec<Dimension> =
+            if self.by.is_empty() { vec![Dimension::Line, Dimension::Object] } else { self.by.clone() };
+        let cache = self.cache(profile)?;
+        if let Some(path) = &self.json {
+            let options = JsonOptions { bins: self.bins(), by: by.clone(), cache };
+            self.write(path, reuselens_report::json(profile, &options).as_bytes())?;
+        }
+        if let Some(path) = &self.csv {
+            self.write(path, reuselens_report::groups_csv(profile, &by).as_bytes())?;
+        }
+        if let Some(path) = &self.parquet {
+            self.write(path, &reuselens_report::groups_parquet(profile, &by)?)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+        if path == Path::new("-") {
+            std::io::stdout().write_all(bytes)?;
+            return Ok(());
+        }
+        write_whole(path, bytes, self.force)
+    }
+
+    /// Fails now, before the work, if an export cannot be written later.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let files = [&self.json, &self.csv, &self.parquet].into_iter().flatten();
+        for path in files.filter(|path| *path != Path::new("-")) {
+            AtomicFile::create(path, self.force)?;
+        }
+        Ok(())
+    }
+}
+
+/// The profile and the page that a run leaves behind. They are begun before the work, so that what
+/// cannot be written is known before it.
+pub struct Results {
+    profile: AtomicFile,
+    page: AtomicFile,
+    /// Where the profile will be.
+    pub profile_path: PathBuf,
+    /// Where the page will be.
+    pub page_path: PathBuf,
+}
+
+impl Results {
+    /// `output` is what `-o` says; otherwise the files are called `name` and lie in this directory.
+    pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
+        let profile_path = match output {
+            Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
+            Some(path) => with_ending(path, "rlprof"),
+            None => PathBuf::from(format!("{name}.rlprof")),
+        };
+        let page_path = profile_path.with_extension("html");
+        Ok(Results {
+            profile: AtomicFile::create(&profile_path, force)?,
+            page: AtomicFile::create(&page_path, force)?,
+            profile_path,
+            page_path,
+        })
+    }
+
+    /// Writes both, then exports and summary, and says what to do next.
+    pub fn finish(mut self, profile: &Profile, page: &str, show: &Show) -> anyhow::Result<()> {
+        let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
+        let bytes = profile.to_bytes();
+        self.profile.write_all(&bytes).with_context(|| failed(&self.profile_path))?;
+        self.page.write_all(page.as_bytes()).with_context(|| failed(&self.page_path))?;
+        self.profile.commit()?;
+        self.page.commit()?;
+        show.exports(profile)?;
+        show.summary(profile)?;
+        let (profile, page) = (self.profile_path.display(), self.page_path.display());
+        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
+        show.say(&format!("Profile: {profile}"))?;
+        show.say(&format!(
+            "Next:    change something, profile again with -o after, then: \
+             reuselens diff {profile} after.rlprof"
+        ))
+    }
+}
+
+/// `path` with `.ending` behind it (not in place of an ending it has).
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Writes a file whole or not at all.
+pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    let mut file = AtomicFile::create(path, force)?;
+    file.write_all(bytes)
+        .with_context(|| format!("cannot write {}: is the disk full?", path.display()))?;
+    file.commit()?;
+    Ok(())
+}
+
+/// Reads a profile.
+pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+    let bytes = std::fs::read(path).with_context(|| {
+        format!("cannot read {}; `reuselens profile -- PROGRAM` makes a profile", path.display())
+    })?;
+    Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// The source files that the profile names and that are there.
+fn sources(profile: &Profile) -> BTreeMap<String, String> {
+    const MOST_BYTES: u64 = 1 << 20;
+    let frames = profile.sites.iter().flat_map(|site| &site.frames);
+    let files: BTreeSet<&String> =
+        frames.map(|frame| &frame.file).filter(|file| !file.is_empty()).collect();
+    files
+        .into_iter()
+        .filter(|file| std::fs::metadata(file).is_ok_and(|about| about.len() < MOST_BYTES))
+        .filter_map(|file| Some((file.clone(), std::fs::read_to_string(file).ok()?)))
+        .collect()
+}
+
+fn color() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+fn terminal_width() -> usize {
+    const DEFAULT: usize = 100;
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    columns.unwrap_or(DEFAULT).clamp(60, 160)
+}

@@ -1,0 +1,266 @@
+//! From a source to a profile, in one pass.
+
+use reuselens_attribute::{Attributor, Columns, Loader, Options, Tables};
+use reuselens_distance::{ENGINES, Engine};
+use reuselens_locality::{
+    Cell, ExactHistogram, KeyedHistograms, Machine, Method, Outcome, Profile, Warning,
+};
+use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source, Step, TraceError};
+use reuselens_units::{Accesses, Bytes, Distance, Granularity};
+
+use crate::{AnalysisOptions, Error, available_memory, this_machine};
+
+/// How far an analysis has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Accesses (item touches) analysed so far.
+    pub accesses: Accesses,
+    /// Bytes of the source read and bytes in all, where that is known.
+    pub source_bytes: Option<(u64, u64)>,
+}
+
+/// Analyses all of `source`.
+///
+/// `command` is what was measured, for the head of the report. `progress` is called after every
+/// block. Where the source breaks off, or the analysis would need more memory than it may have, the
+/// profile holds everything before that and says so.
+///
+/// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the engine's
+/// bytes per distinct item, and the histograms.
+///
+/// # Errors
+/// If there is no such engine, or the source cannot be read at all.
+pub fn analyze(
+    source: &mut dyn Source,
+    command: Vec<String>,
+    options: &AnalysisOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Profile, Error> {
+    let machine = this_machine();
+    let mut analysis = Analysis::new(source, &machine, options)?;
+    let stopped = analysis.run(source, progress)?;
+    Ok(analysis.profile(source, command, machine, options, stopped))
+}
+
+/// The state of one pass.
+struct Analysis {
+    granularity: Granularity,
+    attributor: Attributor,
+    loader: Loader,
+    engine: Box<dyn Engine>,
+    histogram: ExactHistogram,
+    keyed: KeyedHistograms,
+    accesses: u64,
+    memory_limit: Bytes,
+    outcome: Option<Outcome>,
+    warnings: Vec<Warning>,
+    threads: u32,
+}
+
+/// Why a pass ended before the source did.
+enum Stop {
+    OutOfMemory(Bytes),
+    Broken(TraceError),
+}
+
+impl Analysis {
+    fn new(
+        source: &dyn Source,
+        machine: &Machine,
+        options: &AnalysisOptions,
+    ) -> Result<Self, Error> {
+        let ids = !source.has_addresses();
+        let automatic = options.granularity.or_else(|| machine.line());
+        let granularity =
+            if ids { Granularity::BYTE } else { automatic.unwrap_or(Granularity::LINE_64) };
+        let attribute_options = Options {
+            granularity,
+            kinds: options.kinds,
+            data: options.data,
+            names: options.names,
+            contexts: options.contexts,
+            elements: options.elements,
+            ids,
+            ..Options::default()
+        };
+        let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
+        Ok(Analysis {
+            granularity,
+            attributor: Attributor::new(attribute_options),
+            loader: Loader::new(),
+            engine: reuselens_distance::by_name(&options.engine)?,
+            histogram: ExactHistogram::new(),
+            keyed: KeyedHistograms::new(),
+            accesses: 0,
+            memory_limit: options.memory_limit.unwrap_or_else(free),
+            outcome: None,
+            warnings: Vec::new(),
+            threads: 0,
+        })
+    }
+
+    fn run(
+        &mut self,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Stop>, Error> {
+        let mut block = Block::new();
+        let mut columns = Columns::new();
+        let mut distances = Vec::new();
+        loop {
+            match source.next(&mut block) {
+                Ok(Step::Block) => {
+                    self.attributor.block(&block, &mut columns);
+                    self.count(&columns, &mut distances);
+                    let accesses = Accesses(self.accesses);
+                    progress(Progress { accesses, source_bytes: source.progress() });
+                    let memory = self.memory();
+                    if memory > self.memory_limit {
+                        return Ok(Some(Stop::OutOfMemory(memory)));
+                    }
+                }
+                Ok(Step::Event(event)) => self.event(event),
+                Ok(Step::End) => return Ok(None),
+                Err(error) if error.is_partial() => return Ok(Some(Stop::Broken(error))),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn count(&mut self, columns: &Columns, distances: &mut Vec<Distance>) {
+        distances.resize(columns.items.len(), Distance::COLD);
+        self.engine.process(&columns.items, distances);
+        self.histogram.add_column(distances);
+        self.keyed.add_column(&columns.cells, distances);
+        self.accesses += columns.items.len() as u64;
+    }
+
+    fn memory(&self) -> Bytes {
+        self.engine.memory()
+            + self.histogram.memory()
+            + self.keyed.memory()
+            + self.attributor.memory()
+    }
+
+    fn event(&mut self, event: Event) {
+        match &event {
+            Event::ProcessEnded(ProcessId(0), end) => {
+                self.outcome = match *end {
+                    ProcessEnd::Exit(status) => Some(Outcome::Exit(status)),
+                    ProcessEnd::Signal(signal) => Some(Outcome::Signal(signal)),
+                    ProcessEnd::Unknown => None,
+                };
+            }
+            Event::Thread(_) => self.threads += 1,
+            Event::Note(note) => self.warnings.push(Warning {
+                code: note.code.clone(),
+                message: note.message.clone(),
+                hint: note.hint.clone(),
+            }),
+            _ => {}
+        }
+        self.attributor.event(&event, &mut self.loader);
+    }
+
+    fn profile(
+        mut self,
+        source: &dyn Source,
+        command: Vec<String>,
+        machine: Machine,
+        options: &AnalysisOptions,
+        stopped: Option<Stop>,
+    ) -> Profile {
+        let method = self.method(source, options);
+        if let Some(stop) = stopped {
+            self.stopped(stop);
+        }
+        let references = self.attributor.references();
+        let mut tables = self.attributor.finish(&mut self.loader);
+        self.warnings.append(&mut tables.warnings);
+        if self.accesses == 0 {
+            self.warnings.push(no_accesses());
+        }
+        let mut profile = Profile {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            machine,
+            method,
+            outcome: self.outcome.unwrap_or_default(),
+            granularity: self.granularity,
+            references,
+            histogram: self.histogram,
+            cells: cells(&tables, &self.keyed),
+            sites: tables.sites,
+            objects: tables.objects,
+            contexts: tables.contexts,
+            threads: tables.threads,
+            warnings: self.warnings,
+        };
+        profile.canonicalise();
+        profile
+    }
+
+    fn method(&self, source: &dyn Source, options: &AnalysisOptions) -> Method {
+        let name = self.engine.name();
+        let order = if self.threads > 1 {
+            "threads interleaved as they ran, block by block (up to 4092 events each), in the order in \
+             which the blocks were completed; exact within each thread"
+        } else {
+            "program order"
+        };
+        Method {
+            engine: name.to_owned(),
+            exact: ENGINES.iter().any(|engine| engine.name == name && engine.exact),
+            error_bound: None,
+            source: source.describe(),
+            order: order.to_owned(),
+            kinds: format!("{:?}", options.kinds).to_lowercase(),
+            data: format!("{:?}", options.data).to_lowercase(),
+        }
+    }
+
+    fn stopped(&mut self, stop: Stop) {
+        let (warning, reason) = match stop {
+            Stop::OutOfMemory(needed) => {
+                let message = format!(
+                    "the analysis stopped after {} accesses: it holds {needed}, more than the {} it may have",
+                    self.accesses, self.memory_limit
+                );
+                let hint = "raise --memory-limit, or take a larger --granularity".to_owned();
+                (Warning { code: "memory-limit".to_owned(), message, hint }, "memory limit reached")
+            }
+            Stop::Broken(error) => {
+                let hint = "record it again; what is shown is everything before that point".to_owned();
+                let message = error.to_string();
+                (Warning { code: "truncated".to_owned(), message, hint }, "the trace breaks off")
+            }
+        };
+        self.warnings.push(warning);
+        self.outcome = Some(Outcome::Incomplete(reason.to_owned()));
+    }
+}
+
+fn no_accesses() -> Warning {
+    Warning {
+        code: "no-accesses".to_owned(),
+        message: "no access was seen: there is nothing to show".to_owned(),
+        hint: "widen --kind and --data, or check that the code that runs was compiled with reuselens cc"
+            .to_owned(),
+    }
+}
+
+fn cells(tables: &Tables, keyed: &KeyedHistograms) -> Vec<Cell> {
+    let cell = |(index, key): (usize, &reuselens_attribute::CellKey)| {
+        let (histogram, distance_sum, distance_max) = keyed.get(index as u32)?;
+        Some(Cell {
+            site: key.site,
+            object: key.object,
+            context: key.context,
+            thread: key.thread,
+            histogram,
+            distance_sum,
+            distance_max,
+        })
+    };
+    tables.cells.iter().enumerate().filter_map(cell).collect()
+}

@@ -1,0 +1,89 @@
+//! This machine, as the operating system describes it.
+
+use std::fs;
+use std::path::Path;
+
+use reuselens_locality::{Cache, CacheKind, Machine};
+use reuselens_units::Bytes;
+
+/// Processor and caches of this machine, from `/proc/cpuinfo` and sysfs. What the system does not
+/// tell is left out.
+pub fn this_machine() -> Machine {
+    let mut caches: Vec<Cache> = (0..16)
+        .map_while(|index| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
+            Path::new(&path).is_dir().then(|| cache(Path::new(&path)))
+        })
+        .flatten()
+        .filter(|cache| cache.kind != CacheKind::Instruction)
+        .collect();
+    caches.sort_by_key(|cache| cache.level);
+    Machine { processor: processor(), caches }
+}
+
+/// Memory that could be had without pushing anything out, `None` where the system does not say.
+pub fn available_memory() -> Option<Bytes> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes(kib << 10))
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find(|line| line.starts_with("model name"));
+    name.and_then(|line| line.split_once(':'))
+        .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn cache(directory: &Path) -> Option<Cache> {
+    let read = |name: &str| -> Option<String> {
+        Some(fs::read_to_string(directory.join(name)).ok()?.trim().to_owned())
+    };
+    let number = |name: &str| read(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let kind = match read("type")?.as_str() {
+        "Data" => CacheKind::Data,
+        "Instruction" => CacheKind::Instruction,
+        _ => CacheKind::Unified,
+    };
+    Some(Cache {
+        level: read("level")?.parse().ok()?,
+        kind,
+        size: read("size")?.parse().ok()?,
+        line: Bytes(u64::from(number("coherency_line_size"))),
+        ways: number("ways_of_associativity"),
+        sets: number("number_of_sets"),
+        shared_by: read("shared_cpu_list").map_or(1, |list| count_list(&list)),
+    })
+}
+
+/// The number of processors in a list such as `0-3,8`.
+fn count_list(list: &str) -> u32 {
+    let count = |part: &str| -> Option<u32> {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let (low, high): (u32, u32) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+        high.checked_sub(low)?.checked_add(1)
+    };
+    list.split(',').filter_map(count).sum::<u32>().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        for (list, count) in [("0", 1), ("0-3", 4), ("0-1,4,6-7", 5), ("", 1), ("3-1", 1)] {
+            assert_eq!(count_list(list), count, "{list}");
+        }
+    }
+
+    #[test]
+    fn this_machine_has_a_name_and_sane_caches() {
+        let machine = this_machine();
+        assert!(!machine.processor.is_empty());
+        for cache in &machine.caches {
+            assert!(cache.size.get() > 0 && cache.level > 0, "{cache:?}");
+        }
+    }
+}
