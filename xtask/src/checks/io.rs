@@ -1,0 +1,163 @@
+//! Which crates read and write nothing, and who may print.
+
+use super::Exception;
+use crate::{Finding, Workspace, source};
+
+/// What this check is called.
+pub const NAME: &str = "io";
+/// Why there is such a rule.
+pub const WHY: &str = "the cores are pure values and functions, so that anyone can use them anywhere; only the command line talks";
+
+/// Crates without input and output.
+const PURE: [&str; 5] = ["units", "distance", "locality", "attribute", "report"];
+const MODULES: [&str; 3] = ["fs", "process", "net"];
+const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
+const MACROS: [&str; 5] = ["println", "print", "eprintln", "eprint", "dbg"];
+
+const MAY_READ: &[Exception] = &[
+    Exception {
+        path: "crates/attribute/src/loader.rs",
+        reason: "the convenient way to read symbols from a program's files",
+    },
+    Exception {
+        path: "crates/attribute/src/loader/",
+        reason: "as above",
+    },
+];
+const MAY_PRINT: &[Exception] = &[Exception {
+    path: "crates/cli/src/",
+    reason: "it is the command line",
+}];
+
+/// Finds input, output and printing where none may be.
+pub fn check(workspace: &Workspace) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in workspace.matching("crates/", ".rs") {
+        let Some((name, "src")) = split(path) else {
+            continue;
+        };
+        if workspace.is_test(path) {
+            continue;
+        }
+        let code = source::without_tests(&source::code(text));
+        let finding = |at: usize, what: String, fix: &str| Finding {
+            file: path.to_owned(),
+            line: source::line(&code, at),
+            what,
+            why: WHY,
+            fix: fix.to_owned(),
+        };
+        if PURE.contains(&name) && !MAY_READ.iter().any(|may| may.covers(path)) {
+            findings.extend(uses(&code).into_iter().map(|(at, module)| {
+                let fix = "take bytes, or a trait that the caller implements";
+                finding(at, format!("std::{module} in the crate {name}"), fix)
+            }));
+        }
+        if !MAY_PRINT.iter().any(|may| may.covers(path)) {
+            findings.extend(prints(&code).into_iter().map(|(at, what)| {
+                finding(
+                    at,
+                    format!("a library prints ({what}!)"),
+                    "return it, or make it an error",
+                )
+            }));
+        }
+    }
+    findings
+}
+
+/// The crate of a file and the folder in it.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let mut parts = path.strip_prefix("crates/")?.split('/');
+    Some((parts.next()?, parts.next()?))
+}
+
+/// Mentions of modules and streams of the standard library that do input or output.
+fn uses(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for at in source::words(code, "std") {
+        let rest = code[at + 3..].trim_start();
+        let Some(rest) = rest.strip_prefix("::") else {
+            continue;
+        };
+        found.extend(
+            first_names(rest)
+                .into_iter()
+                .filter(|n| MODULES.contains(&n.as_str()))
+                .map(|n| (at, n)),
+        );
+    }
+    for stream in STREAMS {
+        let calls =
+            source::words(code, stream).filter(|at| code[at + stream.len()..].starts_with('('));
+        found.extend(calls.map(|at| (at, format!("io::{stream}"))));
+    }
+    found
+}
+
+/// The names that a path goes on with: one, or those of a group in braces.
+fn first_names(rest: &str) -> Vec<String> {
+    let word = |text: &str| -> String {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
+    let Some(group) = rest.trim_start().strip_prefix('{') else {
+        return vec![word(rest)];
+    };
+    let (mut depth, mut names, mut start) = (1_usize, Vec::new(), 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || (depth == 1 && c == ',') {
+            names.push(word(&group[start..at]));
+            start = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names
+}
+
+fn prints(code: &str) -> Vec<(usize, &'static str)> {
+    let calls = |name: &'static str| {
+        let places =
+            source::words(code, name).filter(|at| code[at + name.len()..].starts_with('!'));
+        places.map(move |at| (at, name)).collect::<Vec<_>>()
+    };
+    MACROS.into_iter().flat_map(calls).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(&Workspace::of(&[(path, text)]))
+            .iter()
+            .map(|finding| finding.line)
+            .collect()
+    }
+
+    #[test]
+    fn files_processes_and_streams_are_found_however_they_are_named() {
+        let text = "use std::fs;\nuse std::{fmt, net::TcpStream};\nfn f() { std::process::exit(1) }\n\
+                    // std::fs\nfn g() { std::io::stdout(); }\nuse std::io::Write;";
+        assert_eq!(lines("crates/locality/src/a.rs", text), [1, 2, 3, 5]);
+        assert_eq!(lines("crates/trace/src/a.rs", text), [0; 0]);
+        assert_eq!(lines("crates/attribute/src/loader.rs", text), [0; 0]);
+        assert_eq!(lines("crates/locality/tests/a.rs", text), [0; 0]);
+    }
+
+    #[test]
+    fn libraries_do_not_print_outside_tests() {
+        let text = "fn f() { println!(\"x\") }\n#[cfg(test)]\nmod tests { fn g() { eprintln!() } }";
+        assert_eq!(lines("crates/trace/src/a.rs", text), [1]);
+        assert_eq!(lines("crates/cli/src/a.rs", text), [0; 0]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Where `unsafe` may stand.
+
+use super::Exception;
+use crate::{Finding, Workspace, source};
+
+/// What this check is called.
+pub const NAME: &str = "unsafe";
+/// Why there is such a rule.
+pub const WHY: &str = "unsafe code is reviewed by hand, so it stays in few and known files";
+
+const ALLOWED: &[Exception] = &[
+    Exception {
+        path: "crates/runtime/src/",
+        reason: "lives in other people's programs: assembly, raw system calls, libc",
+    },
+    Exception {
+        path: "crates/capture/src/segment.rs",
+        reason: "maps the memory shared with the measured program",
+    },
+    Exception {
+        path: "crates/capture/src/program.rs",
+        reason: "sets up signals and the personality of a child process",
+    },
+    Exception {
+        path: "crates/distance/src/prefetch.rs",
+        reason: "asks the processor for a cache line ahead of time",
+    },
+    Exception {
+        path: "crates/distance/src/dispatch.rs",
+        reason: "calls code compiled for AVX2 once that was detected",
+    },
+];
+
+/// Finds `unsafe` elsewhere, and files that are listed for nothing.
+pub fn check(workspace: &Workspace) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in workspace.matching("", ".rs") {
+        if ALLOWED.iter().any(|allowed| allowed.covers(path)) {
+            continue;
+        }
+        let code = source::code(text);
+        findings.extend(source::words(&code, "unsafe").map(|at| Finding {
+            file: path.to_owned(),
+            line: source::line(&code, at),
+            what: "unsafe code in a file that is not listed for it".to_owned(),
+            why: WHY,
+            fix: "write it safely, or list the file with a reason in xtask/src/checks/unsafe_code.rs"
+                .to_owned(),
+        }));
+    }
+    findings.extend(
+        ALLOWED
+            .iter()
+            .filter(|allowed| is_stale(workspace, allowed))
+            .map(|stale| Finding {
+                file: stale.path.to_owned(),
+                line: 0,
+                what: format!("listed for unsafe code ({}), and has none", stale.reason),
+                why: WHY,
+                fix: "take it off the list in xtask/src/checks/unsafe_code.rs".to_owned(),
+            }),
+    );
+    findings
+}
+
+/// Whether an entry covers files, none of which has `unsafe` in it.
+fn is_stale(workspace: &Workspace, allowed: &Exception) -> bool {
+    let mut covered = workspace
+        .files()
+        .filter(|(path, _)| allowed.covers(path))
+        .peekable();
+    covered.peek().is_some()
+        && !covered.any(|(_, text)| {
+            source::words(&source::code(text), "unsafe")
+                .next()
+                .is_some()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_in_files_not_listed_is_found() {
+        let text = "// unsafe\nconst A: &str = \"unsafe\";\nfn f() { unsafe { g() } }";
+        let workspace = Workspace::of(&[
+            ("crates/trace/src/a.rs", text),
+            ("crates/runtime/src/a.rs", text),
+        ]);
+        let found = check(&workspace);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].file.as_str(), found[0].line),
+            ("crates/trace/src/a.rs", 3)
+        );
+    }
+
+    #[test]
+    fn an_entry_for_nothing_is_found() {
+        let workspace = Workspace::of(&[("crates/distance/src/prefetch.rs", "fn f() {}")]);
+        assert_eq!(check(&workspace).len(), 1);
+    }
+}

@@ -1,0 +1,26 @@
+//! Chores of the project. The one that matters: [`tidy`], which holds the project to its own rules.
+//!
+//! A rule that nobody checks is forgotten. Each rule here is one file under `checks/` with the same
+//! names inside (`NAME`, `WHY`, `check`), and `ARCHITECTURE.md` names the check that holds each
+//! invariant. `tests/tidy.rs` runs them all, so `cargo test --workspace` does.
+//!
+//! For: whoever changes this project. Not for: users of reuselens; nothing of this is shipped.
+
+mod checks;
+mod finding;
+mod source;
+mod workspace;
+
+pub use checks::{CHECKS, Check};
+pub use finding::Finding;
+pub use workspace::Workspace;
+
+/// What all checks find, in the order of files and lines.
+pub fn tidy(workspace: &Workspace) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = CHECKS
+        .iter()
+        .flat_map(|check| (check.check)(workspace))
+        .collect();
+    findings.sort_by(|a, b| (&a.file, a.line, &a.what).cmp(&(&b.file, b.line, &b.what)));
+    findings
+}
