@@ -24,7 +24,13 @@ impl Level {
     /// A fully associative cache of this size that has no name.
     pub(crate) fn custom(bytes: Bytes, granularity: Granularity) -> Self {
         let items = bytes.items(granularity).get().max(1);
-        Level { name: None, size: size(items, granularity), bytes, items, model: None }
+        Level {
+            name: None,
+            size: size(items, granularity),
+            bytes,
+            items,
+            model: None,
+        }
     }
 
     fn of(cache: &Cache, granularity: Granularity) -> Self {
@@ -76,7 +82,9 @@ pub(crate) fn size(items: u64, granularity: Granularity) -> String {
 pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     let mut caches = profile.machine.data_caches();
     caches.dedup_by_key(|cache| cache.level);
-    let levels = caches.into_iter().map(|cache| Level::of(cache, profile.granularity));
+    let levels = caches
+        .into_iter()
+        .map(|cache| Level::of(cache, profile.granularity));
     levels.filter(|level| level.items > 0).collect()
 }
 
@@ -90,7 +98,10 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
     }
     let accesses = profile.histogram.accesses();
     let noticeable = levels.iter().rposition(|level| {
-        let reuses = profile.histogram.misses(level.items).saturating_sub(profile.histogram.cold());
+        let reuses = profile
+            .histogram
+            .misses(level.items)
+            .saturating_sub(profile.histogram.cold());
         reuses > 0 && reuses >= accesses / 200
     });
     match noticeable {

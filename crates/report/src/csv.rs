@@ -22,7 +22,11 @@ pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
             group.mean.to_string(),
             group.max.to_string(),
         ];
-        row.extend(levels.iter().map(|level| group.misses(level.items).to_string()));
+        row.extend(
+            levels
+                .iter()
+                .map(|level| group.misses(level.items).to_string()),
+        );
         push(&mut out, &row);
     }
     out
@@ -39,7 +43,11 @@ pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
     let bytes = |items: u64| items.saturating_mul(profile.granularity.bytes());
     let mut out = "low,high,low_bytes,high_bytes,accesses\r\n".to_owned();
     for (low, high, count) in rows {
-        out.push_str(&format!("{low},{high},{},{},{count}\r\n", bytes(low), bytes(high)));
+        out.push_str(&format!(
+            "{low},{high},{},{},{count}\r\n",
+            bytes(low),
+            bytes(high)
+        ));
     }
     out.push_str(&format!(",,,,{}\r\n", histogram.cold()));
     out
@@ -48,7 +56,9 @@ pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
 /// The names of the columns: those of the caches come last.
 pub(crate) fn columns(levels: &[Level]) -> Vec<String> {
     let fixed = ["by", "name", "accesses", "cold", "mean", "max"].map(str::to_owned);
-    let misses = levels.iter().map(|level| format!("misses_{}", level.short()));
+    let misses = levels
+        .iter()
+        .map(|level| format!("misses_{}", level.short()));
     fixed.into_iter().chain(misses).collect()
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use reuselens_locality::{
-    Dimension, DifferenceError, GroupChange, GroupChanges, Growth, LocalityChange, Profile, SizeRange,
+    DifferenceError, Dimension, GroupChange, GroupChanges, Growth, LocalityChange, Profile,
+    SizeRange,
 };
 use reuselens_units::Bytes;
 
@@ -37,7 +38,14 @@ pub struct DiffOptions {
 impl Default for DiffOptions {
     fn default() -> Self {
         let by = vec![Dimension::Line, Dimension::Object];
-        DiffOptions { cache: None, width: 90, color: false, top: 6, by, inputs: None }
+        DiffOptions {
+            cache: None,
+            width: 90,
+            color: false,
+            top: 6,
+            by,
+            inputs: None,
+        }
     }
 }
 
@@ -47,7 +55,11 @@ impl Default for DiffOptions {
 ///
 /// # Errors
 /// If the profiles count items of different sizes.
-pub fn diff(before: &Profile, after: &Profile, options: &DiffOptions) -> Result<String, DifferenceError> {
+pub fn diff(
+    before: &Profile,
+    after: &Profile,
+    options: &DiffOptions,
+) -> Result<String, DifferenceError> {
     let difference = LocalityChange::between(before, after)?;
     let view = View {
         before,
@@ -60,8 +72,15 @@ pub fn diff(before: &Profile, after: &Profile, options: &DiffOptions) -> Result<
     let mut out = String::new();
     view.head(&mut out);
     if before.histogram.accesses() == 0 || after.histogram.accesses() == 0 {
-        let which = if before.histogram.accesses() == 0 { "before" } else { "after" };
-        let _ = writeln!(out, "\nThe profile {which} has no accesses, so there is nothing to compare.");
+        let which = if before.histogram.accesses() == 0 {
+            "before"
+        } else {
+            "after"
+        };
+        let _ = writeln!(
+            out,
+            "\nThe profile {which} has no accesses, so there is nothing to compare."
+        );
         return Ok(out);
     }
     view.totals(&mut out);
@@ -98,22 +117,38 @@ impl View<'_> {
     fn head(&self, out: &mut String) {
         for (name, profile) in [("before", self.before), ("after", self.after)] {
             let name = self.paint.ink(Ink::Soft, &format!("{name:<7}"));
-            let method = format!("{}; {}", words::engine(&profile.method), words::filter(&profile.method));
-            let _ = writeln!(out, "{name} {}", self.paint.ink(Ink::Strong, &words::command(profile)));
+            let method = format!(
+                "{}; {}",
+                words::engine(&profile.method),
+                words::filter(&profile.method)
+            );
+            let _ = writeln!(
+                out,
+                "{name} {}",
+                self.paint.ink(Ink::Strong, &words::command(profile))
+            );
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
         }
-        if self.before.method.kinds != self.after.method.kinds || self.before.method.data != self.after.method.data {
+        if self.before.method.kinds != self.after.method.kinds
+            || self.before.method.data != self.after.method.data
+        {
             let warning = self.paint.ink(Ink::Warn, "warning:");
-            let _ = writeln!(out, "{warning} the two count different accesses; analyse both with the same --kind and --data");
+            let _ = writeln!(
+                out,
+                "{warning} the two count different accesses; analyse both with the same --kind and --data"
+            );
         }
     }
 
     fn totals(&self, out: &mut String) {
         let (old, new) = (&self.before.histogram, &self.after.histogram);
-        let ratio = |misses: u64, all: u64| format!("{} {:>8}", count(misses), percent(misses, all));
+        let ratio =
+            |misses: u64, all: u64| format!("{} {:>8}", count(misses), percent(misses, all));
         let mut cells = vec![
             self.total("accesses", old.accesses(), new.accesses(), count),
-            self.total("distinct data", old.cold(), new.cold(), |items| self.size(items)),
+            self.total("distinct data", old.cold(), new.cold(), |items| {
+                self.size(items)
+            }),
         ];
         let mut levels = caches::levels(self.before);
         if self.chosen.name.is_none() {
@@ -129,45 +164,87 @@ impl View<'_> {
             ]);
         }
         out.push('\n');
-        let columns = [Column::left(""), Column::right("before"), Column::right("after"), Column::right("change")];
+        let columns = [
+            Column::left(""),
+            Column::right("before"),
+            Column::right("after"),
+            Column::right("change"),
+        ];
         rows(out, &columns, &cells, self.width, self.paint);
     }
 
-    fn total(&self, name: &str, before: u64, after: u64, show: impl Fn(u64) -> String) -> Vec<String> {
-        vec![name.to_owned(), show(before), show(after), change(before, after)]
+    fn total(
+        &self,
+        name: &str,
+        before: u64,
+        after: u64,
+        show: impl Fn(u64) -> String,
+    ) -> Vec<String> {
+        vec![
+            name.to_owned(),
+            show(before),
+            show(after),
+            change(before, after),
+        ]
     }
 
     fn sizes(&self, out: &mut String, difference: &LocalityChange) {
         let (wins, losses) = (difference.wins(NOISE), difference.losses(NOISE));
-        self.title(out, "Cache sizes that gain or lose by more than 1 % of their misses");
+        self.title(
+            out,
+            "Cache sizes that gain or lose by more than 1 % of their misses",
+        );
         if wins.is_empty() && losses.is_empty() {
             let _ = writeln!(out, "  none");
         }
-        for (name, ink, ranges) in [("fewer misses", Ink::Hit, wins), ("more misses", Ink::Miss, losses)] {
+        for (name, ink, ranges) in [
+            ("fewer misses", Ink::Hit, wins),
+            ("more misses", Ink::Miss, losses),
+        ] {
             for range in ranges {
-                let _ = writeln!(out, "  {} {}", self.paint.ink(ink, &format!("{name:<12}")), self.range(&range));
+                let _ = writeln!(
+                    out,
+                    "  {} {}",
+                    self.paint.ink(ink, &format!("{name:<12}")),
+                    self.range(&range)
+                );
             }
         }
     }
 
     fn range(&self, range: &SizeRange) -> String {
-        let most = format!("{} at {}", change(range.most.before, range.most.after), self.size(range.most.items));
+        let most = format!(
+            "{} at {}",
+            change(range.most.before, range.most.after),
+            self.size(range.most.items)
+        );
         if range.from == range.to {
             return most;
         }
-        format!("from {} to {}; most: {most}", self.size(range.from), self.size(range.to))
+        format!(
+            "from {} to {}; most: {most}",
+            self.size(range.from),
+            self.size(range.to)
+        )
     }
 
     fn bins(&self, out: &mut String, difference: &LocalityChange) {
         let (old, new) = difference.accesses;
-        let mut moved: Vec<_> = difference.bins.iter().filter(|bin| bin.before != bin.after).collect();
+        let mut moved: Vec<_> = difference
+            .bins
+            .iter()
+            .filter(|bin| bin.before != bin.after)
+            .collect();
         moved.sort_by_key(|bin| (std::cmp::Reverse(bin.before.abs_diff(bin.after)), bin.low));
         moved.truncate(self.top);
         moved.sort_by_key(|bin| bin.low);
         if moved.is_empty() {
             return;
         }
-        self.title(out, "Distances that more or fewer accesses have, the largest changes");
+        self.title(
+            out,
+            "Distances that more or fewer accesses have, the largest changes",
+        );
         let columns = [
             Column::right("distance"),
             Column::right("before"),
@@ -179,9 +256,18 @@ impl View<'_> {
             .map(|bin| {
                 let label = match bin.high {
                     0 => "nothing else".to_owned(),
-                    high => format!("{} – {}", self.size(bin.low), self.size(high.saturating_add(1))),
+                    high => format!(
+                        "{} – {}",
+                        self.size(bin.low),
+                        self.size(high.saturating_add(1))
+                    ),
                 };
-                vec![label, percent(bin.before, old), percent(bin.after, new), signed(bin.before, bin.after)]
+                vec![
+                    label,
+                    percent(bin.before, old),
+                    percent(bin.after, new),
+                    signed(bin.before, bin.after),
+                ]
             })
             .collect();
         rows(out, &columns, &cells, self.width, self.paint);
@@ -189,14 +275,24 @@ impl View<'_> {
 
     fn groups(&self, out: &mut String, by: Dimension) {
         let changes = GroupChanges::between(self.before, self.after, by, self.chosen.items);
-        let mut all: Vec<&GroupChange> =
-            changes.both.iter().chain(&changes.only_before).chain(&changes.only_after).collect();
+        let mut all: Vec<&GroupChange> = changes
+            .both
+            .iter()
+            .chain(&changes.only_before)
+            .chain(&changes.only_after)
+            .collect();
         all.retain(|group| group.change() != 0);
         all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
         if all.is_empty() {
             return;
         }
-        self.title(out, &format!("Misses in {} by {by}, the largest changes", self.chosen.label()));
+        self.title(
+            out,
+            &format!(
+                "Misses in {} by {by}, the largest changes",
+                self.chosen.label()
+            ),
+        );
         let columns = [
             Column::right("before"),
             Column::right("after"),
@@ -204,16 +300,34 @@ impl View<'_> {
             Column::right(""),
             Column::left(by.name()),
         ];
-        let cells: Vec<Vec<String>> = all.iter().take(self.top).map(|group| self.group(group)).collect();
+        let cells: Vec<Vec<String>> = all
+            .iter()
+            .take(self.top)
+            .map(|group| self.group(group))
+            .collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if all.len() > self.top {
-            let others = crate::numbers::noun((all.len() - self.top) as u64, "other changes", "others change");
-            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &format!("  {others} less")));
+            let others = crate::numbers::noun(
+                (all.len() - self.top) as u64,
+                "other changes",
+                "others change",
+            );
+            let _ = writeln!(
+                out,
+                "{}",
+                self.paint.ink(Ink::Soft, &format!("  {others} less"))
+            );
         }
     }
 
     fn group(&self, group: &GroupChange) -> Vec<String> {
-        let known = |there: bool, misses: u64| if there { count(misses) } else { "—".to_owned() };
+        let known = |there: bool, misses: u64| {
+            if there {
+                count(misses)
+            } else {
+                "—".to_owned()
+            }
+        };
         let relative = match (group.before.is_some(), group.after.is_some()) {
             (true, false) => "gone".to_owned(),
             (false, _) => "new".to_owned(),
@@ -239,28 +353,37 @@ impl View<'_> {
     /// What becomes of the reuses as the input grows.
     fn growth(&self, out: &mut String) {
         let swap = self.before.histogram.cold() > self.after.histogram.cold();
-        let (small, large) = if swap { (self.after, self.before) } else { (self.before, self.after) };
+        let (small, large) = if swap {
+            (self.after, self.before)
+        } else {
+            (self.before, self.after)
+        };
         let growth = Growth::between(&small.histogram, &large.histogram);
         self.title(out, "What grows with the input");
         let rate = match growth.rate {
-            Some(rate) => format!("; they grow as the {} power of the data", significant(rate)),
+            Some(rate) => format!(" (as its data to the power {})", significant(rate)),
             None => String::new(),
         };
-        let _ = writeln!(
-            out,
-            "  {} of the reuses are evadable: their distance grows with the input{rate},\n  so no cache holds them for every input.",
+        let text = format!(
+            "{} of the reuses are evadable: their distance grows with the input{rate}, so no cache holds them for every input.",
             crate::numbers::ratio_percent(growth.evadable)
         );
+        let _ = writeln!(out, "  {}", crate::text::wrap(&text, self.width, 2));
         if growth.hills.is_empty() {
             return;
         }
-        let columns = ["hill", "of the reuses", "middle, small", "middle, large"].map(Column::right);
+        let columns =
+            ["hill", "of the reuses", "middle, small", "middle, large"].map(Column::right);
         let columns: Vec<Column> = columns.into_iter().chain([Column::left("")]).collect();
         let cells: Vec<Vec<String>> = growth
             .hills
             .iter()
             .map(|hill| {
-                let range = format!("{} – {}", self.size(hill.hill.low()), self.size(hill.hill.high().saturating_add(1)));
+                let end = self.size(hill.hill.high().saturating_add(1));
+                let range = match hill.hill.low() {
+                    0 => format!("up to {end}"),
+                    low => format!("{} – {end}", self.size(low)),
+                };
                 let fate = match (hill.moves, hill.rate) {
                     (true, Some(rate)) => format!("moves, as data^{}", significant(rate)),
                     (true, None) => "moves".to_owned(),

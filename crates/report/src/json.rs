@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use reuselens_locality::{
-    CurvePoint, Dimension, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve,
-    Outcome, Profile, Warning,
+    CurvePoint, Dimension, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine,
+    MissRatioCurve, Outcome, Profile, Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -39,7 +39,11 @@ pub struct JsonOptions {
 
 impl Default for JsonOptions {
     fn default() -> Self {
-        JsonOptions { bins: Bins::Log2, by: vec![Dimension::Line, Dimension::Object], cache: None }
+        JsonOptions {
+            bins: Bins::Log2,
+            by: vec![Dimension::Line, Dimension::Object],
+            cache: None,
+        }
     }
 }
 
@@ -131,7 +135,10 @@ pub fn json(profile: &Profile, options: &JsonOptions) -> String {
     let formatter = Compact::default();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     // Writing into memory cannot fail, and all keys are strings.
-    if document(profile, options).serialize(&mut serializer).is_err() {
+    if document(profile, options)
+        .serialize(&mut serializer)
+        .is_err()
+    {
         bytes.clear();
     }
     bytes.push(b'\n');
@@ -142,7 +149,10 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
     let histogram = &profile.histogram;
     let method = &profile.method;
     let mut levels = caches::levels(profile);
-    if let Some(bytes) = options.cache.filter(|bytes| levels.iter().all(|level| level.bytes != *bytes)) {
+    if let Some(bytes) = options
+        .cache
+        .filter(|bytes| levels.iter().all(|level| level.bytes != *bytes))
+    {
         levels.push(caches::Level::custom(bytes, profile.granularity));
     }
     let curve = MissRatioCurve::new(histogram);
@@ -160,12 +170,17 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         cold: histogram.cold(),
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
-        groups: groups.map(|group| group_json(profile, group, options.bins, &levels)).collect(),
+        groups: groups
+            .map(|group| group_json(profile, group, options.bins, &levels))
+            .collect(),
         warnings: &profile.warnings,
         references: profile.references,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),
-        caches: levels.iter().map(|level| cache_json(histogram, level, &curve)).collect(),
+        caches: levels
+            .iter()
+            .map(|level| cache_json(histogram, level, &curve))
+            .collect(),
         machine: &profile.machine,
         source: &method.source,
         order: &method.order,
@@ -178,7 +193,9 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
 fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {
     let point = |point: &CurvePoint| Point {
         items: point.items,
-        bytes: reuselens_units::Items(point.items).bytes(profile.granularity).get(),
+        bytes: reuselens_units::Items(point.items)
+            .bytes(profile.granularity)
+            .get(),
         ratio: point.miss_ratio,
     };
     curve.default_points().iter().map(point).collect()
@@ -196,13 +213,21 @@ fn whole(histogram: &ExactHistogram, bins: Bins) -> Counts {
 }
 
 fn log2(histogram: &Log2Histogram) -> Counts {
-    Counts { bins: "log2", counts: histogram.iter().collect(), cold: histogram.cold() }
+    Counts {
+        bins: "log2",
+        counts: histogram.iter().collect(),
+        cold: histogram.cold(),
+    }
 }
 
 fn fine(histogram: &FineHistogram, bins: Bins) -> Counts {
     match bins {
         Bins::Log2 => log2(&histogram.log2()),
-        Bins::Exact => Counts { bins: "fine", counts: histogram.iter().collect(), cold: histogram.cold() },
+        Bins::Exact => Counts {
+            bins: "fine",
+            counts: histogram.iter().collect(),
+            cold: histogram.cold(),
+        },
     }
 }
 
@@ -216,14 +241,25 @@ fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Lev
         accesses: group.accesses,
         cold: group.cold,
         histogram,
-        mean: if group.mean.is_finite() { group.mean } else { 0.0 },
+        mean: if group.mean.is_finite() {
+            group.mean
+        } else {
+            0.0
+        },
         max: group.max,
-        misses: levels.iter().map(|level| group.misses(level.items)).collect(),
+        misses: levels
+            .iter()
+            .map(|level| group.misses(level.items))
+            .collect(),
         name: group.name,
     }
 }
 
-fn cache_json(histogram: &ExactHistogram, level: &caches::Level, curve: &MissRatioCurve) -> CacheJson {
+fn cache_json(
+    histogram: &ExactHistogram,
+    level: &caches::Level,
+    curve: &MissRatioCurve,
+) -> CacheJson {
     let accesses = curve.accesses().max(1) as f64;
     CacheJson {
         name: level.short().to_owned(),
@@ -231,7 +267,9 @@ fn cache_json(histogram: &ExactHistogram, level: &caches::Level, curve: &MissRat
         items: level.items,
         misses: curve.misses(level.items),
         miss_ratio: curve.at(level.items),
-        set_associative_miss_ratio: level.set_associative(histogram).map(|misses| misses as f64 / accesses),
+        set_associative_miss_ratio: level
+            .set_associative(histogram)
+            .map(|misses| misses as f64 / accesses),
     }
 }
 
@@ -266,7 +304,11 @@ impl serde_json::ser::Formatter for Compact {
         writer.write_all(b"]")
     }
 
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         writer.write_all(match (first, self.depth) {
             (true, 1) => b"\n ",
             (true, _) => b"",
@@ -279,7 +321,11 @@ impl serde_json::ser::Formatter for Compact {
         writer.write_all(b": ")
     }
 
-    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         writer.write_all(match (first, self.depth) {
             (true, _) => b"",
             // What follows may be an object, on a line of its own.

@@ -4,7 +4,7 @@
 //! bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
-//! - [`page`]: one profile as one offline HTML file.
+//! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality` crate.
@@ -21,7 +21,7 @@ mod words;
 
 pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
-pub use html::{HtmlOptions, page};
+pub use html::{CompareOptions, HtmlOptions, Variant, compare, page};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use text::{TextOptions, summary};

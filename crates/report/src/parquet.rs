@@ -58,10 +58,19 @@ fn schema(levels: &[Level]) -> Result<TypePtr, ParquetError> {
             _ => (Physical::INT64, ConvertedType::UINT_64),
         };
         let builder = Type::primitive_type_builder(&name, physical).with_converted_type(converted);
-        builder.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+        builder
+            .with_repetition(Repetition::REQUIRED)
+            .build()
+            .map(Arc::new)
     };
-    let fields = csv::columns(levels).into_iter().map(field).collect::<Result<Vec<_>, _>>()?;
-    Type::group_type_builder("groups").with_fields(fields).build().map(Arc::new)
+    let fields = csv::columns(levels)
+        .into_iter()
+        .map(field)
+        .collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder("groups")
+        .with_fields(fields)
+        .build()
+        .map(Arc::new)
 }
 
 fn values<T>(groups: &[Group], value: impl Fn(&Group) -> T) -> Vec<T> {
@@ -69,7 +78,11 @@ fn values<T>(groups: &[Group], value: impl Fn(&Group) -> T) -> Vec<T> {
 }
 
 /// Writes a column of counts; Parquet's unsigned numbers are the same bits.
-fn count(rows: &mut Row, groups: &[Group], value: impl Fn(&Group) -> u64) -> Result<(), ParquetError> {
+fn count(
+    rows: &mut Row,
+    groups: &[Group],
+    value: impl Fn(&Group) -> u64,
+) -> Result<(), ParquetError> {
     column::<Int64Type>(rows, &values(groups, |group| value(group).cast_signed()))
 }
 

@@ -13,7 +13,6 @@ use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
 use crate::words;
 
-pub(crate) use bars::bar;
 pub(crate) use paint::{Ink, Paint, wrap};
 pub(crate) use tables::{Column, rows};
 
@@ -36,7 +35,13 @@ pub struct TextOptions {
 impl Default for TextOptions {
     fn default() -> Self {
         let by = vec![Dimension::Line, Dimension::Function];
-        TextOptions { cache: None, width: 90, color: false, top: 5, by }
+        TextOptions {
+            cache: None,
+            width: 90,
+            color: false,
+            top: 5,
+            by,
+        }
     }
 }
 
@@ -64,7 +69,10 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
 
 fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, paint: Paint) {
     let _ = writeln!(out, "{}", paint.ink(Ink::Strong, &words::command(profile)));
-    let caches: Vec<String> = levels.iter().map(|level| format!("{} {}", level.short(), level.size)).collect();
+    let caches: Vec<String> = levels
+        .iter()
+        .map(|level| format!("{} {}", level.short(), level.size))
+        .collect();
     let caches = words::or(&caches.join(", "), "caches not known").to_owned();
     let machine = match profile.machine.processor.as_str() {
         "" => caches,
@@ -77,15 +85,22 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         words::filter(&profile.method)
     );
     let facts = [
-        ("seen", words::or(&profile.method.source, "not stated").to_owned()),
-        ("order", words::or(&profile.method.order, "not stated").to_owned()),
+        (
+            "seen",
+            words::or(&profile.method.source, "not stated").to_owned(),
+        ),
+        (
+            "order",
+            words::or(&profile.method.order, "not stated").to_owned(),
+        ),
         ("method", method),
         ("machine", machine),
         ("ended", words::outcome(&profile.outcome)),
     ];
     for (name, fact) in facts {
         // A run that ended well, and the order of one thread, need no line.
-        let plain = name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));
+        let plain =
+            name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));
         if plain || (name == "order" && profile.threads.len() < 2) {
             continue;
         }
@@ -97,7 +112,11 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
 fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     let accesses = profile.histogram.accesses();
     let distinct = profile.histogram.cold();
-    let _ = write!(out, "\n{} accesses", paint.ink(Ink::Strong, &count(accesses)));
+    let _ = write!(
+        out,
+        "\n{} accesses",
+        paint.ink(Ink::Strong, &count(accesses))
+    );
     if profile.references != accesses {
         let _ = write!(out, " by {} loads and stores", count(profile.references));
     }
@@ -115,8 +134,20 @@ fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint
     }
     let histogram = &profile.histogram;
     let accesses = histogram.accesses();
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, "What misses in this machine's caches (LRU model)"));
-    let columns = [Column::left("cache"), Column::right("misses"), Column::right("fully associative"), Column::right("with its sets, about")];
+    let _ = writeln!(
+        out,
+        "\n{}",
+        paint.ink(
+            Ink::Strong,
+            "What misses in this machine's caches (LRU model)"
+        )
+    );
+    let columns = [
+        Column::left("cache"),
+        Column::right("misses"),
+        Column::right("fully associative"),
+        Column::right("with its sets, about"),
+    ];
     let cells: Vec<Vec<String>> = levels
         .iter()
         .map(|level| {
@@ -137,9 +168,19 @@ fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint
 pub(crate) fn warnings(out: &mut String, warnings: &[Warning], width: usize, paint: Paint) {
     for (index, warning) in warnings.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let _ = writeln!(out, "{gap}{} {}", paint.ink(Ink::Warn, "warning:"), wrap(&warning.message, width, 9));
+        let _ = writeln!(
+            out,
+            "{gap}{} {}",
+            paint.ink(Ink::Warn, "warning:"),
+            wrap(&warning.message, width, 9)
+        );
         if !warning.hint.is_empty() {
-            let _ = writeln!(out, "{}     {}", paint.ink(Ink::Soft, "try:"), wrap(&warning.hint, width, 9));
+            let _ = writeln!(
+                out,
+                "{}     {}",
+                paint.ink(Ink::Soft, "try:"),
+                wrap(&warning.hint, width, 9)
+            );
         }
     }
 }

@@ -26,7 +26,12 @@ pub(crate) fn command(profile: &Profile) -> String {
     };
     match profile.command.len() {
         0 => "(no command)".to_owned(),
-        _ => profile.command.iter().map(quote).collect::<Vec<_>>().join(" "),
+        _ => profile
+            .command
+            .iter()
+            .map(quote)
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
@@ -39,7 +44,9 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         Outcome::Signal(signal) => {
             format!("signal {signal} killed the program; everything up to then is here")
         }
-        Outcome::Incomplete(why) => format!("the trace breaks off: {why}; everything before is here"),
+        Outcome::Incomplete(why) => {
+            format!("the trace breaks off: {why}; everything before is here")
+        }
     }
 }
 

@@ -4,16 +4,20 @@ use std::fmt::Write;
 
 use reuselens_locality::FineHistogram;
 
+use super::escape::percent;
 use super::plot::{self, Axis, Plot};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{grouped, percent, ratio_percent};
+use crate::numbers::{grouped, ratio_percent};
 
 /// Cache sizes at which a curve has a point: every size below 32 items, then sixteen to an octave, up
 /// to the end of the axis. A fine histogram is exact at all of them.
 pub(crate) fn sizes(axis: &Axis) -> impl Iterator<Item = u64> {
     let end = axis.end();
-    (0..FineHistogram::BINS).map(|bin| FineHistogram::range(bin).0).skip(1).take_while(move |low| *low <= end)
+    (0..FineHistogram::BINS)
+        .map(|bin| FineHistogram::range(bin).0)
+        .skip(1)
+        .take_while(move |low| *low <= end)
 }
 
 /// The curve as points: size in items, misses. One pass over the histogram.
@@ -60,7 +64,8 @@ pub(crate) fn path(points: &[(u64, u64)], accesses: u64, axis: &Axis, top: f64) 
 /// Appends the picture, its readout and its numbers.
 pub(crate) fn write(out: &mut String, scene: &Scene) {
     let points = points(&scene.fine, &scene.axis);
-    let highest = points.first().map_or(0, |(_, misses)| *misses) as f64 / scene.accesses.max(1) as f64;
+    let highest =
+        points.first().map_or(0, |(_, misses)| *misses) as f64 / scene.accesses.max(1) as f64;
     let top = plot::share_top(highest);
     let line = path(&points, scene.accesses, &scene.axis, top);
     let left = scene.axis.x(1.0) * 1000.0;
@@ -75,7 +80,10 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
              d=\"{line}\"/><path id=\"pick-line\" class=\"picked\" d=\"\"/>"
         ),
         words: plot::marks(&scene.axis, &scene.levels, &scene.chosen, |level| {
-            Some(format!("{} miss", percent(scene.misses(level.items), scene.accesses)))
+            Some(format!(
+                "{} miss",
+                percent(scene.misses(level.items), scene.accesses)
+            ))
         }),
         cold: false,
         axis_name: "size of a fully associative LRU cache (log scale)",
@@ -84,7 +92,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
     out.push_str(
         "<div class=\"readout needs-js\" id=\"readout\" aria-live=\"polite\"><span class=\"soft\">Point at the \
          curve, touch it, or focus it and press ← →. Enter or a click takes that size for the tables below.\
-         </span></div>\n",
+         </span></div>",
     );
     numbers(out, scene, &points);
 }
@@ -92,7 +100,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
 fn describe(scene: &Scene) -> String {
     let mut text = "Miss-ratio curve.".to_owned();
     for level in &scene.levels {
-        let ratio = percent(scene.misses(level.items), scene.accesses);
+        let ratio = crate::numbers::percent(scene.misses(level.items), scene.accesses);
         let _ = write!(text, " {ratio} of the accesses miss in {}.", level.label());
     }
     text
@@ -107,7 +115,11 @@ fn numbers(out: &mut String, scene: &Scene, points: &[(u64, u64)]) {
         .collect();
     for level in &scene.levels {
         rows.retain(|(size, _, _)| *size != level.items);
-        rows.push((level.items, scene.misses(level.items), level.name.as_deref().unwrap_or("")));
+        rows.push((
+            level.items,
+            scene.misses(level.items),
+            level.name.as_deref().unwrap_or(""),
+        ));
     }
     rows.sort_by_key(|(size, _, name)| (*size, name.len()));
     out.push_str(
@@ -128,7 +140,7 @@ fn numbers(out: &mut String, scene: &Scene, points: &[(u64, u64)]) {
     let floor = scene.cold as f64 / scene.accesses.max(1) as f64;
     let _ = write!(
         out,
-        "</tbody></table></div><p class=\"soft\">No cache gets below {}: first touches miss in all of them.</p></details>\n",
-        ratio_percent(floor)
+        "</tbody></table></div><p class=\"soft\">No cache gets below {}: first touches miss in all of them.</p></details>",
+        super::escape::escape(&ratio_percent(floor))
     );
 }

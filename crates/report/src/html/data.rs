@@ -57,52 +57,117 @@ impl Table {
             (rest.len(), sum)
         });
         let [by, title, head, note] = words;
-        Table { by, title, head, note, rows, left_out }
+        Table {
+            by,
+            title,
+            head,
+            note,
+            rows,
+            left_out,
+        }
     }
 
     fn json(&self) -> Value {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        let histograms: Vec<Value> = self.rows.iter().map(|row| histogram(&row.histogram, row.mean)).collect();
-        let rest = self.left_out.as_ref().map(|(groups, sum)| json!([count(*groups as u64), histogram(sum, None)]));
+        let histograms: Vec<Value> = self
+            .rows
+            .iter()
+            .map(|row| histogram(&row.histogram, row.mean))
+            .collect();
+        let rest = self
+            .left_out
+            .as_ref()
+            .map(|(groups, sum)| json!([count(*groups as u64), histogram(sum, None)]));
         json!({ "names": names, "h": histograms, "rest": rest })
     }
 }
 
 /// All tables of a page, in the order of their tabs.
 pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
-    let groups = |by| scene.profile.groups(by).into_iter().map(Row::from).collect::<Vec<_>>();
-    let cross = scene.profile.cross(Dimension::Line, Dimension::Object).into_iter().map(Row::from).collect();
+    let groups = |by| {
+        scene
+            .profile
+            .groups(by)
+            .into_iter()
+            .map(Row::from)
+            .collect::<Vec<_>>()
+    };
+    let cross = scene
+        .profile
+        .cross(Dimension::Line, Dimension::Object)
+        .into_iter()
+        .map(Row::from)
+        .collect();
     let table = |words, rows| Table::new(words, rows, scene.top);
     let tables = [
-        table(["line", "Lines", "Source line", "The lines whose accesses miss."], groups(Dimension::Line)),
         table(
-            ["line-object", "Line × object", "Line · object", "Which data each line misses on."],
+            [
+                "line",
+                "Lines",
+                "Source line",
+                "The lines whose accesses miss.",
+            ],
+            groups(Dimension::Line),
+        ),
+        table(
+            [
+                "line-object",
+                "Line × object",
+                "Line · object",
+                "Which data each line misses on.",
+            ],
             cross,
         ),
         table(
-            ["object", "Objects", "Data object", "The variables, heap blocks and stacks that are missed."],
+            [
+                "object",
+                "Objects",
+                "Data object",
+                "The variables, heap blocks and stacks that are missed.",
+            ],
             groups(Dimension::Object),
         ),
         table(
-            ["function", "Functions", "Function", "The function whose source the access is in, callees not included."],
+            [
+                "function",
+                "Functions",
+                "Function",
+                "The function whose source the access is in, callees not included.",
+            ],
             groups(Dimension::Function),
         ),
         table(
-            ["context", "Contexts", "Calls that lead there", "One row for each chain of calls, callees not included."],
+            [
+                "context",
+                "Contexts",
+                "Calls that lead there",
+                "One row for each chain of calls, callees not included.",
+            ],
             groups(Dimension::Context),
         ),
         table(
-            ["thread", "Threads", "Thread", "Who accessed. All threads share one cache here."],
+            [
+                "thread",
+                "Threads",
+                "Thread",
+                "Who accessed. All threads share one cache here.",
+            ],
             groups(Dimension::Thread),
         ),
     ];
-    tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    tables
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
 }
 
 /// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the one
 /// before) and its count.
 pub(crate) fn histogram(histogram: &FineHistogram, mean: Option<f64>) -> Value {
-    let mut numbers = vec![json!(histogram.cold()), json!(mean.map(|mean| (mean * 100.0).round() / 100.0))];
+    let mut numbers = vec![
+        json!(histogram.cold()),
+        json!(mean.map(|mean| (mean * 100.0).round() / 100.0)),
+    ];
     let mut last = 0;
     for (low, _, count) in histogram.iter() {
         let bin = FineHistogram::bin(low);
@@ -133,7 +198,9 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
     if costs.len() < 2 {
         return Vec::new();
     }
-    let mut order: Vec<usize> = (0..costs.len()).filter(|node| costs[*node].inclusive.accesses > 0).collect();
+    let mut order: Vec<usize> = (0..costs.len())
+        .filter(|node| costs[*node].inclusive.accesses > 0)
+        .collect();
     // Callers cost at least what their callees cost, and come first: they are never cut before them.
     order.sort_by_key(|node| (std::cmp::Reverse(costs[*node].inclusive.accesses), *node));
     order.truncate(NODES);
@@ -150,7 +217,12 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
             histogram: FineHistogram::new(),
         });
     }
-    charge(profile, &costs.iter().map(|cost| cost.parent).collect::<Vec<_>>(), &shown, &mut nodes);
+    charge(
+        profile,
+        &costs.iter().map(|cost| cost.parent).collect::<Vec<_>>(),
+        &shown,
+        &mut nodes,
+    );
     nodes
 }
 
@@ -180,7 +252,12 @@ fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: 
         from.sort_unstable();
         from.dedup();
         let calls = crate::numbers::noun(from.len() as u64, "smaller call", "smaller calls");
-        nodes.push(Node { parent, function: format!("({calls})"), call: String::new(), histogram });
+        nodes.push(Node {
+            parent,
+            function: format!("({calls})"),
+            call: String::new(),
+            histogram,
+        });
     }
 }
 
@@ -200,11 +277,13 @@ pub(crate) fn json(scene: &Scene, tables: &[Table], tree: &[Node], sources: &[Va
         .chain((scene.chosen.name.is_none()).then_some(&scene.chosen))
         .map(|level| json!([level.label(), level.items, scene.misses(level.items)]))
         .collect();
-    let tables: serde_json::Map<String, Value> =
-        tables.iter().map(|table| (table.by.to_owned(), table.json())).collect();
+    let tables: serde_json::Map<String, Value> = tables
+        .iter()
+        .map(|table| (table.by.to_owned(), table.json()))
+        .collect();
     json!({
         "g": scene.profile.granularity.bytes(),
-        "axis": [scene.axis.low, scene.axis.high, scene.axis.x(scene.axis.high.exp2())],
+        "axis": scene.axis.json(),
         "levels": levels,
         "chosen": scene.chosen.items,
         "whole": histogram(&scene.fine, None),

@@ -19,15 +19,31 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// [`numbers::percent`](crate::numbers::percent) for an element: it may hold a `<`.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    escape(&crate::numbers::percent(part, whole))
+}
+
+/// [`numbers::change`](crate::numbers::change) for an element.
+pub(crate) fn change(before: u64, after: u64) -> String {
+    escape(&crate::numbers::change(before, after))
+}
+
 /// JSON for a `<script type="application/json">`: nothing in it can end the element.
 pub(crate) fn script_json(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    json.replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 /// Paragraphs of plain text with `code`, **strong** and *emphasis*, separated by empty lines.
 pub(crate) fn paragraphs(text: &str) -> String {
     let mut out = String::new();
-    for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+    for paragraph in text
+        .split("\n\n")
+        .map(str::trim)
+        .filter(|paragraph| !paragraph.is_empty())
+    {
         out.push_str("<p>");
         out.push_str(&inline(paragraph));
         out.push_str("</p>\n");
@@ -73,13 +89,22 @@ mod tests {
 
     #[test]
     fn nothing_gets_through() {
-        assert_eq!(escape("<a href=\"x\">&'\u{1}"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}");
+        assert_eq!(
+            escape("<a href=\"x\">&'\u{1}"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}"
+        );
         assert_eq!(script_json("\"</script>\""), "\"\\u003c/script>\"");
     }
 
     #[test]
     fn simple_markup_only_in_pairs() {
-        assert_eq!(inline("a **b** `c*d*` *e* 2 * 3"), "a <b>b</b> <code>c*d*</code> <i>e</i> 2 * 3");
-        assert_eq!(paragraphs("one\n\n<two>"), "<p>one</p>\n<p>&lt;two&gt;</p>\n");
+        assert_eq!(
+            inline("a **b** `c*d*` *e* 2 * 3"),
+            "a <b>b</b> <code>c*d*</code> <i>e</i> 2 * 3"
+        );
+        assert_eq!(
+            paragraphs("one\n\n<two>"),
+            "<p>one</p>\n<p>&lt;two&gt;</p>\n"
+        );
     }
 }

@@ -4,16 +4,20 @@ use std::fmt::Write;
 
 use reuselens_locality::{Dimension, Warning};
 
-use super::escape::escape;
+use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches::Level;
-use crate::numbers::{count, grouped, percent};
+use crate::numbers::{count, grouped};
 use crate::words;
 
 /// Appends the command, the facts and the headline.
 pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
     let command = words::command(scene.profile);
-    let title = if title.is_empty() { command.as_str() } else { title };
+    let title = if title.is_empty() {
+        command.as_str()
+    } else {
+        title
+    };
     let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(title));
     for fact in facts(scene) {
         let _ = write!(out, "<li>{}</li>", escape(&fact));
@@ -32,7 +36,11 @@ fn facts(scene: &Scene) -> Vec<String> {
         facts.push(profile.machine.processor.clone());
     }
     facts.push(words::engine(&profile.method));
-    facts.push(format!("{}, {}", scene.items(), words::filter(&profile.method)));
+    facts.push(format!(
+        "{}, {}",
+        scene.items(),
+        words::filter(&profile.method)
+    ));
     facts
 }
 
@@ -88,13 +96,20 @@ fn culprit(scene: &Scene, misses: u64) -> String {
 
 /// What the next larger cache makes of it.
 fn next_level(scene: &Scene) -> String {
-    let Some(next) = scene.levels.iter().find(|level| level.items > scene.chosen.items) else {
+    let Some(next) = scene
+        .levels
+        .iter()
+        .find(|level| level.items > scene.chosen.items)
+    else {
         return String::new();
     };
     let misses = scene.misses(next.items);
     let ratio = percent(misses, scene.accesses);
     if misses == scene.cold {
-        format!(" {} holds all reuses: only first touches ({ratio}) go past it.", next.label())
+        format!(
+            " {} holds all reuses: only first touches ({ratio}) go past it.",
+            next.label()
+        )
     } else {
         format!(" {ratio} also miss in {}.", next.label())
     }
@@ -105,16 +120,35 @@ fn tiles(out: &mut String, scene: &Scene) {
     let memory = crate::caches::size(distinct, scene.profile.granularity);
     out.push_str("<dl class=\"tiles\">");
     let mut tile = |name: &str, value: String, small: String| {
-        let _ = write!(out, "<div class=\"tile\"><dt>{name}</dt><dd>{value}<small>{small}</small></dd></div>");
+        let _ = write!(
+            out,
+            "<div class=\"tile\"><dt>{name}</dt><dd>{value}<small>{small}</small></dd></div>"
+        );
     };
     tile(
         "Accesses",
         count(scene.accesses),
         format!("by {} loads and stores", count(scene.profile.references)),
     );
-    let what = if scene.in_bytes() { format!("{} {}", grouped(distinct), scene.items()) } else { "distinct items".into() };
-    tile("Distinct data", if scene.in_bytes() { memory } else { grouped(distinct) }, what);
-    tile("First touches", percent(scene.cold, scene.accesses), "miss in any cache".into());
+    let what = if scene.in_bytes() {
+        format!("{} {}", grouped(distinct), scene.items())
+    } else {
+        "distinct items".into()
+    };
+    tile(
+        "Distinct data",
+        if scene.in_bytes() {
+            memory
+        } else {
+            grouped(distinct)
+        },
+        what,
+    );
+    tile(
+        "First touches",
+        percent(scene.cold, scene.accesses),
+        "miss in any cache".into(),
+    );
     for level in &scene.levels {
         let misses = scene.misses(level.items);
         tile(
@@ -123,7 +157,7 @@ fn tiles(out: &mut String, scene: &Scene) {
             format!("{} in {}", count(misses), level.size),
         );
     }
-    out.push_str("</dl>\n");
+    out.push_str("</dl>");
 }
 
 /// Appends what the reader must know.
@@ -136,7 +170,10 @@ pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
         let hint = if warning.hint.is_empty() {
             String::new()
         } else {
-            format!(" <span class=\"hint\">To do: {}.</span>", super::escape::inline(warning.hint.trim_end_matches('.')))
+            format!(
+                " <span class=\"hint\">To do: {}.</span>",
+                super::escape::inline(warning.hint.trim_end_matches('.'))
+            )
         };
         let _ = write!(
             out,
@@ -145,5 +182,5 @@ pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
             escape(&warning.code)
         );
     }
-    out.push_str("</ul>\n");
+    out.push_str("</ul>");
 }

@@ -4,19 +4,31 @@ use std::fmt::Write;
 
 use reuselens_locality::Log2Histogram;
 
+use super::escape::percent;
 use super::plot::{self, Axis, Plot};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{count, grouped, percent};
+use crate::numbers::{count, grouped};
 
 /// The bars of a histogram as one path in a square of 1000 × 1000, of heights relative to `top`.
-pub(crate) fn bars(histogram: &Log2Histogram, accesses: u64, axis: &Axis, top: f64, inset: (f64, f64)) -> String {
+pub(crate) fn bars(
+    histogram: &Log2Histogram,
+    accesses: u64,
+    axis: &Axis,
+    top: f64,
+    inset: (f64, f64),
+) -> String {
     let mut path = String::new();
     for (low, high, count) in histogram.iter() {
         let (left, right) = span(axis, low, high);
         let width = right - left;
         let share = count as f64 / accesses.max(1) as f64;
-        bar(&mut path, left + width * inset.0, right - width * inset.1, share / top);
+        bar(
+            &mut path,
+            left + width * inset.0,
+            right - width * inset.1,
+            share / top,
+        );
     }
     path
 }
@@ -37,7 +49,12 @@ pub(crate) fn bar(path: &mut String, left: f64, right: f64, height: f64) {
 
 /// The largest share of a bin, first touches included.
 pub(crate) fn highest(histogram: &Log2Histogram) -> f64 {
-    let most = histogram.iter().map(|(_, _, count)| count).max().unwrap_or(0).max(histogram.cold());
+    let most = histogram
+        .iter()
+        .map(|(_, _, count)| count)
+        .max()
+        .unwrap_or(0)
+        .max(histogram.cold());
     most as f64 / histogram.accesses().max(1) as f64
 }
 
@@ -69,7 +86,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
         out,
         "<ul class=\"legend\"><li><i class=\"k-hit\"></i>hits in <span data-cache>{chosen}</span></li>\
          <li><i class=\"k-miss\"></i>misses in it</li><li><i class=\"k-cold\"></i>first touch: misses in any cache</li>\
-         <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>\n"
+         <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>"
     );
     numbers(out, scene);
 }
@@ -79,7 +96,12 @@ fn shapes(scene: &Scene, top: f64) -> String {
     let edge = scene.axis.x(scene.chosen.items as f64) * 1000.0;
     let mut cold = String::new();
     let (left, right) = plot::cold_bar();
-    bar(&mut cold, left, right, scene.cold as f64 / scene.accesses.max(1) as f64 / top);
+    bar(
+        &mut cold,
+        left,
+        right,
+        scene.cold as f64 / scene.accesses.max(1) as f64 / top,
+    );
     format!(
         "<defs><clipPath id=\"hits\"><rect id=\"hits-rect\" x=\"-1\" y=\"0\" width=\"{:.1}\" height=\"1000\"/></clipPath>\
          <clipPath id=\"misses\"><rect id=\"misses-rect\" x=\"{edge:.1}\" y=\"0\" width=\"2000\" height=\"1000\"/></clipPath>\
@@ -115,12 +137,15 @@ fn labels(scene: &Scene, top: f64) -> String {
 
 fn describe(scene: &Scene) -> String {
     let largest = scene.log2.iter().max_by_key(|(_, _, count)| *count);
-    let mut text = format!("Histogram of the reuse distances of {} accesses.", grouped(scene.accesses));
+    let mut text = format!(
+        "Histogram of the reuse distances of {} accesses.",
+        grouped(scene.accesses)
+    );
     if let Some((low, high, part)) = largest {
         let _ = write!(
             text,
             " The highest bar, {}, is at {} to {}.",
-            percent(part, scene.accesses),
+            crate::numbers::percent(part, scene.accesses),
             caches::size(low, scene.profile.granularity),
             caches::size(high, scene.profile.granularity)
         );
@@ -135,7 +160,11 @@ fn numbers(out: &mut String, scene: &Scene) {
          <th scope=\"col\">Share</th></tr></thead><tbody>",
     );
     for (low, high, part) in scene.log2.iter() {
-        let range = if low == high { low.to_string() } else { format!("{}–{}", count(low), count(high)) };
+        let range = if low == high {
+            low.to_string()
+        } else {
+            format!("{}–{}", count(low), count(high))
+        };
         let size = caches::size(high.saturating_add(1), scene.profile.granularity);
         let _ = write!(
             out,
@@ -146,7 +175,7 @@ fn numbers(out: &mut String, scene: &Scene) {
     }
     let _ = write!(
         out,
-        "<tr><td>first touch</td><td>no cache</td><td>{}</td><td>{}</td></tr></tbody></table></div></details>\n",
+        "<tr><td>first touch</td><td>no cache</td><td>{}</td><td>{}</td></tr></tbody></table></div></details>",
         grouped(scene.cold),
         percent(scene.cold, scene.accesses)
     );

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::data::Node;
 use super::escape::escape;
 use super::scene::Scene;
-use crate::numbers::{grouped, percent};
+use crate::numbers::grouped;
 
 /// Height of a level in pixels.
 const LEVEL: usize = 27;
@@ -20,7 +20,10 @@ fn inclusive(nodes: &[Node], items: u64) -> Vec<(u64, u64)> {
     let mut costs: Vec<(u64, u64)> = nodes.iter().map(own).collect();
     for node in (1..nodes.len()).rev() {
         let (parent, cost) = (nodes[node].parent, costs[node]);
-        costs[parent] = (costs[parent].0.saturating_add(cost.0), costs[parent].1.saturating_add(cost.1));
+        costs[parent] = (
+            costs[parent].0.saturating_add(cost.0),
+            costs[parent].1.saturating_add(cost.1),
+        );
     }
     costs
 }
@@ -41,16 +44,29 @@ fn place(nodes: &[Node], costs: &[(u64, u64)]) -> Vec<Tile> {
         children[node.parent].push(index);
     }
     let scale = 100.0 / costs[0].0.max(1) as f64;
-    let mut tiles = vec![Tile { node: 0, depth: 0, left: 0.0, width: 100.0 }];
+    let mut tiles = vec![Tile {
+        node: 0,
+        depth: 0,
+        left: 0.0,
+        width: 100.0,
+    }];
     let mut next = 0;
-    while let Some(&Tile { node, depth, left, .. }) = tiles.get(next) {
+    while let Some(&Tile {
+        node, depth, left, ..
+    }) = tiles.get(next)
+    {
         next += 1;
         children[node].sort_by_key(|child| (std::cmp::Reverse(costs[*child].0), *child));
         let mut at = left;
         for &child in &children[node] {
             let width = costs[child].0 as f64 * scale;
             if width >= NARROWEST && depth + 1 < DEPTH {
-                tiles.push(Tile { node: child, depth: depth + 1, left: at, width });
+                tiles.push(Tile {
+                    node: child,
+                    depth: depth + 1,
+                    left: at,
+                    width,
+                });
             }
             at += width;
         }
@@ -75,20 +91,36 @@ pub(crate) fn write(out: &mut String, scene: &Scene, nodes: &[Node]) {
     );
     let tiles = place(nodes, &costs);
     let depth = tiles.iter().map(|tile| tile.depth).max().unwrap_or(0) + 1;
-    let _ = write!(out, "<div class=\"icicle\" id=\"icicle\" style=\"height:{}px\">", depth * LEVEL);
+    let _ = write!(
+        out,
+        "<div class=\"icicle\" id=\"icicle\" style=\"height:{}px\">",
+        depth * LEVEL
+    );
     for tile in &tiles {
         write_tile(out, nodes, &costs, tile);
     }
-    out.push_str("</div></section>\n");
+    out.push_str("</div></section>");
 }
 
 fn write_tile(out: &mut String, nodes: &[Node], costs: &[(u64, u64)], tile: &Tile) {
     let node = &nodes[tile.node];
     let (misses, accesses) = costs[tile.node];
-    let share = percent(misses, costs[0].0);
-    let call = if node.call.is_empty() { String::new() } else { format!(" called at {}", node.call) };
-    let name = if tile.node == 0 { "all" } else { node.function.as_str() };
-    let slim = if tile.width < 2.0 { " class=\"slim\"" } else { "" };
+    let share = crate::numbers::percent(misses, costs[0].0);
+    let call = if node.call.is_empty() {
+        String::new()
+    } else {
+        format!(" called at {}", node.call)
+    };
+    let name = if tile.node == 0 {
+        "all"
+    } else {
+        node.function.as_str()
+    };
+    let slim = if tile.width < 2.0 {
+        " class=\"slim\""
+    } else {
+        ""
+    };
     let _ = write!(
         out,
         "<div{slim} style=\"left:{:.3}%;width:{:.3}%;top:{}px;--heat:{:.3}\" title=\"{}\">{}</div>",
@@ -96,8 +128,16 @@ fn write_tile(out: &mut String, nodes: &[Node], costs: &[(u64, u64)], tile: &Til
         tile.width,
         tile.depth * LEVEL,
         heat(misses, accesses),
-        escape(&format!("{name}{call}: {} misses ({share}) of {} accesses", grouped(misses), grouped(accesses))),
-        if tile.width < 2.0 { String::new() } else { format!("{} {share}", escape(name)) },
+        escape(&format!(
+            "{name}{call}: {} misses ({share}) of {} accesses",
+            grouped(misses),
+            grouped(accesses)
+        )),
+        if tile.width < 2.0 {
+            String::new()
+        } else {
+            escape(&format!("{name} {share}"))
+        },
     );
 }
 
@@ -117,13 +157,29 @@ mod tests {
         let node = |parent, accesses| {
             let mut histogram = FineHistogram::new();
             histogram.add(Distance::COLD, accesses);
-            Node { parent, function: "f".into(), call: String::new(), histogram }
+            Node {
+                parent,
+                function: "f".into(),
+                call: String::new(),
+                histogram,
+            }
         };
         let nodes = [node(0, 0), node(0, 10), node(1, 60), node(1, 30)];
         let costs = inclusive(&nodes, 1);
         assert_eq!(costs, [(100, 100), (100, 100), (60, 60), (30, 30)]);
         let tiles = place(&nodes, &costs);
-        let lefts: Vec<_> = tiles.iter().map(|tile| (tile.node, tile.left, tile.width)).collect();
-        assert_eq!(lefts, [(0, 0.0, 100.0), (1, 0.0, 100.0), (2, 0.0, 60.0), (3, 60.0, 30.0)]);
+        let lefts: Vec<_> = tiles
+            .iter()
+            .map(|tile| (tile.node, tile.left, tile.width))
+            .collect();
+        assert_eq!(
+            lefts,
+            [
+                (0, 0.0, 100.0),
+                (1, 0.0, 100.0),
+                (2, 0.0, 60.0),
+                (3, 60.0, 30.0)
+            ]
+        );
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::escape::escape;
+use super::escape::{escape, percent};
 use super::scene::Scene;
-use crate::numbers::{grouped, percent};
+use crate::numbers::grouped;
 use crate::words;
 
 /// What a reuse distance is, with an example.
@@ -36,14 +36,16 @@ pub(crate) fn reuse_distance(out: &mut String) {
     let _ = write!(
         out,
         "<section id=\"lesson\"><details class=\"card\"><summary><b>New to this? What a reuse distance is, in one minute</b>\
-         </summary>{REUSE_DISTANCE}</details></section>\n"
+         </summary>{REUSE_DISTANCE}</details></section>"
     );
 }
 
 /// Appends the section on how the numbers came about.
 pub(crate) fn method(out: &mut String, scene: &Scene) {
     let method = &scene.profile.method;
-    out.push_str("<section id=\"method\"><h2>How these numbers came about</h2><dl class=\"method\">");
+    out.push_str(
+        "<section id=\"method\"><h2>How these numbers came about</h2><dl class=\"method\">",
+    );
     let mut row = |name: &str, text: &str| {
         let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escape(text));
     };
@@ -54,20 +56,35 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
     row("One item is", &one_item(scene));
     row("Distances", &words::engine(method));
     row("Order of threads", words::or(&method.order, "not stated"));
-    row("Machine", words::or(&scene.profile.machine.processor, "not known"));
-    let caches: Vec<String> = scene.profile.machine.data_caches().iter().map(|cache| cache.label()).collect();
+    row(
+        "Machine",
+        words::or(&scene.profile.machine.processor, "not known"),
+    );
+    let caches: Vec<String> = scene
+        .profile
+        .machine
+        .data_caches()
+        .iter()
+        .map(|cache| cache.label())
+        .collect();
     row("Its caches", words::or(&caches.join(", "), "not known"));
-    row("Page shows first", &format!("{}: {}", scene.chosen.label(), scene.reason));
+    row(
+        "Page shows first",
+        &format!("{}: {}", scene.chosen.label(), scene.reason),
+    );
     row("Made by", &format!("reuselens {}", scene.profile.version));
-    out.push_str("</dl>\n");
+    out.push_str("</dl>");
     which_miss_ratio(out, scene);
     glossary(out);
-    out.push_str("</section>\n");
+    out.push_str("</section>");
 }
 
 fn one_item(scene: &Scene) -> String {
     if scene.in_bytes() {
-        format!("{} bytes of memory; an access that touches two counts twice", scene.profile.granularity.bytes())
+        format!(
+            "{} bytes of memory; an access that touches two counts twice",
+            scene.profile.granularity.bytes()
+        )
     } else {
         "one id of the trace".to_owned()
     }
@@ -92,7 +109,10 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
         let misses = scene.misses(level.items);
         let sets = level.set_associative(&scene.profile.histogram);
         let sets = sets.map_or("—".to_owned(), |misses| percent(misses, scene.accesses));
-        let ways = level.ways().map(|ways| format!(", {ways}")).unwrap_or_default();
+        let ways = level
+            .ways()
+            .map(|ways| format!(", {ways}"))
+            .unwrap_or_default();
         let _ = write!(
             out,
             "<tr><td>{}{ways}</td><td>{}</td><td>{}</td><td>{sets}</td></tr>",
@@ -101,7 +121,7 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
             percent(misses, scene.accesses)
         );
     }
-    out.push_str("</tbody></table></div>\n");
+    out.push_str("</tbody></table></div>");
 }
 
 fn glossary(out: &mut String) {

@@ -1,5 +1,6 @@
 //! Profiles as pages: each one a single file that fetches nothing.
 
+mod compare;
 mod curve;
 mod data;
 mod escape;
@@ -13,4 +14,5 @@ mod scene;
 mod source;
 mod tables;
 
+pub use compare::{CompareOptions, Variant, compare};
 pub use page::{HtmlOptions, page};

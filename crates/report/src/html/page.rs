@@ -28,7 +28,12 @@ pub struct HtmlOptions {
 
 impl Default for HtmlOptions {
     fn default() -> Self {
-        HtmlOptions { title: String::new(), cache: None, top: 500, sources: BTreeMap::new() }
+        HtmlOptions {
+            title: String::new(),
+            cache: None,
+            top: 500,
+            sources: BTreeMap::new(),
+        }
     }
 }
 
@@ -39,27 +44,52 @@ impl Default for HtmlOptions {
 pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     let scene = Scene::new(profile, options);
     let mut out = String::with_capacity(128 << 10);
-    let title = if options.title.is_empty() { crate::words::command(profile) } else { options.title.clone() };
+    let title = if options.title.is_empty() {
+        crate::words::command(profile)
+    } else {
+        options.title.clone()
+    };
     head(&mut out, &title);
     let tables = data::tables(&scene);
     let tree = data::tree(profile);
     let files = source::files(&scene);
-    top(&mut out, &[("where", "Where"), ("contexts", "Calls"), ("source", "Source"), ("method", "Method")], |id| match id {
-        "contexts" => tree.len() > 1,
-        "source" => !files.is_empty(),
-        "where" => !tables.is_empty(),
-        _ => true,
-    });
+    top(
+        &mut out,
+        &[
+            ("where", "Where"),
+            ("contexts", "Calls"),
+            ("source", "Source"),
+            ("method", "Method"),
+        ],
+        |id| match id {
+            "contexts" => tree.len() > 1,
+            "source" => !files.is_empty(),
+            "where" => !tables.is_empty(),
+            _ => true,
+        },
+    );
     headline::write(&mut out, &scene, &options.title);
     lessons::reuse_distance(&mut out);
     if scene.accesses > 0 {
         chooser(&mut out, &scene);
-        picture(&mut out, "distances", "How far apart data is reused", lessons::HISTOGRAM, |out| {
-            histogram::write(out, &scene);
-        });
-        picture(&mut out, "sizes", "What caches of other sizes would do", lessons::CURVE, |out| {
-            curve::write(out, &scene);
-        });
+        picture(
+            &mut out,
+            "distances",
+            "How far apart data is reused",
+            lessons::HISTOGRAM,
+            |out| {
+                histogram::write(out, &scene);
+            },
+        );
+        picture(
+            &mut out,
+            "sizes",
+            "What caches of other sizes would do",
+            lessons::CURVE,
+            |out| {
+                curve::write(out, &scene);
+            },
+        );
     }
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
@@ -78,7 +108,7 @@ pub(crate) fn head(out: &mut String, title: &str) {
         out,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{} · reuselens</title>\n<style>{STYLE}</style></head>\n<body><div class=\"wrap\">\n",
+         <title>{} · reuselens</title>\n<style>{STYLE}</style></head>\n<body><div class=\"wrap\">",
         escape::escape(title)
     );
 }
@@ -98,10 +128,16 @@ pub(crate) fn top(out: &mut String, links: &[(&str, &str)], is_there: impl Fn(&s
 }
 
 /// Appends a section with a picture.
-pub(crate) fn picture(out: &mut String, id: &str, title: &str, explain: &str, draw: impl FnOnce(&mut String)) {
+pub(crate) fn picture(
+    out: &mut String,
+    id: &str,
+    title: &str,
+    explain: &str,
+    draw: impl FnOnce(&mut String),
+) {
     let _ = write!(
         out,
-        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2><p class=\"explain\">{explain}</p>\n"
+        "<section id=\"{id}\"><div class=\"card\"><h2>{title}</h2><p class=\"explain\">{explain}</p>"
     );
     draw(out);
     out.push_str("</div></section>\n");
@@ -112,7 +148,7 @@ pub(crate) fn end(out: &mut String, json: &str) {
     let _ = write!(
         out,
         "</main><footer>Made by reuselens. This file is complete: it loads nothing, and can be mailed or archived.\
-         </footer></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}</script></body></html>\n",
+         </footer></div>\n<script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}</script></body></html>",
         escape::script_json(json)
     );
 }
@@ -123,7 +159,11 @@ fn chooser(out: &mut String, scene: &Scene) {
         "<form class=\"chooser needs-js\" id=\"chooser\"><fieldset><legend>Count misses in a cache of</legend>",
     );
     for level in &scene.levels {
-        let on = if *level == scene.chosen { " checked" } else { "" };
+        let on = if *level == scene.chosen {
+            " checked"
+        } else {
+            ""
+        };
         let _ = write!(
             out,
             "<label><input type=\"radio\" name=\"cache\" value=\"{}\"{on}>{}</label>",
@@ -132,11 +172,15 @@ fn chooser(out: &mut String, scene: &Scene) {
         );
     }
     let custom = scene.chosen.name.is_none();
-    let (on, value) = if custom { (" checked", scene.chosen.size.as_str()) } else { ("", "") };
+    let (on, value) = if custom {
+        (" checked", scene.chosen.size.as_str())
+    } else {
+        ("", "")
+    };
     let _ = write!(
         out,
         "<label><input type=\"radio\" name=\"cache\" value=\"other\"{on}>other<input type=\"text\" id=\"other\" \
          aria-label=\"Another cache size\" placeholder=\"48K\" value=\"{value}\" spellcheck=\"false\"></label>\
-         <output id=\"total\"></output></fieldset></form>\n"
+         <output id=\"total\"></output></fieldset></form>"
     );
 }

@@ -24,7 +24,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// An axis that shows all distances up to `max` and the caches that are not far beyond.
     pub(crate) fn new(max: Option<u64>, levels: &[Level], granularity: Granularity) -> Self {
-        let data = max.map_or(0, |max| Log2Histogram::bin(max)) as f64;
+        let data = max.map_or(0, Log2Histogram::bin) as f64;
         let mut high = data.max(5.0);
         for level in levels {
             let octave = (level.items.max(1) as f64).log2();
@@ -32,13 +32,22 @@ impl Axis {
                 high = high.max(octave + 0.8);
             }
         }
-        Axis { low: -1.0, high: high.ceil(), granularity }
+        Axis {
+            low: -1.0,
+            high: high.ceil(),
+            granularity,
+        }
     }
 
     /// Where a cache of `items` items lies, as a share of the width.
     pub(crate) fn x(&self, items: f64) -> f64 {
         let octave = if items < 1.0 { self.low } else { items.log2() };
         ((octave - self.low) / (self.high - self.low) * FINITE).clamp(0.0, 1.0)
+    }
+
+    /// For the script: the octaves at the left and of the last finite distances, and where the latter lie.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!([self.low, self.high, FINITE])
     }
 
     /// The largest size that the axis reaches at its right end.
@@ -56,7 +65,10 @@ impl Axis {
     fn ticks(&self) -> Vec<(u64, bool)> {
         let step = if self.high - self.low > 22.0 { 4 } else { 2 };
         let last = self.high as usize;
-        (0..=last).step_by(step).map(|octave| (1_u64 << octave.min(63), (octave / step) % 2 == 1)).collect()
+        (0..=last)
+            .step_by(step)
+            .map(|octave| (1_u64 << octave.min(63), (octave / step) % 2 == 1))
+            .collect()
     }
 }
 
@@ -82,9 +94,18 @@ impl Plot<'_> {
     /// Appends the picture.
     pub(crate) fn write(&self, out: &mut String) {
         let ticks = share_ticks(self.top);
-        let _ = write!(out, "<div class=\"plot\" id=\"{}\" style=\"--h:{}px\"><div class=\"y\">", self.id, self.height);
+        let _ = write!(
+            out,
+            "<div class=\"plot\" id=\"{}\" style=\"--h:{}px\"><div class=\"y\">",
+            self.id, self.height
+        );
         for tick in &ticks {
-            let _ = write!(out, "<span style=\"bottom:{:.2}%\">{}</span>", tick / self.top * 100.0, tick_label(*tick));
+            let _ = write!(
+                out,
+                "<span style=\"bottom:{:.2}%\">{}</span>",
+                tick / self.top * 100.0,
+                tick_label(*tick)
+            );
         }
         let _ = write!(
             out,
@@ -96,15 +117,27 @@ impl Plot<'_> {
             let y = 1000.0 - tick / self.top * 1000.0;
             let _ = write!(out, "<path class=\"grid\" d=\"M0 {y:.1}H1000\"/>");
         }
-        let _ = write!(out, "{}</svg>{}</div><div class=\"x\" aria-hidden=\"true\">", self.shapes, self.words);
+        let _ = write!(
+            out,
+            "{}</svg>{}</div><div class=\"x\" aria-hidden=\"true\">",
+            self.shapes, self.words
+        );
         self.write_x(out);
-        let _ = write!(out, "</div><div class=\"axis-name\" aria-hidden=\"true\">{}</div></div>\n", self.axis_name);
+        let _ = write!(
+            out,
+            "</div><div class=\"axis-name\" aria-hidden=\"true\">{}</div></div>",
+            self.axis_name
+        );
     }
 
     fn write_x(&self, out: &mut String) {
         for (items, minor) in self.axis.ticks() {
             let left = self.axis.x(items as f64) * 100.0;
-            let class = if minor || self.cold && left > 75.0 { " class=\"minor\"" } else { "" };
+            let class = if minor || self.cold && left > 75.0 {
+                " class=\"minor\""
+            } else {
+                ""
+            };
             if self.cold && left > FINITE * 100.0 - 4.0 {
                 continue;
             }
@@ -113,7 +146,10 @@ impl Plot<'_> {
         }
         if self.cold {
             let left = (1.0 + FINITE) * 50.0;
-            let _ = write!(out, "<span class=\"bare\" style=\"left:{left:.2}%\">first</span>");
+            let _ = write!(
+                out,
+                "<span class=\"bare\" style=\"left:{left:.2}%\">first</span>"
+            );
         }
     }
 }
@@ -130,7 +166,10 @@ pub(crate) fn marks(
     chosen: &Level,
     value: impl Fn(&Level) -> Option<String>,
 ) -> String {
-    let mut shown: Vec<&Level> = levels.iter().filter(|level| axis.shows(level.items)).collect();
+    let mut shown: Vec<&Level> = levels
+        .iter()
+        .filter(|level| axis.shows(level.items))
+        .collect();
     if !levels.contains(chosen) && axis.shows(chosen.items) {
         shown.push(chosen);
         shown.sort_by_key(|level| level.items);
@@ -148,7 +187,9 @@ pub(crate) fn marks(
             _ => "",
         };
         let name = level.name.as_deref().unwrap_or("cache");
-        let value = value(level).map(|value| format!("<br>{value}")).unwrap_or_default();
+        let value = value(level)
+            .map(|value| format!("<br>{value}"))
+            .unwrap_or_default();
         let _ = write!(
             out,
             "<div class=\"mark{on}{flip}\" data-items=\"{}\" style=\"left:{:.2}%;--row:{row};--narrow-row:{index};\
@@ -164,7 +205,7 @@ pub(crate) fn marks(
 
 /// A round number at or above `max` that the axis of shares ends at.
 pub(crate) fn share_top(max: f64) -> f64 {
-    if !(max > 0.0) {
+    if max <= 0.0 {
         return 1.0;
     }
     let step = share_step(max);
@@ -175,7 +216,10 @@ fn share_step(max: f64) -> f64 {
     let rough = max / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    let step = steps.into_iter().find(|step| step * power >= rough * 0.999).unwrap_or(10.0);
+    let step = steps
+        .into_iter()
+        .find(|step| step * power >= rough * 0.999)
+        .unwrap_or(10.0);
     step * power
 }
 
@@ -215,7 +259,8 @@ mod tests {
 
     #[test]
     fn an_axis_shows_caches_near_the_data() {
-        let level = |items| Level::custom(reuselens_units::Bytes(items * 64), Granularity::LINE_64);
+        let level =
+            |items: u64| Level::custom(reuselens_units::Bytes(items * 64), Granularity::LINE_64);
         let levels = [level(512), level(1 << 30)];
         let axis = Axis::new(Some(1000), &levels, Granularity::LINE_64);
         assert!(axis.shows(512) && !axis.shows(1 << 30));

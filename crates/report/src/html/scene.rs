@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use reuselens_locality::{FineHistogram, Log2Histogram, MissRatioCurve, Profile};
 use reuselens_units::Granularity;
 
-use super::plot::Axis;
 use super::HtmlOptions;
+use super::plot::Axis;
 use crate::caches::{self, Level};
 
 /// A profile, and what the parts of its page show of it.

@@ -75,6 +75,58 @@ function size(items, granularity) {
   return granularity === 1 ? count(items) + (items === 1 ? " item" : " items") : bytes(items * granularity);
 }
 
+/* Where a cache of so many items lies on an axis [first octave, last octave, its place], from 0 to 1. */
+function xOn([low, high, finite], items) {
+  const octave = items < 1 ? low : Math.log2(items);
+  return Math.min(1, Math.max(0, (octave - low) / (high - low) * finite));
+}
+
+/* The sizes at which a curve has a point. */
+function sizesOf([low, high, finite]) {
+  const sizes = [];
+  const end = 2 ** Math.min(52, low + (high - low) / finite);
+  for (let bin = 1; range(bin)[0] <= end; bin++) sizes.push(range(bin)[0]);
+  return sizes;
+}
+
+/* Lets a picture of curves be read by pointer, touch and keys. */
+function slider(area, axis, sizes, first, read, choose) {
+  const [low, high, finite] = axis;
+  const cursor = document.createElement("div");
+  cursor.className = "cursor";
+  cursor.hidden = true;
+  area.append(cursor);
+  let at = Math.max(0, sizes.findIndex((size) => size >= first));
+  for (const [name, value] of [["role", "slider"], ["tabindex", "0"], ["aria-label", "Cache size"],
+    ["aria-valuemin", 0], ["aria-valuemax", sizes.length - 1], ["aria-valuenow", at]]) area.setAttribute(name, value);
+  const show = () => {
+    cursor.hidden = false;
+    cursor.style.left = xOn(axis, sizes[at]) * 100 + "%";
+    area.setAttribute("aria-valuenow", at);
+    read(sizes[at], area, cursor);
+  };
+  area.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 16, PageDown: -16,
+      Home: -sizes.length, End: sizes.length }[event.key];
+    if ((event.key === "Enter" || event.key === " ") && choose) choose(sizes[at]);
+    else if (step) at = Math.min(sizes.length - 1, Math.max(0, at + step));
+    else return;
+    event.preventDefault();
+    show();
+  });
+  area.addEventListener("focus", show);
+  const point = (event) => {
+    const box = area.getBoundingClientRect();
+    const wanted = 2 ** (low + (event.clientX - box.left) / box.width / finite * (high - low));
+    const beyond = sizes.findIndex((size) => size > wanted);
+    at = Math.max(0, (beyond < 0 ? sizes.length : beyond) - 1);
+    show();
+  };
+  area.addEventListener("pointermove", point);
+  area.addEventListener("pointerdown", point);
+  if (choose) area.addEventListener("click", (event) => { point(event); choose(sizes[at]); });
+}
+
 function start() {
   const root = document.documentElement;
   root.classList.add("js");
@@ -88,11 +140,12 @@ function start() {
   };
   theme();
   const D = JSON.parse($("#data").textContent);
+  if (D.compare && $("#curves")) compare();
   if (!D.whole || !accesses(D.whole)) return;
 
   const all = accesses(D.whole);
-  const [low, high, finite] = D.axis;
-  const xOf = (items) => Math.min(1, Math.max(0, ((items < 1 ? low : Math.log2(items)) - low) / (high - low) * finite));
+  const high = D.axis[1];
+  const xOf = (items) => xOn(D.axis, items);
   const sizeOf = (items) => size(items, D.g);
   const exact = new Map(D.levels.map((level) => [level[1], level[2]]));
   const names = new Map(D.levels.map((level) => [level[1], level[0]]));
@@ -297,52 +350,18 @@ function start() {
   }
 
   /* ---- Reading the curve ---- */
-  const sizes = [];
-  for (let bin = 1; range(bin)[0] <= 2 ** Math.min(52, low + (high - low) / finite); bin++) sizes.push(range(bin)[0]);
-  const area = $("#curve .area");
-  const cursor = make("div", undefined, "cursor");
-  cursor.hidden = true;
-  area.append(cursor);
-  let at = Math.max(0, sizes.findIndex((each) => each >= items));
-  for (const [name, attribute] of [["role", "slider"], ["tabindex", "0"], ["aria-label", "Cache size"],
-    ["aria-valuemin", 0], ["aria-valuemax", sizes.length - 1]]) area.setAttribute(name, attribute);
-
-  function read() {
-    const here = sizes[at];
+  const sizes = sizesOf(D.axis);
+  slider($("#curve .area"), D.axis, sizes, items, (here, area, cursor) => {
     const mine = wholeMisses(here);
-    cursor.hidden = false;
-    cursor.style.left = xOf(here) * 100 + "%";
     cursor.style.setProperty("--v", mine / all / +$("#curve .line").dataset.top);
     const words = [make("b", sizeOf(here)), `: ${percent(mine, all)} of the accesses miss (${grouped(mine)} of ${grouped(all)})`];
     if (picked) words.push(`; ${picked.name}: ${percent(misses(picked.h, here), accesses(picked.h))} of its own`);
-    const next = sizes.slice(at).find((each) => misses(D.whole, each) < mine * 0.9);
+    const next = sizes.find((each) => each > here && misses(D.whole, each) < mine * 0.9);
     words.push(". " + (mine === D.whole[0] ? "Only first touches miss: a larger cache does not help."
       : next ? `The next size that saves a tenth of them: ${sizeOf(next)}.` : "No larger cache saves even a tenth of them."));
     $("#readout").replaceChildren(...words);
-    area.setAttribute("aria-valuenow", at);
     area.setAttribute("aria-valuetext", `${sizeOf(here)}: ${percent(mine, all)} miss`);
-  }
-  area.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 16, PageDown: -16,
-      Home: -sizes.length, End: sizes.length }[event.key];
-    if (event.key === "Enter" || event.key === " ") choose(sizes[at]);
-    else if (step) at = Math.min(sizes.length - 1, Math.max(0, at + step));
-    else return;
-    event.preventDefault();
-    read();
-  });
-  area.addEventListener("focus", read);
-  const point = (event) => {
-    const box = area.getBoundingClientRect();
-    const octave = low + (event.clientX - box.left) / box.width / finite * (high - low);
-    const wanted = 2 ** octave;
-    at = sizes.findIndex((each) => each > wanted);
-    at = Math.max(0, at < 0 ? sizes.length - 1 : at - 1);
-    read();
-  };
-  area.addEventListener("pointermove", point);
-  area.addEventListener("pointerdown", point);
-  area.addEventListener("click", (event) => { point(event); choose(sizes[at]); });
+  }, choose);
 
   /* ---- The icicle ---- */
   let zoom = 0;
@@ -416,6 +435,16 @@ function start() {
   }
 
   show();
+
+  /* ---- Several profiles ---- */
+  function compare() {
+    slider($("#curves .area"), D.axis, sizesOf(D.axis), 1, (here, area, cursor) => {
+      cursor.classList.add("bare");
+      const words = D.compare.map(([name, h]) => `${name} ${percent(misses(h, here), accesses(h))}`).join(", ");
+      $("#readout").replaceChildren(make("b", size(here, D.g)), `: ${words} miss.`);
+      area.setAttribute("aria-valuetext", `${size(here, D.g)}: ${words} miss`);
+    });
+  }
 
   function theme() {
     const button = $("#theme");

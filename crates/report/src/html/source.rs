@@ -7,9 +7,9 @@ use reuselens_locality::FineHistogram;
 use serde_json::{Value, json};
 
 use super::data;
-use super::escape::escape;
+use super::escape::{escape, percent};
 use super::scene::Scene;
-use crate::numbers::{count, grouped, percent};
+use crate::numbers::{count, grouped};
 
 /// Lines shown around a line that accesses memory.
 const AROUND: usize = 4;
@@ -34,16 +34,29 @@ pub(crate) fn files<'a>(scene: &Scene<'a>) -> Vec<File<'a>> {
     let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for cell in &scene.profile.cells {
         let site = scene.profile.sites.get(cell.site as usize);
-        let Some(frame) = site.and_then(|site| site.frames.first()) else { continue };
+        let Some(frame) = site.and_then(|site| site.frames.first()) else {
+            continue;
+        };
         let of_file = lines.entry(frame.file.as_str()).or_default();
-        of_file.entry(frame.line as usize).or_default().merge(&cell.histogram);
+        of_file
+            .entry(frame.line as usize)
+            .or_default()
+            .merge(&cell.histogram);
     }
     let mut files: Vec<File> = lines
         .into_iter()
         .filter_map(|(path, lines)| {
             let text = scene.sources.get(path)?;
-            let misses = lines.values().map(|line| line.misses(scene.chosen.items)).sum();
-            Some(File { path, text, lines, misses })
+            let misses = lines
+                .values()
+                .map(|line| line.misses(scene.chosen.items))
+                .sum();
+            Some(File {
+                path,
+                text,
+                lines,
+                misses,
+            })
         })
         .collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.misses));
@@ -56,7 +69,10 @@ pub(crate) fn json(files: &[File]) -> Vec<Value> {
     files
         .iter()
         .map(|file| {
-            let lines = file.lines.iter().map(|(line, histogram)| json!([line, data::histogram(histogram, None)]));
+            let lines = file
+                .lines
+                .iter()
+                .map(|(line, histogram)| json!([line, data::histogram(histogram, None)]));
             json!([file.path, lines.collect::<Vec<_>>()])
         })
         .collect()
@@ -70,7 +86,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, files: &[File]) {
     let _ = write!(
         out,
         "<section id=\"source\"><h2>The source, with its misses</h2><p class=\"explain\">Misses in a cache of \
-         <b data-cache>{}</b>. The darker the count, the larger the line's part of all misses.</p>\n",
+         <b data-cache>{}</b>. The darker the count, the larger the line's part of all misses.</p>",
         scene.chosen.label()
     );
     for (index, file) in files.iter().enumerate() {
@@ -82,17 +98,25 @@ pub(crate) fn write(out: &mut String, scene: &Scene, files: &[File]) {
              <th scope=\"col\">Accesses</th><th scope=\"col\">Line</th><th scope=\"col\"><span class=\"sr\">Text</span></th>\
              </tr></thead><tbody>",
             escape(file.path),
-            percent(file.misses, scene.misses(scene.chosen.items).max(file.misses)),
+            percent(
+                file.misses,
+                scene.misses(scene.chosen.items).max(file.misses)
+            ),
         );
         write_file(out, scene, index, file);
-        out.push_str("</tbody></table></div></details>\n");
+        out.push_str("</tbody></table></div></details>");
     }
-    out.push_str("</section>\n");
+    out.push_str("</section>");
 }
 
 fn write_file(out: &mut String, scene: &Scene, index: usize, file: &File) {
     let all = scene.misses(scene.chosen.items);
-    let near = |number: usize| file.lines.range(number.saturating_sub(AROUND)..=number + AROUND).next().is_some();
+    let near = |number: usize| {
+        file.lines
+            .range(number.saturating_sub(AROUND)..=number + AROUND)
+            .next()
+            .is_some()
+    };
     let mut skipped = 0;
     let mut shown = 0;
     for (number, text) in (1..).zip(file.text.lines()) {
@@ -118,7 +142,11 @@ fn write_file(out: &mut String, scene: &Scene, index: usize, file: &File) {
             }
             None => out.push_str("<td></td><td></td><td></td>"),
         }
-        let _ = write!(out, "<td class=\"no\">{number}</td><td class=\"text\">{}</td></tr>", escape(text));
+        let _ = write!(
+            out,
+            "<td class=\"no\">{number}</td><td class=\"text\">{}</td></tr>",
+            escape(text)
+        );
     }
     gap(out, &mut skipped);
 }
@@ -126,7 +154,10 @@ fn write_file(out: &mut String, scene: &Scene, index: usize, file: &File) {
 fn gap(out: &mut String, skipped: &mut usize) {
     if *skipped > 0 {
         let lines = crate::numbers::noun(*skipped as u64, "line", "lines");
-        let _ = write!(out, "<tr class=\"gap\"><td colspan=\"5\">{lines} without accesses</td></tr>");
+        let _ = write!(
+            out,
+            "<tr class=\"gap\"><td colspan=\"5\">{lines} without accesses</td></tr>"
+        );
         *skipped = 0;
     }
 }

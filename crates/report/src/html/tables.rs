@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::data::{Row, Table};
-use super::escape::escape;
+use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches;
-use crate::numbers::{count, grouped, percent};
+use crate::numbers::{count, grouped};
 
 /// Rows that are there without JavaScript. The script shows all.
 const STATIC: usize = 40;
@@ -18,7 +18,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
         "<section id=\"where\"><h2>Where the misses come from</h2><p class=\"explain\">Misses in a cache of \
          <b data-cache>{}</b>. <i>Share</i> is the part of all misses that a row causes; <i>miss ratio</i> is the part \
          of its own accesses that miss. A row with many misses and a high ratio is the place to start.\
-         <span class=\"needs-js\"> Choose a row to draw its own distances into the pictures above.</span></p>\n",
+         <span class=\"needs-js\"> Choose a row to draw its own distances into the pictures above.</span></p>",
         scene.chosen.label()
     );
     tabs(out, tables);
@@ -31,9 +31,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
             table.by, table.note
         );
         write_table(out, scene, table);
-        out.push_str("</div></div>\n");
+        out.push_str("</div></div>");
     }
-    out.push_str("</section>\n");
+    out.push_str("</section>");
 }
 
 fn tabs(out: &mut String, tables: &[Table]) {
@@ -63,36 +63,65 @@ const HEADS: [(&str, &str); 6] = [
 ];
 
 fn write_table(out: &mut String, scene: &Scene, table: &Table) {
-    let _ = write!(out, "<table class=\"groups\"><thead><tr><th scope=\"col\" data-key=\"name\">{}</th>", table.head);
+    let _ = write!(
+        out,
+        "<table class=\"groups\"><thead><tr><th scope=\"col\" data-key=\"name\">{}</th>",
+        table.head
+    );
     for (key, head) in HEADS {
-        let sort = if key == "misses" { " aria-sort=\"descending\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\" data-key=\"{key}\"{sort}>{head}</th>");
+        let sort = if key == "misses" {
+            " aria-sort=\"descending\""
+        } else {
+            ""
+        };
+        let _ = write!(
+            out,
+            "<th scope=\"col\" data-key=\"{key}\"{sort}>{head}</th>"
+        );
     }
     out.push_str("</tr></thead><tbody>");
-    let mut rows: Vec<(u64, &Row)> =
-        table.rows.iter().map(|row| (row.histogram.misses(scene.chosen.items), row)).collect();
+    let mut rows: Vec<(u64, &Row)> = table
+        .rows
+        .iter()
+        .map(|row| (row.histogram.misses(scene.chosen.items), row))
+        .collect();
     rows.sort_by_key(|(misses, _)| std::cmp::Reverse(*misses));
     let all = scene.misses(scene.chosen.items);
     for (misses, row) in rows.iter().take(STATIC) {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.name));
         cells(out, scene, &row.histogram, *misses, all);
-        let mean = row.mean.map_or("—".to_owned(), |mean| caches::size(mean.round() as u64, scene.profile.granularity));
+        let mean = row.mean.map_or("—".to_owned(), |mean| {
+            caches::size(mean.round() as u64, scene.profile.granularity)
+        });
         let _ = write!(out, "<td>{mean}</td></tr>");
     }
     out.push_str("</tbody>");
     if let Some((groups, rest)) = &table.left_out {
         let name = crate::numbers::noun(*groups as u64, "more group", "more groups");
-        let _ = write!(out, "<tfoot><tr><th scope=\"row\">{name} of fewer accesses, together</th>");
+        let _ = write!(
+            out,
+            "<tfoot><tr><th scope=\"row\">{name} of fewer accesses, together</th>"
+        );
         cells(out, scene, rest, rest.misses(scene.chosen.items), all);
         out.push_str("<td></td></tr></tfoot>");
     }
     out.push_str("</table>");
     if rows.len() > STATIC {
-        let _ = write!(out, "<noscript><p class=\"more\">The first {STATIC} of {}; JavaScript shows all.</p></noscript>", rows.len());
+        let _ = write!(
+            out,
+            "<noscript><p class=\"more\">The first {STATIC} of {}; JavaScript shows all.</p></noscript>",
+            rows.len()
+        );
     }
 }
 
-fn cells(out: &mut String, scene: &Scene, histogram: &reuselens_locality::FineHistogram, misses: u64, all: u64) {
+fn cells(
+    out: &mut String,
+    scene: &Scene,
+    histogram: &reuselens_locality::FineHistogram,
+    misses: u64,
+    all: u64,
+) {
     let accesses = histogram.accesses();
     let width = misses as f64 / all.max(1) as f64 * 100.0;
     let _ = write!(

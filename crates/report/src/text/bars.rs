@@ -12,7 +12,7 @@ use crate::numbers::percent;
 const LABEL: usize = 19;
 
 /// A bar of `share` (0 to 1) of `width` columns, in eighths of a column; never nothing for something.
-pub(crate) fn bar(share: f64, width: usize) -> String {
+fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let mut out = "█".repeat(eighths / 8);
@@ -23,18 +23,41 @@ pub(crate) fn bar(share: f64, width: usize) -> String {
 }
 
 /// Appends the histogram over log2 bins, with a line where each cache ends.
-pub(crate) fn histogram(out: &mut String, profile: &Profile, levels: &[Level], width: usize, paint: Paint) {
+pub(crate) fn histogram(
+    out: &mut String,
+    profile: &Profile,
+    levels: &[Level],
+    width: usize,
+    paint: Paint,
+) {
     let log2 = profile.histogram.log2();
     let accesses = log2.accesses();
-    let most = log2.iter().map(|(_, _, count)| count).max().unwrap_or(0).max(log2.cold());
+    let most = log2
+        .iter()
+        .map(|(_, _, count)| count)
+        .max()
+        .unwrap_or(0)
+        .max(log2.cold());
     let room = width.saturating_sub(LABEL + 12).clamp(10, 60);
     let first = levels.first().map_or(u64::MAX, |level| level.items);
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, "How much other data is touched between two uses of the same data"));
+    let _ = writeln!(
+        out,
+        "\n{}",
+        paint.ink(
+            Ink::Strong,
+            "How much other data is touched between two uses of the same data"
+        )
+    );
     let mut pending: Vec<&Level> = levels.iter().rev().collect();
     let line = |out: &mut String, label: &str, count: u64, ink: Ink| {
         let bar = bar(count as f64 / most.max(1) as f64, room);
         let pad = " ".repeat(room - bar.chars().count());
-        let _ = writeln!(out, "{label:>LABEL$} {}{pad} {:>8}", paint.ink(ink, &bar), percent(count, accesses));
+        let _ = writeln!(
+            out,
+            "{label:>LABEL$} {}{pad} {:>8}",
+            paint.ink(ink, &bar),
+            percent(count, accesses)
+        );
     };
     for bin in 0..=log2.top().unwrap_or(0) {
         let (low, high) = Log2Histogram::range(bin);
@@ -62,13 +85,22 @@ fn label(low: u64, high: u64, profile: &Profile) -> String {
         return "nothing else".to_owned();
     }
     let granularity = profile.granularity;
-    format!("{} – {}", caches::size(low, granularity), caches::size(high.saturating_add(1), granularity))
+    format!(
+        "{} – {}",
+        caches::size(low, granularity),
+        caches::size(high.saturating_add(1), granularity)
+    )
 }
 
 fn mark(out: &mut String, level: &Level, room: usize, paint: Paint) {
     let words = format!("{} ends here ({})", level.short(), level.size);
     let rule = "─".repeat((room + 9).saturating_sub(words.chars().count() + 1));
-    let _ = writeln!(out, "{} {}", " ".repeat(LABEL), paint.ink(Ink::Soft, &format!("{rule} {words}")));
+    let _ = writeln!(
+        out,
+        "{} {}",
+        " ".repeat(LABEL),
+        paint.ink(Ink::Soft, &format!("{rule} {words}"))
+    );
 }
 
 #[cfg(test)]

@@ -63,7 +63,15 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
 
 /// The text with control characters made visible: a name must not steer the terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter }).collect()
+    text.chars()
+        .map(|letter| {
+            if letter.is_control() && letter != '\n' {
+                '\u{fffd}'
+            } else {
+                letter
+            }
+        })
+        .collect()
 }
 
 /// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
@@ -88,12 +96,15 @@ mod tests {
     fn lines_end_before_the_edge() {
         let text = wrap("one two three four", 12, 4);
         assert_eq!(text, "one two\n    three\n    four");
-        assert_eq!(wrap("averyveryverylongword x", 8, 2), "averyveryverylongword\n  x");
+        assert_eq!(
+            wrap("averyveryverylongword x", 8, 2),
+            "averyveryverylongword\n  x"
+        );
     }
 
     #[test]
     fn names_keep_both_ends() {
-        assert_eq!(shorten("main > solve > sweep", 11), "main…> sweep");
+        assert_eq!(shorten("main > solve > sweep", 11), "main… sweep");
         assert_eq!(shorten("a\u{1b}[31mb", 20), "a\u{fffd}[31mb");
     }
 }

@@ -18,23 +18,38 @@ pub(crate) struct Column {
 impl Column {
     /// A column of words.
     pub(crate) fn left(head: &str) -> Self {
-        Column { head: head.to_owned(), left: true }
+        Column {
+            head: head.to_owned(),
+            left: true,
+        }
     }
 
     /// A column of numbers.
     pub(crate) fn right(head: &str) -> Self {
-        Column { head: head.to_owned(), left: false }
+        Column {
+            head: head.to_owned(),
+            left: false,
+        }
     }
 }
 
 /// Appends a table; words in the last column are shortened to what is left of `width`.
-pub(crate) fn rows(out: &mut String, columns: &[Column], cells: &[Vec<String>], width: usize, paint: Paint) {
+pub(crate) fn rows(
+    out: &mut String,
+    columns: &[Column],
+    cells: &[Vec<String>],
+    width: usize,
+    paint: Paint,
+) {
     let length = |text: &str| text.chars().count();
     let widths: Vec<usize> = columns
         .iter()
         .enumerate()
         .map(|(index, column)| {
-            let cells = cells.iter().filter_map(|row| row.get(index)).map(|cell| length(cell));
+            let cells = cells
+                .iter()
+                .filter_map(|row| row.get(index))
+                .map(|cell| length(cell));
             cells.chain([length(&column.head)]).max().unwrap_or(0)
         })
         .collect();
@@ -48,13 +63,25 @@ pub(crate) fn rows(out: &mut String, columns: &[Column], cells: &[Vec<String>], 
                 cell
             };
             let pad = " ".repeat(widths[index].saturating_sub(length(&cell)));
-            let _ = if column.left { write!(text, "  {cell}{pad}") } else { write!(text, "  {pad}{cell}") };
+            let _ = if column.left {
+                write!(text, "  {cell}{pad}")
+            } else {
+                write!(text, "  {pad}{cell}")
+            };
         }
         text.trim_end().to_owned()
     };
-    let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &line(&|index| columns[index].head.clone())));
+    let _ = writeln!(
+        out,
+        "{}",
+        paint.ink(Ink::Soft, &line(&|index| columns[index].head.clone()))
+    );
     for cells in cells {
-        let _ = writeln!(out, "{}", line(&|index| cells.get(index).cloned().unwrap_or_default()));
+        let _ = writeln!(
+            out,
+            "{}",
+            line(&|index| cells.get(index).cloned().unwrap_or_default())
+        );
     }
 }
 
@@ -71,9 +98,21 @@ pub(crate) fn misses(
     let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
     for by in &options.by {
         let title = format!("Most misses in {} by {by}", chosen.label());
-        let _ = writeln!(out, "\n{}{}", paint.ink(Ink::Strong, &title), paint.ink(Ink::Soft, &reason));
+        let _ = writeln!(
+            out,
+            "\n{}{}",
+            paint.ink(Ink::Strong, &title),
+            paint.ink(Ink::Soft, &reason)
+        );
         reason.clear();
-        let table = Table { profile, chosen, total, top: options.top, width, paint };
+        let table = Table {
+            profile,
+            chosen,
+            total,
+            top: options.top,
+            width,
+            paint,
+        };
         table.write(out, *by);
     }
 }
@@ -103,13 +142,23 @@ impl Table<'_> {
         if by == Dimension::Line {
             columns.push(Column::left("data"));
         }
-        let cells: Vec<Vec<String>> = groups.iter().map(|(group, object)| self.cells(group, object)).collect();
+        let cells: Vec<Vec<String>> = groups
+            .iter()
+            .map(|(group, object)| self.cells(group, object))
+            .collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if all > groups.len() {
-            let shown: u64 = groups.iter().map(|(group, _)| group.misses(self.chosen.items)).sum();
+            let shown: u64 = groups
+                .iter()
+                .map(|(group, _)| group.misses(self.chosen.items))
+                .sum();
             let rest = self.total.saturating_sub(shown);
             let more = crate::numbers::noun((all - groups.len()) as u64, "other", "others");
-            let line = format!("  {more} with {} misses together ({})", count(rest), percent(rest, self.total));
+            let line = format!(
+                "  {more} with {} misses together ({})",
+                count(rest),
+                percent(rest, self.total)
+            );
             let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &line));
         }
     }
@@ -119,15 +168,27 @@ impl Table<'_> {
         match by {
             Dimension::Line => {
                 let cross = self.profile.cross(by, Dimension::Object);
-                cross.into_iter().map(|cross| (cross.group, cross.name)).collect()
+                cross
+                    .into_iter()
+                    .map(|cross| (cross.group, cross.name))
+                    .collect()
             }
-            _ => self.profile.groups(by).into_iter().map(|group| (group, String::new())).collect(),
+            _ => self
+                .profile
+                .groups(by)
+                .into_iter()
+                .map(|group| (group, String::new()))
+                .collect(),
         }
     }
 
     fn cells(&self, group: &Group, object: &str) -> Vec<String> {
         let misses = group.misses(self.chosen.items);
-        let name = if object.is_empty() { group.name.clone() } else { shorten(&group.name, self.width / 3) };
+        let name = if object.is_empty() {
+            group.name.clone()
+        } else {
+            shorten(&group.name, self.width / 3)
+        };
         vec![
             count(misses),
             percent(misses.min(self.total), self.total),

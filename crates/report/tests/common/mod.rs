@@ -18,7 +18,11 @@ pub struct Counter {
 
 impl Counter {
     pub fn new(accesses: usize) -> Self {
-        Counter { tree: vec![0; accesses + 2], last: HashMap::new(), time: 0 }
+        Counter {
+            tree: vec![0; accesses + 2],
+            last: HashMap::new(),
+            time: 0,
+        }
     }
 
     fn add(&mut self, mut index: usize, delta: i64) {
@@ -89,15 +93,17 @@ impl Recorder {
         profile.cells = self
             .cells
             .into_iter()
-            .map(|((site, object, context, thread), (histogram, distance_sum, distance_max))| Cell {
-                site,
-                object,
-                context,
-                thread,
-                histogram,
-                distance_sum,
-                distance_max,
-            })
+            .map(
+                |((site, object, context, thread), (histogram, distance_sum, distance_max))| Cell {
+                    site,
+                    object,
+                    context,
+                    thread,
+                    histogram,
+                    distance_sum,
+                    distance_max,
+                },
+            )
             .collect();
     }
 }
@@ -105,7 +111,11 @@ impl Recorder {
 pub fn machine() -> Machine {
     let cache = |level, size, ways, shared_by| Cache {
         level,
-        kind: if level == 1 { CacheKind::Data } else { CacheKind::Unified },
+        kind: if level == 1 {
+            CacheKind::Data
+        } else {
+            CacheKind::Unified
+        },
         size: Bytes(size),
         line: Bytes(64),
         ways,
@@ -123,15 +133,28 @@ pub fn machine() -> Machine {
 }
 
 pub fn frame(function: &str, file: &str, line: u32) -> Frame {
-    Frame { function: function.into(), file: file.into(), line }
+    Frame {
+        function: function.into(),
+        file: file.into(),
+        line,
+    }
 }
 
 pub fn site(frames: Vec<Frame>, offset: u64, kind: &str) -> Site {
-    Site { module: "matmul".into(), offset, frames, kind: kind.into() }
+    Site {
+        module: "matmul".into(),
+        offset,
+        frames,
+        kind: kind.into(),
+    }
 }
 
 pub fn context(parent: u32, function: &str, call: Frame) -> Context {
-    Context { parent, function: function.into(), call }
+    Context {
+        parent,
+        function: function.into(),
+        call,
+    }
 }
 
 /// No accesses at all.
@@ -144,7 +167,8 @@ pub fn empty() -> Profile {
             engine: "counting".into(),
             exact: true,
             error_bound: None,
-            source: "compiler instrumentation: every load and store of nothing; not of libraries".into(),
+            source: "compiler instrumentation: every load and store of nothing; not of libraries"
+                .into(),
             order: "one thread: program order".into(),
             kinds: "all".into(),
             data: "all".into(),
@@ -154,9 +178,15 @@ pub fn empty() -> Profile {
         references: 0,
         histogram: ExactHistogram::new(),
         sites: vec![Site::default()],
-        objects: vec![Object { name: "unknown memory".into(), ..Object::default() }],
+        objects: vec![Object {
+            name: "unknown memory".into(),
+            ..Object::default()
+        }],
         contexts: vec![context(0, "(root)", Frame::default())],
-        threads: vec![ProfiledThread { name: "thread 0 (main)".into(), process: 0 }],
+        threads: vec![ProfiledThread {
+            name: "thread 0 (main)".into(),
+            process: 0,
+        }],
         cells: Vec::new(),
         warnings: Vec::new(),
     }
@@ -173,7 +203,10 @@ pub fn matmul(n: u64, swapped: bool) -> Profile {
         "compiler instrumentation: every load and store of matmul; not of libraries".into();
     profile.method.order =
         "two threads: the order in which their accesses were recorded, in blocks of 4,096".into();
-    profile.threads.push(ProfiledThread { name: "thread 1 (worker)".into(), process: 0 });
+    profile.threads.push(ProfiledThread {
+        name: "thread 1 (worker)".into(),
+        process: 0,
+    });
     let file = "matmul.c";
     for name in ["a (matmul.c)", "b (matmul.c)", "c (matmul.c)"] {
         profile.objects.push(Object {
@@ -203,7 +236,9 @@ pub fn matmul(n: u64, swapped: bool) -> Profile {
     run_matmul(n, swapped, &mut profile);
     profile.warnings.push(Warning {
         code: "uninstrumented-code".into(),
-        message: "2 libraries (libc.so.6, libm.so.6) were not instrumented: their accesses are not here".into(),
+        message:
+            "2 libraries (libc.so.6, libm.so.6) were not instrumented: their accesses are not here"
+                .into(),
         hint: "build them with `reuselens cc`, or record with another source".into(),
     });
     profile
@@ -244,7 +279,11 @@ fn row_product(
 ) {
     for outer in 0..n {
         for inner in 0..n {
-            let (j, k) = if swapped { (inner, outer) } else { (outer, inner) };
+            let (j, k) = if swapped {
+                (inner, outer)
+            } else {
+                (outer, inner)
+            };
             recorder.touch((2, 1, context, thread), at(1, i, k));
             recorder.touch((3, 2, context, thread), at(2, k, j));
             recorder.touch((4, 3, context, thread), at(3, i, j));
@@ -256,8 +295,14 @@ fn row_product(
 pub fn tiny() -> Profile {
     let mut profile = empty();
     profile.command = vec!["./tiny <in> \"x\"".into()];
-    profile.sites.push(site(vec![frame("f<int, \"q\">", "</script>&.c", 3)], 16, "load"));
-    profile.sites.push(site(vec![frame("g", "dir,a/b\"c.c", 4)], 32, "store"));
+    profile.sites.push(site(
+        vec![frame("f<int, \"q\">", "</script>&.c", 3)],
+        16,
+        "load",
+    ));
+    profile
+        .sites
+        .push(site(vec![frame("g", "dir,a/b\"c.c", 4)], 32, "store"));
     profile.objects.push(Object {
         kind: ObjectKind::Heap,
         name: "heap from f<int, \"q\"> (</script>&.c:3)".into(),
@@ -265,11 +310,19 @@ pub fn tiny() -> Profile {
         bytes: 256,
         ..Object::default()
     });
-    profile.contexts.push(context(0, "f<int, \"q\">", Frame::default()));
-    profile.contexts.push(context(1, "g", frame("f<int, \"q\">", "</script>&.c", 3)));
+    profile
+        .contexts
+        .push(context(0, "f<int, \"q\">", Frame::default()));
+    profile
+        .contexts
+        .push(context(1, "g", frame("f<int, \"q\">", "</script>&.c", 3)));
     let mut recorder = Recorder::new(16);
     for (index, letter) in "bacacbd".bytes().enumerate() {
-        let key = if index % 2 == 0 { (1, 1, 1, 0) } else { (2, 0, 2, 0) };
+        let key = if index % 2 == 0 {
+            (1, 1, 1, 0)
+        } else {
+            (2, 0, 2, 0)
+        };
         recorder.touch(key, u64::from(letter) * 64);
     }
     recorder.finish(&mut profile);
@@ -286,12 +339,24 @@ pub fn wide(groups: u32) -> Profile {
     let mut profile = empty();
     let mut recorder = Recorder::new(groups as usize * 24);
     for group in 1..=groups {
-        let function = format!("namespace_{}::function_{group}<std::vector<int>>", group % 17);
+        let function = format!(
+            "namespace_{}::function_{group}<std::vector<int>>",
+            group % 17
+        );
         let file = format!("src/module_{}/file_{}.cpp", group % 23, group % 101);
-        profile.sites.push(site(vec![frame(&function, &file, group)], u64::from(group) * 4, "load"));
+        profile.sites.push(site(
+            vec![frame(&function, &file, group)],
+            u64::from(group) * 4,
+            "load",
+        ));
         let parent = if group % 40 == 0 { 0 } else { group - 1 };
-        profile.contexts.push(context(parent, &function, frame("caller", &file, group)));
-        profile.objects.push(Object { name: format!("object_{group} ({file})"), ..Object::default() });
+        profile
+            .contexts
+            .push(context(parent, &function, frame("caller", &file, group)));
+        profile.objects.push(Object {
+            name: format!("object_{group} ({file})"),
+            ..Object::default()
+        });
     }
     for round in 0..20_u64 {
         for group in 1..=groups {
@@ -302,4 +367,3 @@ pub fn wide(groups: u32) -> Profile {
     recorder.finish(&mut profile);
     profile
 }
-

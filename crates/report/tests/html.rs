@@ -1,0 +1,355 @@
+//! The pages: well formed, complete, small, and with the same numbers as the library.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use reuselens_locality::{Dimension, FineHistogram, Profile};
+use reuselens_report::{CompareOptions, HtmlOptions, Variant, compare, page};
+use reuselens_units::{Bytes, Distance, Granularity};
+
+/// Elements without an end tag.
+const VOID: [&str; 5] = ["meta", "input", "br", "path", "circle"];
+
+/// Checks that tags balance and that attributes are quoted; gives the text outside of tags.
+fn check(html: &str) -> String {
+    let body = html.strip_prefix("<!DOCTYPE html>\n").expect("a doctype");
+    let mut open: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    let mut rest = body;
+    while let Some(start) = rest.find('<') {
+        text.push_str(&rest[..start]);
+        let end = start + rest[start..].find('>').expect("an end of the tag");
+        let tag = &rest[start + 1..end];
+        assert_eq!(tag.matches('"').count() % 2, 0, "quotes of <{tag}>");
+        rest = &rest[end + 1..];
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '\n'])
+            .next()
+            .unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "</{name}> closes something else");
+        } else if matches!(name, "script" | "style") {
+            let close = format!("</{name}>");
+            rest = &rest[rest.find(&close).expect("an end of the script") + close.len()..];
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} stay open");
+    let ids: Vec<&str> = html
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), ids.len(), "ids are unique");
+    text
+}
+
+/// Checks that the page fetches nothing.
+fn is_offline(html: &str) {
+    for word in [
+        "http://", "https://", " src=", "@import", "url(", "<link", "fetch(", "//cdn",
+    ] {
+        let found = html.matches(word).count();
+        let inside = html.matches("url(#").count();
+        assert_eq!(found, if word == "url(" { inside } else { 0 }, "{word}");
+    }
+}
+
+fn data(html: &str) -> serde_json::Value {
+    let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let end = start + html[start..].find("</script>").unwrap();
+    serde_json::from_str(&html[start..end]).unwrap()
+}
+
+fn pages() -> Vec<(&'static str, Profile)> {
+    let mut ids = common::tiny();
+    ids.granularity = Granularity::BYTE;
+    ids.machine.caches.clear();
+    vec![
+        ("empty", common::empty()),
+        ("tiny", common::tiny()),
+        ("ids", ids),
+        ("matmul", common::matmul(48, false)),
+    ]
+}
+
+#[test]
+fn pages_are_well_formed_and_complete() {
+    for (name, profile) in pages() {
+        let sources = BTreeMap::from([
+            ("matmul.c".to_owned(), common::MATMUL_C.to_owned()),
+            (
+                "</script>&.c".to_owned(),
+                "one\n\ttwo <b>\n</script>\n".to_owned(),
+            ),
+        ]);
+        let html = page(
+            &profile,
+            &HtmlOptions {
+                sources,
+                ..HtmlOptions::default()
+            },
+        );
+        let text = check(&html);
+        is_offline(&html);
+        assert!(
+            !text.contains("NaN") && !html.contains("inf%") && !html.contains("NaN%"),
+            "{name}"
+        );
+        assert!(html.len() < 150_000, "{name}: {} bytes", html.len());
+        assert_eq!(text.contains("No access was recorded"), name == "empty");
+        assert_eq!(
+            text.contains("int main(void)"),
+            false,
+            "{name}: far from any access"
+        );
+        assert_eq!(
+            text.contains("The source, with its misses"),
+            matches!(name, "matmul" | "tiny" | "ids"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn names_from_the_program_cannot_break_out() {
+    let html = page(&common::tiny(), &HtmlOptions::default());
+    check(&html);
+    assert!(!html.contains("</script>&.c"), "a name ended the script");
+    assert!(html.contains("&lt;/script&gt;&amp;.c:3"));
+    assert_eq!(html.matches("</script>").count(), 2);
+    let names = &data(&html)["tables"]["function"]["names"];
+    assert_eq!(names[0], "f<int, \"q\">");
+}
+
+#[test]
+fn thousands_of_groups_stay_small_and_add_up() {
+    let profile = common::wide(5000);
+    let html = page(&profile, &HtmlOptions::default());
+    check(&html);
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    let data = data(&html);
+    let accesses = |histogram: &serde_json::Value| {
+        let numbers = histogram.as_array().unwrap();
+        let bins = numbers
+            .iter()
+            .skip(3)
+            .step_by(2)
+            .map(|count| count.as_u64().unwrap());
+        bins.sum::<u64>() + numbers[0].as_u64().unwrap()
+    };
+    for by in [
+        "line",
+        "line-object",
+        "object",
+        "function",
+        "context",
+        "thread",
+    ] {
+        let table = &data["tables"][by];
+        let rows: u64 = table["h"].as_array().unwrap().iter().map(accesses).sum();
+        let rest = if table["rest"].is_null() {
+            0
+        } else {
+            accesses(&table["rest"][1])
+        };
+        assert_eq!(rows + rest, profile.histogram.accesses(), "{by}");
+    }
+    let tree: u64 = data["tree"]["h"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(accesses)
+        .sum();
+    assert_eq!(tree, profile.histogram.accesses());
+    for (node, parent) in data["tree"]["p"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+        .skip(1)
+    {
+        assert!(parent.as_u64().unwrap() < node as u64);
+    }
+}
+
+#[test]
+fn several_profiles_on_one_page() {
+    let (ijk, ikj, none) = (
+        common::matmul(24, false),
+        common::matmul(24, true),
+        common::empty(),
+    );
+    let variant = |name, profile| Variant {
+        name,
+        caption: "What **it** is.\n\n`<b>`",
+        profile,
+    };
+    let variants = [
+        variant("i<j>k", &ijk),
+        variant("ikj", &ikj),
+        variant("none", &none),
+    ];
+    let options = CompareOptions {
+        cache: Some(Bytes(4096)),
+        ..CompareOptions::default()
+    };
+    for count in 0..=3 {
+        let html = compare(&variants[..count], &options).unwrap();
+        let text = check(&html);
+        is_offline(&html);
+        assert!(!text.contains("NaN"), "{count}");
+        assert!(
+            count < 2 || text.contains("ikj against i&lt;j&gt;k"),
+            "{count}"
+        );
+    }
+    let mut ids = common::tiny();
+    ids.granularity = Granularity::BYTE;
+    assert!(compare(&[variant("a", &ijk), variant("b", &ids)], &options).is_err());
+}
+
+/// Runs the page's script outside of a browser on expressions; `None` if there is no Node.js.
+fn node(expressions: &[String]) -> Option<Vec<String>> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/script.js");
+    let program = format!(
+        "const page = require({script:?});\nconst {{misses, count, percent, bytes, size, parseSize}} = page;\n{}",
+        expressions
+            .iter()
+            .map(|each| format!("console.log(String({each}));\n"))
+            .collect::<String>()
+    );
+    let mut child = match Command::new("node")
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+    {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!("skipped: the page's script needs Node.js to be tested ({error})");
+            return None;
+        }
+    };
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(program.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    Some(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+#[test]
+fn the_script_counts_what_the_library_counts() {
+    let profile = common::matmul(48, false);
+    let mut groups: Vec<FineHistogram> = profile
+        .groups(Dimension::Line)
+        .into_iter()
+        .map(|group| group.histogram)
+        .collect();
+    let mut far = FineHistogram::new();
+    for (exponent, count) in [
+        (0, 3),
+        (6, 1 << 50),
+        (13, 7),
+        (31, 12_345),
+        (40, 99_999_999),
+    ] {
+        far.add(Distance::new((1 << exponent) + 5), count);
+    }
+    groups.push(far);
+    let sizes = [
+        1,
+        2,
+        31,
+        32,
+        33,
+        55,
+        100,
+        512,
+        768,
+        1001,
+        12_345,
+        540_672,
+        (1 << 31) + (1 << 26),
+        (1 << 40) + 12_345,
+    ];
+    let mut expressions = Vec::new();
+    let mut expected = Vec::new();
+    for group in &groups {
+        for size in sizes {
+            expressions.push(format!("misses({}, {size})", encode(group)));
+            expected.push(group.misses(size).to_string());
+        }
+    }
+    if let Some(found) = node(&expressions) {
+        assert_eq!(found, expected);
+    }
+}
+
+/// As the page encodes it: cold, no mean, steps of bins with counts.
+fn encode(histogram: &FineHistogram) -> String {
+    let mut numbers = vec![histogram.cold().to_string(), "null".to_owned()];
+    let mut last = 0;
+    for (low, _, count) in histogram.iter() {
+        let bin = FineHistogram::bin(low);
+        numbers.extend([(bin - last).to_string(), count.to_string()]);
+        last = bin;
+    }
+    format!("[{}]", numbers.join(","))
+}
+
+#[test]
+fn the_script_writes_numbers_as_the_page_does() {
+    let profile = common::matmul(48, false);
+    let html = page(&profile, &HtmlOptions::default());
+    let items = data(&html)["chosen"].as_u64().unwrap();
+    let misses = profile.histogram.misses(items);
+    let all = profile.histogram.accesses();
+    let expressions = [
+        format!("count({misses})"),
+        format!("percent({misses}, {all})"),
+        format!("size({items}, 64)"),
+        "bytes(1536)".to_owned(),
+        "parseSize('48K')".to_owned(),
+        "parseSize('1.5 MiB')".to_owned(),
+        "parseSize('x')".to_owned(),
+        "percent(1, 1000000)".to_owned(),
+        "percent(999999, 1000000)".to_owned(),
+    ];
+    let Some(found) = node(&expressions) else {
+        return;
+    };
+    assert!(
+        html.contains(&format!(">{}</span> of ", found[0])),
+        "{}",
+        found[0]
+    );
+    assert!(
+        html.contains(&format!("<b>{}</b>) miss in", found[1])),
+        "{}",
+        found[1]
+    );
+    assert_eq!(found[2], Bytes(items * 64).to_string());
+    assert_eq!(
+        found[3..],
+        ["1.5 KiB", "49152", "1572864", "NaN", "<0.01 %", ">99.99 %"]
+    );
+}

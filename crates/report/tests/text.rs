@@ -1,0 +1,111 @@
+//! The terminal forms, as people see them.
+
+mod common;
+
+use reuselens_locality::Dimension;
+use reuselens_report::{DiffOptions, TextOptions, diff, summary};
+use reuselens_units::{Bytes, Granularity};
+
+#[test]
+fn a_summary_fits_on_a_screen() {
+    let text = summary(&common::matmul(48, false), &TextOptions::default());
+    insta::assert_snapshot!("matmul", text);
+    assert!(text.lines().count() <= 45, "{} lines", text.lines().count());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 90, "{line}");
+    }
+}
+
+#[test]
+fn no_accesses_are_a_sentence() {
+    let text = summary(&common::empty(), &TextOptions::default());
+    insta::assert_snapshot!("empty", text);
+    assert!(!text.contains("NaN"), "{text}");
+}
+
+#[test]
+fn every_dimension_and_any_cache_can_be_asked_for() {
+    let options = TextOptions {
+        cache: Some(Bytes(4096)),
+        width: 20,
+        by: Dimension::ALL.to_vec(),
+        ..TextOptions::default()
+    };
+    let text = summary(&common::matmul(24, false), &options);
+    for by in Dimension::ALL {
+        assert!(
+            text.contains(&format!("Most misses in 4 KiB by {by}")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn colour_only_when_asked_and_never_from_names() {
+    let mut profile = common::tiny();
+    profile.objects[1].name = "red \u{1b}[31m name".into();
+    profile.warnings[0].message = "bell \u{7}".into();
+    let plain = summary(&profile, &TextOptions::default());
+    assert!(!plain.contains(['\u{1b}', '\u{7}']), "{plain}");
+    let coloured = summary(
+        &profile,
+        &TextOptions {
+            color: true,
+            ..TextOptions::default()
+        },
+    );
+    assert!(coloured.contains("\u{1b}[1m"));
+    assert!(!coloured.contains("\u{1b}[31m"));
+    let mut bare = coloured.clone();
+    for code in ["1", "2", "33", "34", "35", "1;33", "0"] {
+        bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(bare, plain);
+}
+
+#[test]
+fn traces_of_ids_have_no_bytes() {
+    let mut profile = common::tiny();
+    profile.granularity = Granularity::BYTE;
+    profile.machine.caches.clear();
+    let text = summary(&profile, &TextOptions::default());
+    assert!(text.contains("to 4 distinct items;"), "{text}");
+    assert!(!text.contains(" B ") && !text.contains("byte"), "{text}");
+}
+
+#[test]
+fn before_and_after_say_which_sizes_win() {
+    let options = DiffOptions::default();
+    let text = diff(
+        &common::matmul(48, false),
+        &common::matmul(48, true),
+        &options,
+    )
+    .unwrap();
+    insta::assert_snapshot!("diff", text);
+}
+
+#[test]
+fn two_inputs_show_what_grows() {
+    let text = diff(
+        &common::matmul(16, false),
+        &common::matmul(48, false),
+        &DiffOptions::default(),
+    )
+    .unwrap();
+    insta::assert_snapshot!("inputs", text);
+}
+
+#[test]
+fn what_cannot_be_compared_says_so() {
+    let mut other = common::tiny();
+    other.granularity = Granularity::BYTE;
+    assert!(diff(&common::tiny(), &other, &DiffOptions::default()).is_err());
+    let text = diff(&common::empty(), &common::tiny(), &DiffOptions::default()).unwrap();
+    assert!(
+        text.contains("The profile before has no accesses"),
+        "{text}"
+    );
+    let same = diff(&common::tiny(), &common::tiny(), &DiffOptions::default()).unwrap();
+    assert!(same.contains("  none\n"), "{same}");
+}
