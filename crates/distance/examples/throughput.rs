@@ -4,9 +4,10 @@
 //! cargo run --release -p reuselens-distance --example throughput -- 32000000
 //! ```
 //!
-//! One thread, one run, one Markdown table. `bound` is what no engine with a table of last accesses can
-//! beat: the look-up alone. Making the streams and counting the histograms (which must be equal) is not
-//! timed.
+//! One thread, one Markdown table. `bound` is what no engine with a table of last accesses can beat: the
+//! look-up alone. The three take turns, block by block, so that whatever else the machine does slows all of
+//! them: believe the ratios, and the rates only on an idle machine. Making the streams, and comparing the
+//! distances (which must all be equal), is not timed.
 
 use std::time::{Duration, Instant};
 
@@ -14,67 +15,45 @@ use reuselens_distance::generate::{Generator, YARDSTICK, yardstick};
 use reuselens_distance::{CountingTree, Engine, LookupBound, OlkenTree};
 use reuselens_units::Distance;
 
-const BLOCK: usize = 1 << 14;
+/// References per turn: enough to make up for the caches that the others have emptied.
+const TURN: usize = 1 << 16;
 
-/// What one engine did with one stream.
+/// The time that each took, and the memory of the counting engine.
+#[derive(Default)]
 struct Outcome {
-    time: Duration,
-    /// Accesses per distance; the last element counts the cold ones.
-    histogram: Vec<u64>,
+    bound: Duration,
+    counting: Duration,
+    olken: Duration,
     bytes_per_item: f64,
 }
 
-fn run(
-    mut work: impl FnMut(&[u64], &mut [Distance]),
-    stream: &mut dyn Generator,
-    references: usize,
-) -> (Duration, Vec<u64>) {
-    let mut items = vec![0; BLOCK];
-    let mut distances = vec![Distance::COLD; BLOCK];
-    let mut histogram = vec![0; 1];
-    let mut time = Duration::ZERO;
-    let mut left = references;
-    while left > 0 {
-        let length = left.min(BLOCK);
-        let (items, distances) = (&mut items[..length], &mut distances[..length]);
-        stream.fill(items);
-        let start = Instant::now();
-        work(items, distances);
-        time += start.elapsed();
-        count(distances, &mut histogram);
-        left -= length;
-    }
-    (time, histogram)
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
 }
 
-/// Counts cold accesses at 0 and distance d at d + 1.
-fn count(distances: &[Distance], histogram: &mut Vec<u64>) {
-    for distance in distances {
-        let bin = distance.items().map_or(0, |items| items as usize + 1);
-        if bin >= histogram.len() {
-            histogram.resize((bin + 1).next_power_of_two(), 0);
-        }
-        histogram[bin] += 1;
-    }
-}
-
-fn measure(mut engine: impl Engine, stream: &mut dyn Generator, references: usize) -> Outcome {
-    let (time, histogram) = run(
-        |items, distances| engine.process(items, distances),
-        stream,
-        references,
-    );
-    let distinct = engine.distinct().get().max(1) as f64;
-    Outcome {
-        time,
-        histogram,
-        bytes_per_item: engine.memory().get() as f64 / distinct,
-    }
-}
-
-fn measure_bound(stream: &mut dyn Generator, references: usize) -> Duration {
+/// Runs all three over the stream. `None` if two engines disagree.
+fn run(stream: &mut dyn Generator, references: usize) -> Option<Outcome> {
     let mut bound = LookupBound::new();
-    run(|items, _| bound.process(items), stream, references).0
+    let mut counting = CountingTree::new();
+    let mut olken = OlkenTree::new();
+    let mut items = vec![0; TURN];
+    let (mut fast, mut slow) = (vec![Distance::COLD; TURN], vec![Distance::COLD; TURN]);
+    let mut outcome = Outcome::default();
+    for start in (0..references).step_by(TURN) {
+        let length = TURN.min(references - start);
+        let items = &mut items[..length];
+        stream.fill(items);
+        outcome.bound += timed(|| bound.process(items));
+        outcome.counting += timed(|| counting.process(items, &mut fast[..length]));
+        outcome.olken += timed(|| olken.process(items, &mut slow[..length]));
+        if fast[..length] != slow[..length] {
+            return None;
+        }
+    }
+    outcome.bytes_per_item = counting.memory().get() as f64 / counting.distinct().get() as f64;
+    Some(outcome)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,19 +67,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     println!("|---|---|---|---|---|---|---|");
     for name in YARDSTICK {
-        let stream = || yardstick(name).ok_or("the yardstick lacks its own stream");
-        let bound = rate(measure_bound(stream()?.as_mut(), references));
-        let counting = measure(CountingTree::new(), stream()?.as_mut(), references);
-        let olken = measure(OlkenTree::new(), stream()?.as_mut(), references);
-        if counting.histogram != olken.histogram {
-            return Err(format!("{name}: the histograms differ").into());
-        }
-        let (fast, slow) = (rate(counting.time), rate(olken.time));
+        let mut stream = yardstick(name).ok_or("the yardstick lacks its own stream")?;
+        let outcome = run(stream.as_mut(), references)
+            .ok_or_else(|| format!("{name}: counting and olken disagree"))?;
+        let [olken, counting, bound] = [outcome.olken, outcome.counting, outcome.bound].map(rate);
         println!(
-            "| {name} | {slow:.2} | {fast:.1} | {bound:.1} | {:.1} | {:.0} % | {:.0} |",
-            fast / slow,
-            100.0 * fast / bound,
-            counting.bytes_per_item
+            "| {name} | {olken:.2} | {counting:.1} | {bound:.1} | {:.1} | {:.0} % | {:.0} |",
+            counting / olken,
+            100.0 * counting / bound,
+            outcome.bytes_per_item
         );
     }
     Ok(())

@@ -6,8 +6,8 @@
 //!
 //! | engine | per access | bytes per distinct item | for |
 //! |---|---|---|---|
-//! | [`CountingTree`] | O(1), misses overlapped | 35–70 | everything |
-//! | [`OlkenTree`] | O(log M), misses in a chain | 43–61 | comparison with the literature |
+//! | [`CountingTree`] | O(1), misses overlapped | 33–66 | everything |
+//! | [`OlkenTree`] | O(log M), misses in a chain | 43–87 | comparison with the literature |
 //! | [`BruteForce`] | O(M) | 8 | an oracle for tests |
 //!
 //! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the

@@ -26,8 +26,8 @@ struct Node {
 /// This is the sequential tree of the literature: the baseline that parallel engines are compared with,
 /// and an exact engine of a wholly different make to check the others by.
 ///
-/// Cost: O(log M) dependent memory accesses, for M distinct items. Memory: 24 bytes per distinct item for
-/// the node, 19 to 37 for the map. At most 2³² − 2 distinct items.
+/// Cost: O(log M) dependent memory accesses, for M distinct items. Memory: 24 to 48 bytes per distinct
+/// item for the node, 19 to 39 for the map. At most 2³² − 2 distinct items.
 ///
 /// Source: Olken, *Efficient methods for calculating the success function of fixed space replacement
 /// policies*, 1981; treaps: Seidel & Aragon 1996.

@@ -63,11 +63,21 @@ impl Batch {
         at
     }
 
-    /// Stage 2: finds where the table may have the items.
+    /// Stage 2: finds where the table may have the items. That memory is asked for bit by bit while the
+    /// batch before is counted: asking for all of it at once would fill the processor's queue of misses.
     #[inline(always)]
     pub(super) fn locate(&mut self, table: &LastAccess) {
         for (&item, home) in self.items[..self.len].iter().zip(&mut self.homes) {
             *home = table.home(item);
+        }
+    }
+
+    /// Stage 2 for a batch with none before it: asks for the memory at once.
+    #[inline(always)]
+    pub(super) fn locate_now(&mut self, table: &LastAccess) {
+        self.locate(table);
+        for &home in &self.homes[..self.len] {
+            table.prefetch(home);
         }
     }
 
@@ -89,7 +99,7 @@ impl Batch {
     /// All ranks are taken from the bits as they were before the batch, so that no access waits for
     /// another. What the batch itself changes is put right afterwards: bits that earlier accesses of the
     /// batch cleared behind the previous access (see [`live_between`]), and bits that they set, which
-    /// live in one register.
+    /// live in one register. Meanwhile the slots of the `next` batch are asked for.
     #[inline(always)]
     pub(super) fn count(
         &self,

@@ -24,7 +24,8 @@
 //! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the
 //! uppermost level is a flat array with one number per 8 Mi steps). Compaction costs one pass over
 //! the table per at least three accesses to each distinct item.
-//! Memory: 32 to 64 bytes per distinct item for the table, 0.7 to 1.3 for the time axis.
+//! Memory: 32 to 64 bytes per distinct item for the table (half as much again for the moment in which it
+//! doubles), 0.6 to 1.2 for the time axis.
 
 mod batch;
 mod bound;
@@ -42,7 +43,7 @@ use last_access::LastAccess;
 use live_bits::LiveBits;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. About 35 to 70 bytes per distinct item; no limit on the length of the stream.
+/// here. 33 to 66 bytes per distinct item; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};
@@ -82,11 +83,11 @@ impl CountingTree {
         let (mut current, mut next) = (current, next);
         let room = BATCH - (self.bits.now() % BATCH as u64) as usize;
         let mut at = current.gather(items, 0, room, &mut last, distances);
-        current.locate(&self.table);
+        current.locate_now(&self.table);
         while current.len() > 0 {
             if self.table.is_short_of(BATCH) {
                 self.table.grow();
-                current.locate(&self.table);
+                current.locate_now(&self.table);
             }
             if self.bits.is_full() {
                 self.table.renumber(&self.bits);
