@@ -109,7 +109,7 @@ impl Show {
             width: terminal_width(),
             color: color(),
             top: self.top(),
-            by: self.by.clone(),
+            by: self.dimensions(),
         };
         std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
         Ok(())
@@ -125,12 +125,21 @@ impl Show {
             width: terminal_width(),
             color: color(),
             top: self.top(),
-            by: self.by.clone(),
+            by: self.dimensions(),
             inputs: inputs.then_some(true),
         };
         let text = reuselens_report::diff(before, after, &options)?;
         std::io::stdout().write_all(text.as_bytes())?;
         Ok(())
+    }
+
+    /// The groups to name where none were asked for: lines, objects, contexts.
+    fn dimensions(&self) -> Vec<Dimension> {
+        if self.by.is_empty() {
+            vec![Dimension::Line, Dimension::Object, Dimension::Context]
+        } else {
+            self.by.clone()
+        }
     }
 
     fn top(&self) -> usize {
@@ -159,8 +168,7 @@ impl Show {
 
     /// Writes the exports that were asked for.
     pub fn exports(&self, profile: &Profile) -> anyhow::Result<()> {
-        let by: Vec<Dimension> =
-            if self.by.is_empty() { vec![Dimension::Line, Dimension::Object] } else { self.by.clone() };
+        let by = self.dimensions();
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
             let options = JsonOptions { bins: self.bins(), by: by.clone(), cache };

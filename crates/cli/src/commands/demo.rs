@@ -118,11 +118,11 @@ impl Args {
             .collect();
         let options = CompareOptions {
             title: demo.title.clone(),
-            intro: demo.intro.clone(),
+            intro: demo.intro.join("\n\n"),
             ..CompareOptions::default()
         };
         let page = directory.join(format!("{}.html", files.name));
-        let text = reuselens_report::compare(&variants, &options);
+        let text = reuselens_report::compare(&variants, &options)?;
         write_whole(&page, text.as_bytes(), self.show.force)?;
         let find = |name: &str| demo.variants.iter().position(|variant| variant.name == name);
         let (before, after) = (find(&demo.before).unwrap_or(0), find(&demo.after).unwrap_or(0));

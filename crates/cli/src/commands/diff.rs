@@ -43,7 +43,7 @@ impl Args {
                 cache: self.show.cache(&after)?,
                 ..CompareOptions::default()
             };
-            let page = reuselens_report::compare(&variants, &options);
+            let page = reuselens_report::compare(&variants, &options)?;
             write_whole(path, page.as_bytes(), self.show.force)?;
             self.show.say(&format!("Page: {}  (open it in a browser)", path.display()))?;
         } else {
