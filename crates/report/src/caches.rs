@@ -96,19 +96,23 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
         let known = levels.into_iter().find(|level| level.bytes == bytes);
         return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
     }
-    let accesses = profile.histogram.accesses();
-    let noticeable = levels.iter().rposition(|level| {
-        let reuses = profile
-            .histogram
-            .misses(level.items)
-            .saturating_sub(profile.histogram.cold());
-        reuses > 0 && reuses >= accesses / 200
-    });
+    let noticeable = levels
+        .iter()
+        .rposition(|level| is_noticeable(profile, level));
     match noticeable {
         Some(index) => levels.swap_remove(index),
         None if levels.is_empty() => Level::custom(Bytes(32 << 10), profile.granularity),
         None => levels.swap_remove(0),
     }
+}
+
+/// Whether reuses miss in a cache: half a percent of the accesses, first touches aside.
+fn is_noticeable(profile: &Profile, level: &Level) -> bool {
+    let histogram = &profile.histogram;
+    let reuses = histogram
+        .misses(level.items)
+        .saturating_sub(histogram.cold());
+    reuses > 0 && reuses >= histogram.accesses() / 200
 }
 
 /// Why [`chosen`] chose what it chose, as half a sentence.
@@ -119,9 +123,9 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
         "there are no accesses to choose by"
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
-    } else if profile.histogram.misses(level.items) > profile.histogram.cold() {
-        "the largest cache here that reuses still miss in"
+    } else if is_noticeable(profile, level) {
+        "the largest cache here that reuses still miss in noticeably"
     } else {
-        "the smallest cache here; only first touches miss in it"
+        "the smallest cache here; hardly a reuse misses in it"
     }
 }

@@ -1,15 +1,15 @@
 //! Two profiles compared, as text for a terminal.
 
+mod inputs;
+mod tables;
+
 use std::fmt::Write;
 
-use reuselens_locality::{
-    DifferenceError, Dimension, GroupChange, GroupChanges, Growth, LocalityChange, Profile,
-    SizeRange,
-};
+use reuselens_locality::{DifferenceError, Dimension, LocalityChange, Profile, SizeRange};
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
-use crate::numbers::{change, count, percent, significant};
+use crate::numbers::{change, count, percent};
 use crate::text::{Column, Ink, Paint, rows};
 use crate::words;
 
@@ -226,187 +226,5 @@ impl View<'_> {
             self.size(range.from),
             self.size(range.to)
         )
-    }
-
-    fn bins(&self, out: &mut String, difference: &LocalityChange) {
-        let (old, new) = difference.accesses;
-        let mut moved: Vec<_> = difference
-            .bins
-            .iter()
-            .filter(|bin| bin.before != bin.after)
-            .collect();
-        moved.sort_by_key(|bin| (std::cmp::Reverse(bin.before.abs_diff(bin.after)), bin.low));
-        moved.truncate(self.top);
-        moved.sort_by_key(|bin| bin.low);
-        if moved.is_empty() {
-            return;
-        }
-        self.title(
-            out,
-            "Distances that more or fewer accesses have, the largest changes",
-        );
-        let columns = [
-            Column::right("distance"),
-            Column::right("before"),
-            Column::right("after"),
-            Column::right("accesses"),
-        ];
-        let cells: Vec<Vec<String>> = moved
-            .into_iter()
-            .map(|bin| {
-                let label = match bin.high {
-                    0 => "nothing else".to_owned(),
-                    high => format!(
-                        "{} – {}",
-                        self.size(bin.low),
-                        self.size(high.saturating_add(1))
-                    ),
-                };
-                vec![
-                    label,
-                    percent(bin.before, old),
-                    percent(bin.after, new),
-                    signed(bin.before, bin.after),
-                ]
-            })
-            .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
-    }
-
-    fn groups(&self, out: &mut String, by: Dimension) {
-        let changes = GroupChanges::between(self.before, self.after, by, self.chosen.items);
-        let mut all: Vec<&GroupChange> = changes
-            .both
-            .iter()
-            .chain(&changes.only_before)
-            .chain(&changes.only_after)
-            .collect();
-        all.retain(|group| group.change() != 0);
-        all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
-        if all.is_empty() {
-            return;
-        }
-        self.title(
-            out,
-            &format!(
-                "Misses in {} by {by}, the largest changes",
-                self.chosen.label()
-            ),
-        );
-        let columns = [
-            Column::right("before"),
-            Column::right("after"),
-            Column::right("misses"),
-            Column::right(""),
-            Column::left(by.name()),
-        ];
-        let cells: Vec<Vec<String>> = all
-            .iter()
-            .take(self.top)
-            .map(|group| self.group(group))
-            .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
-        if all.len() > self.top {
-            let others = crate::numbers::noun(
-                (all.len() - self.top) as u64,
-                "other changes",
-                "others change",
-            );
-            let _ = writeln!(
-                out,
-                "{}",
-                self.paint.ink(Ink::Soft, &format!("  {others} less"))
-            );
-        }
-    }
-
-    fn group(&self, group: &GroupChange) -> Vec<String> {
-        let known = |there: bool, misses: u64| {
-            if there {
-                count(misses)
-            } else {
-                "—".to_owned()
-            }
-        };
-        let relative = match (group.before.is_some(), group.after.is_some()) {
-            (true, false) => "gone".to_owned(),
-            (false, _) => "new".to_owned(),
-            _ => change(group.before_misses, group.after_misses),
-        };
-        vec![
-            known(group.before.is_some(), group.before_misses),
-            known(group.after.is_some(), group.after_misses),
-            signed(group.before_misses, group.after_misses),
-            relative,
-            group.name.clone(),
-        ]
-    }
-
-    /// Whether the same program ran on notably more or less data.
-    fn are_inputs(&self) -> bool {
-        let (old, new) = (self.before.histogram.cold(), self.after.histogram.cold());
-        self.before.command.first() == self.after.command.first()
-            && self.before.command != self.after.command
-            && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
-    }
-
-    /// What becomes of the reuses as the input grows.
-    fn growth(&self, out: &mut String) {
-        let swap = self.before.histogram.cold() > self.after.histogram.cold();
-        let (small, large) = if swap {
-            (self.after, self.before)
-        } else {
-            (self.before, self.after)
-        };
-        let growth = Growth::between(&small.histogram, &large.histogram);
-        self.title(out, "What grows with the input");
-        let rate = match growth.rate {
-            Some(rate) => format!(" (as its data to the power {})", significant(rate)),
-            None => String::new(),
-        };
-        let text = format!(
-            "{} of the reuses are evadable: their distance grows with the input{rate}, so no cache holds them for every input.",
-            crate::numbers::ratio_percent(growth.evadable)
-        );
-        let _ = writeln!(out, "  {}", crate::text::wrap(&text, self.width, 2));
-        if growth.hills.is_empty() {
-            return;
-        }
-        let columns =
-            ["hill", "of the reuses", "middle, small", "middle, large"].map(Column::right);
-        let columns: Vec<Column> = columns.into_iter().chain([Column::left("")]).collect();
-        let cells: Vec<Vec<String>> = growth
-            .hills
-            .iter()
-            .map(|hill| {
-                let end = self.size(hill.hill.high().saturating_add(1));
-                let range = match hill.hill.low() {
-                    0 => format!("up to {end}"),
-                    low => format!("{} – {end}", self.size(low)),
-                };
-                let fate = match (hill.moves, hill.rate) {
-                    (true, Some(rate)) => format!("moves, as data^{}", significant(rate)),
-                    (true, None) => "moves".to_owned(),
-                    (false, _) => "stays".to_owned(),
-                };
-                vec![
-                    range,
-                    crate::numbers::ratio_percent(hill.hill.share),
-                    self.size(hill.small),
-                    self.size(hill.large),
-                    fate,
-                ]
-            })
-            .collect();
-        rows(out, &columns, &cells, self.width, self.paint);
-    }
-}
-
-/// A difference of counts with its sign.
-fn signed(before: u64, after: u64) -> String {
-    match before.cmp(&after) {
-        std::cmp::Ordering::Less => format!("+{}", count(after - before)),
-        std::cmp::Ordering::Equal => "0".to_owned(),
-        std::cmp::Ordering::Greater => format!("−{}", count(before - after)),
     }
 }

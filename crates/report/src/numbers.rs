@@ -47,11 +47,13 @@ pub fn percent(part: u64, whole: u64) -> String {
     ratio_percent((part as f64 / whole as f64).min(1.0 - f64::EPSILON))
 }
 
-/// A ratio strictly between none and all in percent: never `0 %`, never `100 %` below 1.
+/// A ratio in percent: `0 %` only if it is none, `100 %` only if it is all.
 pub fn ratio_percent(ratio: f64) -> String {
     let value = ratio * 100.0;
     if !value.is_finite() {
         "—".to_owned()
+    } else if value == 0.0 || value == 100.0 {
+        format!("{value:.0} %")
     } else if value > 0.0 && value < 0.01 {
         "<0.01 %".to_owned()
     } else if value > 99.99 && value < 100.0 {

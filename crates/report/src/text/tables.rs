@@ -153,6 +153,9 @@ impl Table<'_> {
                 .map(|(group, _)| group.misses(self.chosen.items))
                 .sum();
             let rest = self.total.saturating_sub(shown);
+            if rest == 0 {
+                return;
+            }
             let more = crate::numbers::noun((all - groups.len()) as u64, "other", "others");
             let line = format!(
                 "  {more} with {} misses together ({})",

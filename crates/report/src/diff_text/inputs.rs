@@ -1,0 +1,63 @@
+//! Two inputs of one program: what grows with the data.
+
+use std::fmt::Write;
+
+use reuselens_locality::{Growth, HillGrowth};
+
+use super::View;
+use crate::numbers::{ratio_percent, significant};
+use crate::text::{Column, rows, wrap};
+
+impl View<'_> {
+    /// Whether the same program ran on notably more or less data.
+    pub(super) fn are_inputs(&self) -> bool {
+        let (old, new) = (self.before.histogram.cold(), self.after.histogram.cold());
+        self.before.command.first() == self.after.command.first()
+            && self.before.command != self.after.command
+            && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
+    }
+
+    /// What becomes of the reuses as the input grows.
+    pub(super) fn growth(&self, out: &mut String) {
+        let swap = self.before.histogram.cold() > self.after.histogram.cold();
+        let (small, large) = if swap {
+            (self.after, self.before)
+        } else {
+            (self.before, self.after)
+        };
+        let growth = Growth::between(&small.histogram, &large.histogram);
+        self.title(out, "What grows with the input");
+        let rate = match growth.rate {
+            Some(rate) => format!(" (as its data to the power {})", significant(rate)),
+            None => String::new(),
+        };
+        let text = format!(
+            "{} of the reuses are evadable: their distance grows with the input{rate}, so no cache holds them for every input.",
+            ratio_percent(growth.evadable)
+        );
+        let _ = writeln!(out, "  {}", wrap(&text, self.width, 2));
+        if growth.hills.is_empty() {
+            return;
+        }
+        let columns =
+            ["hill", "of the reuses", "middle, small", "middle, large"].map(Column::right);
+        let columns: Vec<Column> = columns.into_iter().chain([Column::left("")]).collect();
+        let cells: Vec<Vec<String>> = growth.hills.iter().map(|hill| self.hill(hill)).collect();
+        rows(out, &columns, &cells, self.width, self.paint);
+    }
+
+    fn hill(&self, growth: &HillGrowth) -> Vec<String> {
+        let end = self.size(growth.hill.high().saturating_add(1));
+        let range = match growth.hill.low() {
+            0 => format!("up to {end}"),
+            low => format!("{} – {end}", self.size(low)),
+        };
+        let fate = match (growth.moves, growth.rate) {
+            (true, Some(rate)) => format!("moves, as data^{}", significant(rate)),
+            (true, None) => "moves".to_owned(),
+            (false, _) => "stays".to_owned(),
+        };
+        let (small, large) = (self.size(growth.small), self.size(growth.large));
+        vec![range, ratio_percent(growth.hill.share), small, large, fate]
+    }
+}

@@ -1,0 +1,100 @@
+//! The groups that change from one profile to another.
+
+use std::fmt::Write;
+
+use reuselens_locality::{Dimension, GroupChange, GroupChanges};
+
+use super::{CompareOptions, Stage};
+use crate::html::escape::{change, escape};
+use crate::numbers::{count, grouped};
+
+impl Stage<'_> {
+    /// The groups that change, each profile against the first.
+    pub(super) fn changes(&self, out: &mut String, options: &CompareOptions) {
+        let mut tables = String::new();
+        for (index, variant) in self.variants.iter().enumerate().skip(1) {
+            for by in &options.by {
+                let changes = GroupChanges::between(
+                    self.first.profile,
+                    variant.profile,
+                    *by,
+                    self.chosen.items,
+                );
+                let mut all: Vec<&GroupChange> = changes
+                    .both
+                    .iter()
+                    .chain(&changes.only_before)
+                    .chain(&changes.only_after)
+                    .collect();
+                all.retain(|group| group.change() != 0);
+                all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
+                if !all.is_empty() {
+                    self.change_table(&mut tables, index, *by, &all, options.top);
+                }
+            }
+        }
+        if tables.is_empty() {
+            return;
+        }
+        let _ = write!(
+            out,
+            "<section id=\"changes\"><h2>What changed where</h2><p class=\"explain\">Misses in {}, group by group, the largest \
+             changes first. A line that moved to another number counts as one that is gone and one that is new.</p>\n{tables}\
+             </section>",
+            self.chosen.label()
+        );
+    }
+
+    fn change_table(
+        &self,
+        out: &mut String,
+        index: usize,
+        by: Dimension,
+        all: &[&GroupChange],
+        top: usize,
+    ) {
+        let name = self.variants[index].name;
+        let _ = write!(
+            out,
+            "<h3>By {by}: {0} against {1}</h3><div class=\"scroll\"><table><thead><tr><th scope=\"col\">{by}</th>\
+             <th scope=\"col\">{1}</th><th scope=\"col\">{0}</th><th scope=\"col\">Change</th></tr></thead><tbody>",
+            escape(name),
+            escape(self.first.name)
+        );
+        for group in all.iter().take(top) {
+            let known = |there: bool, misses: u64| {
+                if there {
+                    count(misses)
+                } else {
+                    "—".to_owned()
+                }
+            };
+            let _ = write!(
+                out,
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escape(&group.name),
+                known(group.before.is_some(), group.before_misses),
+                known(group.after.is_some(), group.after_misses),
+                verdict(group.before_misses, group.after_misses)
+            );
+        }
+        out.push_str("</tbody></table></div>");
+        if all.len() > top {
+            let _ = write!(
+                out,
+                "<p class=\"more\">{} more change less.</p>",
+                grouped((all.len() - top) as u64)
+            );
+        }
+    }
+}
+
+/// A change in misses, as better or worse.
+pub(super) fn verdict(before: u64, after: u64) -> String {
+    let class = match after.cmp(&before) {
+        std::cmp::Ordering::Less => "better",
+        std::cmp::Ordering::Equal => "of",
+        std::cmp::Ordering::Greater => "worse",
+    };
+    format!(" <span class=\"{class}\">{}</span>", change(before, after))
+}
