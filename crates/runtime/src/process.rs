@@ -14,6 +14,8 @@ static READY: AtomicU32 = AtomicU32::new(0);
 static INSTRUMENTED: AtomicU32 = AtomicU32::new(0);
 /// Number of this process + 1; 0 before it has one.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// Set once the process has been announced.
+static ANNOUNCED: AtomicU32 = AtomicU32::new(0);
 /// Number of the process that this one was forked from + 1, or 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
 /// Our key of thread-specific data + 1; its destructor tells when a thread ends.
@@ -48,8 +50,9 @@ pub fn is_ready() -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
     INSTRUMENTED.store(1, Ordering::Relaxed);
-    begin();
-    modules::rescan();
+    if !begin() {
+        modules::rescan();
+    }
 }
 
 /// Programs without the compiler's hooks begin here, after their libraries.
@@ -61,9 +64,11 @@ extern "C" fn constructor() {
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
 
-fn begin() {
+/// Lets recording begin and shows that the process is there, even if it never accesses anything.
+/// False if it had begun before.
+fn begin() -> bool {
     if !segment::environment_is_ready() || READY.swap(1, Ordering::Relaxed) != 0 {
-        return;
+        return false;
     }
     let t = tls();
     // SAFETY: this thread's own state; the libc functions below may allocate, hence the guard.
@@ -76,6 +81,8 @@ fn begin() {
         __register_atfork(Some(before_fork), None, Some(in_child), core::ptr::null());
         (*t).busy -= 1;
     }
+    thread::prepare();
+    true
 }
 
 /// This process's number, and whether it was given just now.
@@ -91,11 +98,12 @@ pub fn number(header: &Header) -> (u32, bool) {
     }
 }
 
-/// Announces the process and its modules through its first thread.
+/// Announces the process and its modules through its first thread, and publishes that at once: what
+/// other threads do must come after it.
 ///
 /// # Safety
 /// The slot must be the calling thread's.
-pub unsafe fn announce(slot: &Slot) {
+pub unsafe fn announce(slot: &Slot, slot_index: u64) {
     let mut path = [0_u8; 1024];
     let length = sys::read_link(c"/proc/self/exe", &mut path);
     let operands = [
@@ -110,6 +118,15 @@ pub unsafe fn announce(slot: &Slot) {
         thread::announce(slot, event, &operands, &path[..length]);
     }
     modules::announce_all(slot);
+    thread::publish(slot, slot_index, true);
+    ANNOUNCED.store(1, Ordering::Release);
+}
+
+/// Waits until the process's first thread has announced it.
+pub fn wait_until_announced() {
+    while ANNOUNCED.load(Ordering::Acquire) == 0 && !segment::Segment::is_absent() {
+        sys::yield_now();
+    }
 }
 
 /// Lowest address of the calling thread's stack and the first one above it.
@@ -167,6 +184,7 @@ unsafe extern "C" fn before_fork() {
 /// The child is a process of its own, with one thread, which starts anew.
 unsafe extern "C" fn in_child() {
     PARENT.store(NUMBER.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    ANNOUNCED.store(0, Ordering::Relaxed);
     let t = tls();
     // SAFETY: this thread's own state; the parent keeps the slots.
     unsafe {

@@ -144,7 +144,9 @@ unsafe fn attach(t: *mut Tls) -> bool {
         (*t).slot_index = index as u64;
         (*t).state = State::Live;
         if first_of_process {
-            process::announce(slot);
+            process::announce(slot, index as u64);
+        } else {
+            process::wait_until_announced();
         }
         let tid = u64::from(sys::tid());
         let event = Record::new(WireKind::Thread, 0, 0, tid);
