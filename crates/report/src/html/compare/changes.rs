@@ -93,7 +93,7 @@ impl Stage<'_> {
 pub(super) fn verdict(before: u64, after: u64) -> String {
     let class = match after.cmp(&before) {
         std::cmp::Ordering::Less => "better",
-        std::cmp::Ordering::Equal => "of",
+        std::cmp::Ordering::Equal => "same",
         std::cmp::Ordering::Greater => "worse",
     };
     format!(" <span class=\"{class}\">{}</span>", change(before, after))
