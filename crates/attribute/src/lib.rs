@@ -1,1 +1,52 @@
-//! Under construction.
+//! Whose access was it: the instruction, the data object, the calling context, the thread.
+//!
+//! An [`Attributor`] takes in the events and blocks of a trace and yields, for each block, two
+//! [`Columns`]: the items touched (for a distance engine) and the number of the cell that each touch
+//! counts for (for histograms by key). At the end its [`Tables`] say what the cells are, with names.
+//!
+//! Names come from a [`SymbolSource`]: [`Loader`] reads them from the program's files, [`NoSymbols`]
+//! has none. The attributor itself opens no files.
+//!
+//! What belongs to whom:
+//! - *Static* symbols by their extent in the module's symbol table.
+//! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at its
+//!   function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
+//!   innermost function at the time.
+//! - *Heap* blocks by the call path of the allocation: blocks from one path are one object.
+//! - Structures that the program *named* itself, before all others.
+//! - What is left is one *unknown* object: nothing is dropped.
+//!
+//! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
+
+mod attributor;
+mod cells;
+mod columns;
+mod contexts;
+mod hash;
+mod intervals;
+mod loader;
+mod naming;
+mod objects;
+mod options;
+mod pass;
+mod places;
+mod resolve;
+mod shadow;
+mod shared;
+mod sites;
+mod space;
+mod stack;
+mod statement;
+mod structures;
+mod symbols;
+mod tables;
+
+pub use attributor::Attributor;
+pub use cells::CellKey;
+pub use columns::Columns;
+pub use loader::Loader;
+pub use options::{DataFilter, Kinds, NamesMode, Options};
+pub use symbols::{Function, NoSymbols, StaticSymbol, SymbolSource, Variable};
+pub use tables::Tables;
+
+pub use reuselens_locality::Warning;

@@ -1,0 +1,212 @@
+//! Names from the program's files: symbol tables and DWARF.
+
+mod variables;
+
+use std::collections::BTreeMap;
+
+use addr2line::demangle_auto;
+use object::{Object, ObjectSymbol, SymbolKind};
+use reuselens_locality::Frame;
+use reuselens_trace::Module;
+
+use crate::Warning;
+use crate::hash::FastMap;
+use crate::naming::file_name;
+use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
+
+/// Reads names from the files that modules were mapped from. Opens each file once, at its first use;
+/// debug information is parsed when, and as far as, it is asked for.
+///
+/// A file that is gone, or that is not the one that ran (by its build id), names nothing; a warning
+/// says so.
+#[derive(Default)]
+pub struct Loader {
+    files: FastMap<(String, Vec<u8>), Option<Opened>>,
+    warnings: Vec<Warning>,
+}
+
+/// A file in use.
+struct Opened {
+    statics: Vec<StaticSymbol>,
+    code: Option<addr2line::Loader>,
+    /// By address; made at the first question.
+    variables: Option<BTreeMap<u64, Variable>>,
+}
+
+impl Loader {
+    /// A loader that has opened nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
+        let key = (module.path.clone(), module.build_id.clone());
+        let warnings = &mut self.warnings;
+        self.files
+            .entry(key)
+            .or_insert_with(|| open(module, warnings))
+            .as_mut()
+    }
+}
+
+fn open(module: &Module, warnings: &mut Vec<Warning>) -> Option<Opened> {
+    if module.path.is_empty() || module.path.starts_with('[') {
+        return None;
+    }
+    match try_open(module) {
+        Ok(opened) => Some(opened),
+        Err(message) => {
+            let name = file_name(&module.path);
+            warnings.push(Warning {
+                code: "module-not-read".into(),
+                message: format!("{name} names nothing: {message}"),
+                hint: "keep the program and its libraries as they ran until the report is made"
+                    .into(),
+            });
+            None
+        }
+    }
+}
+
+fn try_open(module: &Module) -> Result<Opened, String> {
+    let bytes = std::fs::read(&module.path)
+        .map_err(|error| format!("cannot read {}: {error}", module.path))?;
+    let file = object::File::parse(&*bytes)
+        .map_err(|error| format!("{} is no program or library: {error}", module.path))?;
+    let build_id = file.build_id().ok().flatten().unwrap_or_default();
+    if !module.build_id.is_empty() && module.build_id != build_id {
+        return Err(format!(
+            "{} changed since it was recorded (its build id differs)",
+            module.path
+        ));
+    }
+    let mut statics: Vec<StaticSymbol> = file
+        .symbols()
+        .filter_map(|symbol| static_symbol(&symbol))
+        .collect();
+    if statics.is_empty() {
+        statics = file
+            .dynamic_symbols()
+            .filter_map(|symbol| static_symbol(&symbol))
+            .collect();
+    }
+    let code = addr2line::Loader::new(&module.path).ok();
+    Ok(Opened {
+        statics,
+        code,
+        variables: None,
+    })
+}
+
+/// A symbol of data with a size and an address; not thread-local.
+fn static_symbol<'data>(symbol: &impl ObjectSymbol<'data>) -> Option<StaticSymbol> {
+    if symbol.kind() != SymbolKind::Data || symbol.is_undefined() || symbol.size() == 0 {
+        return None;
+    }
+    let name = demangle_auto(symbol.name().ok()?.into(), None).into_owned();
+    let high = symbol.address().checked_add(symbol.size())?;
+    Some(StaticSymbol {
+        low: symbol.address(),
+        high,
+        name,
+    })
+}
+
+impl SymbolSource for Loader {
+    fn statics(&mut self, module: &Module) -> Vec<StaticSymbol> {
+        self.opened(module)
+            .map(|opened| opened.statics.clone())
+            .unwrap_or_default()
+    }
+
+    fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
+        let code = self.opened(module).and_then(|opened| opened.code.as_ref());
+        code.map(|code| frames(code, address)).unwrap_or_default()
+    }
+
+    fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
+        let code = self.opened(module)?.code.as_ref()?;
+        let outermost = source_frames(code, address)
+            .pop()
+            .filter(|frame| !frame.function.is_empty());
+        match outermost {
+            Some(frame) => Some(Function {
+                name: frame.function,
+                file: frame.file,
+            }),
+            None => {
+                let (name, _) = symbol(code, address)?;
+                Some(Function {
+                    name,
+                    file: String::new(),
+                })
+            }
+        }
+    }
+
+    fn variable(&mut self, module: &Module, address: u64) -> Variable {
+        let Some(opened) = self.opened(module) else {
+            return Variable::default();
+        };
+        let read = || variables::read(&module.path);
+        opened
+            .variables
+            .get_or_insert_with(read)
+            .get(&address)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+}
+
+/// The symbol at or before an address, demangled, and the distance from it.
+fn symbol(code: &addr2line::Loader, address: u64) -> Option<(String, u64)> {
+    let symbol = code.find_symbol_info(address)?;
+    let name = demangle_auto(symbol.name().into(), None).into_owned();
+    Some((name, address.saturating_sub(symbol.address())))
+}
+
+fn frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
+    let mut frames = source_frames(code, address);
+    let fallback = || symbol(code, address).map(|(name, distance)| format!("{name}+{distance:#x}"));
+    match frames.last_mut() {
+        Some(last) if last.function.is_empty() => last.function = fallback().unwrap_or_default(),
+        Some(_) => {}
+        None => frames.extend(fallback().map(|function| Frame {
+            function,
+            ..Frame::default()
+        })),
+    }
+    frames
+}
+
+/// The frames that the debug information knows.
+fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let Ok(mut found) = code.find_frames(address) else {
+        return frames;
+    };
+    while let Ok(Some(frame)) = found.next() {
+        let function = frame
+            .function
+            .as_ref()
+            .and_then(|name| name.demangle().ok());
+        let location = frame.location;
+        let known = Frame {
+            function: function.map(|name| name.into_owned()).unwrap_or_default(),
+            file: location
+                .as_ref()
+                .and_then(|at| at.file)
+                .unwrap_or_default()
+                .to_owned(),
+            line: location.as_ref().and_then(|at| at.line).unwrap_or(0),
+        };
+        if known != Frame::default() {
+            frames.push(known);
+        }
+    }
+    frames
+}

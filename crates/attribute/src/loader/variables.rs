@@ -1,0 +1,142 @@
+//! What DWARF says of static variables: the file that defines them, and the size of an element.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, UnitOffset};
+use object::{Object, ObjectSection};
+
+use crate::symbols::Variable;
+
+type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
+type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
+
+/// Types are followed through so many qualifiers and names.
+const MAX_STEPS: usize = 32;
+
+/// The variables of a file by address; what cannot be read is left out. Cost: one walk over the debug
+/// information.
+pub(super) fn read(path: &str) -> BTreeMap<u64, Variable> {
+    let mut variables = BTreeMap::new();
+    // A part that cannot be read ends the walk: what was found stays.
+    let _ = walk(path, &mut variables);
+    variables
+}
+
+fn walk(path: &str, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
+    let bytes = std::fs::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let endian = if file.is_little_endian() {
+        RunTimeEndian::Little
+    } else {
+        RunTimeEndian::Big
+    };
+    let load = |id: gimli::SectionId| {
+        let section = file.section_by_name(id.name());
+        let data = section.and_then(|section| section.uncompressed_data().ok());
+        Ok::<_, gimli::Error>(data.unwrap_or(Cow::Borrowed(&[])))
+    };
+    let sections = gimli::DwarfSections::load(load).ok()?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next().ok()? {
+        if let Ok(unit) = dwarf.unit(header) {
+            let _ = walk_unit(unit.unit_ref(&dwarf), variables);
+        }
+    }
+    Some(())
+}
+
+fn walk_unit(unit: Unit<'_>, variables: &mut BTreeMap<u64, Variable>) -> gimli::Result<()> {
+    let mut entries = unit.entries();
+    while let Some(entry) = entries.next_dfs()? {
+        if entry.tag() == gimli::DW_TAG_variable
+            && let Some(address) = address(unit, entry)
+        {
+            variables.insert(address, variable(unit, entry));
+        }
+    }
+    Ok(())
+}
+
+/// The fixed address of a variable, if it has one.
+fn address(unit: Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
+    let expression = entry.attr_value(gimli::DW_AT_location)?.exprloc_value()?;
+    let mut operations = expression.operations(unit.encoding());
+    let address = match operations.next().ok()?? {
+        gimli::Operation::Address { address } => address,
+        gimli::Operation::AddressIndex { index } => unit.address(index).ok()?,
+        _ => return None,
+    };
+    // More steps: a thread-local variable, or one in pieces.
+    operations.next().ok()?.is_none().then_some(address)
+}
+
+fn variable<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Variable {
+    let declared = declaration(unit, entry);
+    let attribute = |name| {
+        entry
+            .attr_value(name)
+            .or_else(|| declared.as_ref().and_then(|entry| entry.attr_value(name)))
+    };
+    let kind = attribute(gimli::DW_AT_type).and_then(offset);
+    let file = attribute(gimli::DW_AT_decl_file).and_then(|value| file_of(unit, value));
+    Variable {
+        file: file.or_else(|| unit_name(unit)).unwrap_or_default(),
+        element_bytes: kind.and_then(|kind| element_bytes(unit, kind)).unwrap_or(0),
+    }
+}
+
+/// The entry that a definition refers to for its type (members of C++ classes, inlined ones).
+fn declaration<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<Entry<'a>> {
+    let value = entry
+        .attr_value(gimli::DW_AT_specification)
+        .or_else(|| entry.attr_value(gimli::DW_AT_abstract_origin))?;
+    unit.entry(offset(value)?).ok()
+}
+
+fn offset(value: AttributeValue<Reader<'_>>) -> Option<UnitOffset> {
+    match value {
+        AttributeValue::UnitRef(offset) => Some(offset),
+        _ => None,
+    }
+}
+
+fn file_of<'a>(unit: Unit<'a>, value: AttributeValue<Reader<'a>>) -> Option<String> {
+    let index = match value {
+        AttributeValue::FileIndex(index) => index,
+        other => other.udata_value()?,
+    };
+    let header = unit.line_program.as_ref()?.header();
+    let name = unit.attr_string(header.file(index)?.path_name()).ok()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn unit_name(unit: Unit<'_>) -> Option<String> {
+    unit.name.map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Bytes of an array's element, or of the whole where the type is no array.
+fn element_bytes(unit: Unit<'_>, kind: UnitOffset) -> Option<u64> {
+    let mut kind = kind;
+    for _ in 0..MAX_STEPS {
+        let entry = unit.entry(kind).ok()?;
+        match entry.tag() {
+            gimli::DW_TAG_array_type
+            | gimli::DW_TAG_typedef
+            | gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_atomic_type => kind = offset(entry.attr_value(gimli::DW_AT_type)?)?,
+            tag => {
+                let bytes = entry
+                    .attr_value(gimli::DW_AT_byte_size)
+                    .and_then(|value| value.udata_value());
+                let is_pointer = tag == gimli::DW_TAG_pointer_type;
+                return bytes.or(is_pointer.then_some(u64::from(unit.encoding().address_size)));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,164 @@
+//! Names as people read them.
+
+use std::path::Path;
+
+use reuselens_locality::Frame;
+
+/// The last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    Path::new(path)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(path)
+}
+
+/// Whether a module is the system's rather than the program's own.
+pub(crate) fn is_system_module(path: &str) -> bool {
+    const PLACES: [&str; 4] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"];
+    PLACES.iter().any(|place| path.starts_with(place)) || path.starts_with('[')
+}
+
+/// Whether a frame is a library's part in an allocation, not the code that wanted memory.
+pub(crate) fn is_library_frame(frame: &Frame) -> bool {
+    const FILES: [&str; 3] = ["/usr/include/", "/usr/lib/", "/rustc/"];
+    const NAMES: [&str; 12] = [
+        "std::",
+        "__gnu_cxx::",
+        "operator new",
+        "alloc::",
+        "core::",
+        "<std::",
+        "<alloc::",
+        "<core::",
+        "__rust_",
+        "__rdl_",
+        "__rustc::",
+        "_gfortran_",
+    ];
+    const ALLOCATORS: [&str; 7] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "aligned_alloc",
+        "posix_memalign",
+        "strdup",
+        "mmap",
+    ];
+    let name = qualified_name(&frame.function);
+    FILES.iter().any(|file| frame.file.starts_with(file))
+        || NAMES.iter().any(|start| name.starts_with(start))
+        || ALLOCATORS.contains(&name)
+}
+
+/// A demangled function without its result type: template functions come with one, so that
+/// `std::vector<int> make<int>(int)` is no function of `std`.
+fn qualified_name(function: &str) -> &str {
+    if function.contains("operator ") {
+        return function;
+    }
+    let (mut depth, mut start) = (0_i32, 0);
+    for (index, letter) in function.char_indices() {
+        match letter {
+            '(' if depth == 0 && index > start => break,
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = (depth - 1).max(0),
+            ' ' if depth == 0 => start = index + 1,
+            _ => {}
+        }
+    }
+    &function[start..]
+}
+
+/// A place in the source: `make_nodes (list.c:12)`, as much of it as is known.
+fn place_name(frame: &Frame) -> String {
+    match (frame.file.is_empty(), frame.line) {
+        (true, _) => frame.function.clone(),
+        (false, 0) => format!("{} ({})", frame.function, file_name(&frame.file)),
+        (false, line) => format!("{} ({}:{line})", frame.function, file_name(&frame.file)),
+    }
+}
+
+/// The name of the blocks from an allocation's call path, given innermost first, each frame with
+/// whether its module is the system's.
+pub(crate) fn heap_name(path: &[(Frame, bool)]) -> String {
+    let own = path
+        .iter()
+        .find(|(frame, system)| !system && !is_library_frame(frame));
+    match own.or(path.first()) {
+        Some((frame, _)) => format!("heap from {}", place_name(frame)),
+        None => "heap from an unknown call".to_owned(),
+    }
+}
+
+/// What a row of this kind does, as sites say it.
+pub(crate) fn kind_name(kind: reuselens_trace::Kind) -> &'static str {
+    use reuselens_trace::Kind;
+    match kind {
+        Kind::Load => "load",
+        Kind::Store => "store",
+        Kind::Atomic => "atomic",
+        Kind::RangeLoad => "range load",
+        Kind::RangeStore => "range store",
+        Kind::Named => "named",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str, line: u32) -> Frame {
+        Frame {
+            function: function.into(),
+            file: file.into(),
+            line,
+        }
+    }
+
+    #[test]
+    fn library_code_is_seen_through() {
+        for library in [
+            "std::vector<int>::push_back(int&&)",
+            "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)",
+            "operator new(unsigned long)",
+            "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)",
+            "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+            "alloc::raw_vec::RawVec<T,A>::grow_one",
+            "malloc",
+        ] {
+            assert!(is_library_frame(&frame(library, "", 0)), "{library}");
+        }
+        for own in [
+            "std::vector<int> make<int>(int)",
+            "main",
+            "stdio_like",
+            "<my::List as core::Tr>::f",
+        ] {
+            assert!(!is_library_frame(&frame(own, "src/a.cc", 3)), "{own}");
+        }
+    }
+
+    #[test]
+    fn a_heap_object_is_named_by_the_code_that_wanted_it() {
+        let path = [
+            (frame("operator new(unsigned long)", "", 0), true),
+            (
+                frame(
+                    "std::vector<int>::reserve(unsigned long)",
+                    "/usr/include/c++/12/vector",
+                    70,
+                ),
+                false,
+            ),
+            (frame("read_all", "/home/x/src/io.cc", 12), false),
+            (frame("main", "/home/x/src/main.cc", 5), false),
+        ];
+        assert_eq!(heap_name(&path), "heap from read_all (io.cc:12)");
+        assert_eq!(
+            heap_name(&path[..1]),
+            "heap from operator new(unsigned long)"
+        );
+        assert_eq!(heap_name(&[]), "heap from an unknown call");
+    }
+}

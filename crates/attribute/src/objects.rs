@@ -1,0 +1,172 @@
+//! The data objects, as they turn up.
+
+use crate::hash::FastMap;
+use crate::places::Place;
+use crate::shadow::MAX_OBJECTS;
+
+/// Where an object lies, for the data filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Where {
+    #[default]
+    Unknown,
+    Static,
+    Stack,
+    Heap,
+}
+
+/// What makes an object the same object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ObjectKey {
+    /// Memory of which nothing is known.
+    Unknown,
+    /// Stack memory of which no frame is known.
+    UnknownFrame,
+    /// What there was no room for.
+    Other,
+    /// A symbol: module, address in its file.
+    Static { module: u32, address: u64 },
+    /// The frames of a function: a place in it.
+    Frames(Place),
+    /// Blocks from one call path: context, allocating call.
+    Heap { node: u32, call: Place },
+    /// Named by the program: process, name, bytes of an element, where it lies.
+    Named {
+        process: u16,
+        name: String,
+        element: u64,
+        place: Where,
+    },
+}
+
+/// An object.
+#[derive(Clone, Debug)]
+pub(crate) struct RawObject {
+    pub key: ObjectKey,
+    pub place: Where,
+    /// Name of a symbol; else empty.
+    pub name: String,
+    /// Bytes live now, and at most at one time.
+    live: u64,
+    pub peak: u64,
+    pub blocks: u64,
+    pub element_bytes: u64,
+    /// Accesses per element, by index.
+    pub elements: Vec<u64>,
+}
+
+/// All objects. 0 is the unknown one, 1 the unknown frame.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    list: Vec<RawObject>,
+    numbers: FastMap<ObjectKey, u32>,
+    /// Element counters that may still be made.
+    counters_left: usize,
+    /// Whether an object or a counter could not be made.
+    pub objects_full: bool,
+    pub counters_full: bool,
+}
+
+/// Element counters in all objects together: 32 MiB.
+const MAX_COUNTERS: usize = 1 << 22;
+
+impl Objects {
+    pub const UNKNOWN_FRAME: u32 = 1;
+    const OTHER: u32 = 2;
+
+    pub fn new() -> Self {
+        let mut objects = Objects {
+            list: Vec::new(),
+            numbers: FastMap::default(),
+            counters_left: MAX_COUNTERS,
+            objects_full: false,
+            counters_full: false,
+        };
+        objects.get_or_add(ObjectKey::Unknown, Where::Unknown);
+        objects.get_or_add(ObjectKey::UnknownFrame, Where::Stack);
+        objects.get_or_add(ObjectKey::Other, Where::Unknown);
+        objects
+    }
+
+    /// The number of the object with this key, made if it is new.
+    pub fn get_or_add(&mut self, key: ObjectKey, place: Where) -> u32 {
+        if let Some(&number) = self.numbers.get(&key) {
+            return number;
+        }
+        if self.list.len() as u32 >= MAX_OBJECTS {
+            self.objects_full = true;
+            return Self::OTHER;
+        }
+        let number = self.list.len() as u32;
+        self.numbers.insert(key.clone(), number);
+        self.list.push(RawObject {
+            key,
+            place,
+            name: String::new(),
+            live: 0,
+            peak: 0,
+            blocks: 0,
+            element_bytes: 0,
+            elements: Vec::new(),
+        });
+        number
+    }
+
+    pub fn get(&self, object: u32) -> &RawObject {
+        &self.list[object as usize]
+    }
+
+    pub fn get_mut(&mut self, object: u32) -> &mut RawObject {
+        &mut self.list[object as usize]
+    }
+
+    #[inline]
+    pub fn place(&self, object: u32) -> Where {
+        self.list[object as usize].place
+    }
+
+    /// A block or a frame of the object begins.
+    #[inline]
+    pub fn begin(&mut self, object: u32, bytes: u64) {
+        let object = self.get_mut(object);
+        object.live = object.live.saturating_add(bytes);
+        object.peak = object.peak.max(object.live);
+        object.blocks = object.blocks.saturating_add(1);
+    }
+
+    /// Bytes of the object end.
+    #[inline]
+    pub fn end(&mut self, object: u32, bytes: u64) {
+        let object = self.get_mut(object);
+        object.live = object.live.saturating_sub(bytes);
+    }
+
+    /// Makes sure that the object has counters for so many elements, within the limit on all of them.
+    pub fn count_elements(&mut self, object: u32, elements: u64) {
+        let have = self.list[object as usize].elements.len();
+        let want = usize::try_from(elements).unwrap_or(usize::MAX);
+        let more = want.saturating_sub(have);
+        if more > self.counters_left {
+            self.counters_full = true;
+        } else if more > 0 {
+            self.counters_left -= more;
+            self.list[object as usize].elements.resize(want, 0);
+        }
+    }
+
+    /// Calls `change` on the place of each object that has one.
+    pub fn for_each_place(&mut self, mut change: impl FnMut(&mut Place)) {
+        for object in &mut self.list {
+            if let ObjectKey::Frames(place) | ObjectKey::Heap { call: place, .. } = &mut object.key
+            {
+                change(place);
+            }
+        }
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        let each = size_of::<RawObject>() + size_of::<(ObjectKey, u32)>();
+        (self.list.capacity() * each + (MAX_COUNTERS - self.counters_left) * 8) as u64
+    }
+}

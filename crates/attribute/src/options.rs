@@ -1,0 +1,94 @@
+//! What counts, and how finely it is told apart.
+
+use reuselens_trace::Kind;
+use reuselens_units::Granularity;
+
+/// Which accesses count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kinds {
+    /// Loads, stores and the program's own named accesses.
+    #[default]
+    All,
+    /// What reads: loads, atomics, range loads.
+    Loads,
+    /// What writes: stores, atomics, range stores.
+    Stores,
+}
+
+impl Kinds {
+    /// Whether an access of this kind counts. Rows that are no accesses do not.
+    #[inline(always)]
+    pub const fn counts(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Load | Kind::RangeLoad => !matches!(self, Kinds::Stores),
+            Kind::Store | Kind::RangeStore => !matches!(self, Kinds::Loads),
+            Kind::Atomic => true,
+            Kind::Named => matches!(self, Kinds::All),
+            _ => false,
+        }
+    }
+}
+
+/// Which data count, by where they lie. A structure that the program named counts by the memory under
+/// it; memory of which nothing is known counts only in [`DataFilter::All`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataFilter {
+    /// All.
+    #[default]
+    All,
+    /// Blocks from allocation calls.
+    Heap,
+    /// Stacks of threads.
+    Stack,
+    /// Symbols of modules.
+    Static,
+}
+
+/// What an access is when a statement names the same element twice (`A(i) = A(i) * 0.2`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NamesMode {
+    /// Each instruction's access counts.
+    #[default]
+    Instruction,
+    /// Between two statement marks of a thread, an address (of a named structure: an element) counts
+    /// once.
+    Statement,
+}
+
+/// What an [`Attributor`](crate::Attributor) counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes per item.
+    pub granularity: Granularity,
+    /// Which accesses count.
+    pub kinds: Kinds,
+    /// Which data count.
+    pub data: DataFilter,
+    /// Whether a statement counts an element once.
+    pub names: NamesMode,
+    /// Whether cells are told apart by calling context. Allocations are in any case.
+    pub contexts: bool,
+    /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, nothing is.
+    pub max_cells: usize,
+    /// Whether accesses are counted per element of static symbols too, where the element size is
+    /// known. Named structures always have counters.
+    pub elements: bool,
+    /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
+    /// processes, sites and objects do not apply.
+    pub ids: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            granularity: Granularity::LINE_64,
+            kinds: Kinds::All,
+            data: DataFilter::All,
+            names: NamesMode::Instruction,
+            contexts: true,
+            max_cells: 1 << 18,
+            elements: false,
+            ids: false,
+        }
+    }
+}

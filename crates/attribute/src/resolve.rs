@@ -1,0 +1,353 @@
+//! From numbers to names, at the end.
+
+use reuselens_locality::{Context, Frame, Object, ObjectKind, ProfiledThread, Site};
+use reuselens_trace::Kind;
+
+use crate::attributor::ThreadState;
+use crate::cells::CellKey;
+use crate::hash::FastMap;
+use crate::naming::{file_name, heap_name, is_library_frame, is_system_module, kind_name};
+use crate::objects::{ObjectKey, RawObject};
+use crate::places::Place;
+use crate::shared::Shared;
+use crate::symbols::{Function, SymbolSource, Variable};
+use crate::tables::Tables;
+
+/// The tables of everything that was accessed.
+pub(crate) fn tables(
+    shared: Shared,
+    threads: &[ThreadState],
+    symbols: &mut dyn SymbolSource,
+) -> Tables {
+    let mut resolver = Resolver::new(shared, symbols);
+    let raw = resolver.shared.cells.keys().to_vec();
+    let cells = raw.iter().map(|key| resolver.cell(key)).collect();
+    let mut warnings = std::mem::take(&mut resolver.shared.warnings.0);
+    warnings.extend(resolver.symbols.warnings());
+    Tables {
+        sites: resolver.sites,
+        objects: resolver.objects,
+        contexts: resolver.contexts,
+        threads: threads.iter().map(named_thread).collect(),
+        cells,
+        warnings,
+    }
+}
+
+fn named_thread(thread: &ThreadState) -> ProfiledThread {
+    let name = match (thread.name.as_str(), thread.is_main) {
+        (_, true) => format!("thread {} (main)", thread.id),
+        ("", false) => format!("thread {}", thread.id),
+        (name, false) => format!("thread {} ({name})", thread.id),
+    };
+    ProfiledThread {
+        name,
+        process: thread.process,
+    }
+}
+
+/// Numbers in the final table by number in the raw one.
+type Numbers = FastMap<u32, u32>;
+
+/// What tells two objects apart that look the same: a module and an address or a file.
+type Origin = (u32, u64, String);
+
+struct Resolver<'a> {
+    shared: Shared,
+    symbols: &'a mut dyn SymbolSource,
+    frames: FastMap<Place, Vec<Frame>>,
+    functions: FastMap<Place, Option<Function>>,
+    sites: Vec<Site>,
+    site_numbers: Numbers,
+    equal_sites: FastMap<(Place, Kind), u32>,
+    objects: Vec<Object>,
+    object_numbers: Numbers,
+    equal_objects: FastMap<(Object, Origin), u32>,
+    contexts: Vec<Context>,
+    context_numbers: Numbers,
+    equal_contexts: FastMap<Context, u32>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(shared: Shared, symbols: &'a mut dyn SymbolSource) -> Self {
+        let root = Context {
+            function: "(root)".into(),
+            ..Context::default()
+        };
+        let unknown = Object {
+            name: "unknown".into(),
+            ..Object::default()
+        };
+        Resolver {
+            shared,
+            symbols,
+            frames: FastMap::default(),
+            functions: FastMap::default(),
+            sites: vec![Site::default()],
+            site_numbers: Numbers::from_iter([(0, 0)]),
+            equal_sites: FastMap::default(),
+            objects: vec![unknown],
+            object_numbers: Numbers::from_iter([(0, 0)]),
+            equal_objects: FastMap::default(),
+            contexts: vec![root],
+            context_numbers: Numbers::from_iter([(0, 0)]),
+            equal_contexts: FastMap::default(),
+        }
+    }
+
+    fn cell(&mut self, key: &CellKey) -> CellKey {
+        CellKey {
+            site: self.site(key.site),
+            object: self.object(key.object),
+            context: self.context(key.context),
+            thread: key.thread,
+        }
+    }
+
+    fn site(&mut self, raw: u32) -> u32 {
+        if let Some(&number) = self.site_numbers.get(&raw) {
+            return number;
+        }
+        let key = self.shared.sites[raw as usize];
+        let next = self.sites.len() as u32;
+        let number = *self
+            .equal_sites
+            .entry((key.place, key.kind))
+            .or_insert(next);
+        if number == next {
+            let frames = self.frames(key.place);
+            self.check_debug_information(key.place, &frames);
+            let site = Site {
+                module: self.module_name(key.place).to_owned(),
+                offset: key.place.address,
+                frames,
+                kind: kind_name(key.kind).to_owned(),
+            };
+            self.sites.push(site);
+        }
+        self.site_numbers.insert(raw, number);
+        number
+    }
+
+    fn check_debug_information(&mut self, place: Place, frames: &[Frame]) {
+        let Some(module) = self.shared.modules.get(place.module as usize) else {
+            return;
+        };
+        if frames.iter().all(|frame| frame.line == 0) && !is_system_module(&module.path) {
+            let name = file_name(&module.path);
+            let message =
+                format!("{name} has no lines for some of its accesses: they show as symbols");
+            self.shared
+                .warnings
+                .once("no-debug-information", &message, "compile it with -g");
+        }
+    }
+
+    fn context(&mut self, raw: u32) -> u32 {
+        // From the node up to the first that has a number, then down again.
+        let mut path = Vec::new();
+        let mut node = raw;
+        while !self.context_numbers.contains_key(&node) {
+            path.push(node);
+            node = self.shared.contexts.node(node).parent;
+        }
+        let mut parent = self.context_numbers[&node];
+        for node in path.into_iter().rev() {
+            let (function, call) = self.call(node);
+            let context = Context {
+                parent,
+                function,
+                call,
+            };
+            let next = self.contexts.len() as u32;
+            let number = *self.equal_contexts.entry(context.clone()).or_insert(next);
+            if number == next {
+                self.contexts.push(context);
+            }
+            self.context_numbers.insert(node, number);
+            parent = number;
+        }
+        parent
+    }
+
+    /// The function of a node and the place of its call.
+    fn call(&mut self, node: u32) -> (String, Frame) {
+        if self.shared.contexts.is_other(node) {
+            return ("(other contexts)".to_owned(), Frame::default());
+        }
+        let node = *self.shared.contexts.node(node);
+        let call = self.frames(node.call).first().cloned().unwrap_or_default();
+        (self.function_name(node.function), call)
+    }
+
+    fn object(&mut self, raw: u32) -> u32 {
+        if let Some(&number) = self.object_numbers.get(&raw) {
+            return number;
+        }
+        let raw_object = self.shared.objects.get(raw).clone();
+        let (object, origin) = self.named_object(&raw_object);
+        let next = self.objects.len() as u32;
+        let number = *self
+            .equal_objects
+            .entry((object.clone(), origin))
+            .or_insert(next);
+        if number == next {
+            self.objects.push(object);
+        }
+        add_counts(&mut self.objects[number as usize], &raw_object);
+        self.object_numbers.insert(raw, number);
+        number
+    }
+
+    /// An object without its counts.
+    fn named_object(&mut self, raw: &RawObject) -> (Object, Origin) {
+        let none = (Place::NO_MODULE, 0, String::new());
+        let object = |kind, name: String, element_bytes| Object {
+            kind,
+            name,
+            element_bytes,
+            ..Object::default()
+        };
+        match &raw.key {
+            ObjectKey::Unknown => (object(ObjectKind::Unknown, "unknown".into(), 0), none),
+            ObjectKey::Other => (
+                object(ObjectKind::Unknown, "(other objects)".into(), 0),
+                none,
+            ),
+            ObjectKey::UnknownFrame => {
+                let name = "stack of thread (unknown frame)";
+                (object(ObjectKind::Stack, name.into(), 0), none)
+            }
+            ObjectKey::Static { module, address } => {
+                let (name, element_bytes) = self.static_name(raw, *module, *address);
+                let origin = (*module, *address, String::new());
+                (object(ObjectKind::Static, name, element_bytes), origin)
+            }
+            ObjectKey::Frames(place) => {
+                let name = format!("stack of {}", self.function_name(*place));
+                let file = self
+                    .function(*place)
+                    .map(|function| function.file)
+                    .unwrap_or_default();
+                (object(ObjectKind::Stack, name, 0), (place.module, 0, file))
+            }
+            ObjectKey::Heap { node, call } => {
+                let path = self.heap_path(*node, *call);
+                let mut object = object(ObjectKind::Heap, heap_name(&path), 0);
+                object.path = path.into_iter().map(|(frame, _)| frame).collect();
+                (object, none)
+            }
+            ObjectKey::Named { name, element, .. } => {
+                (object(ObjectKind::Named, name.clone(), *element), none)
+            }
+        }
+    }
+
+    /// `table (a.c)` and the bytes of an element.
+    fn static_name(&mut self, raw: &RawObject, module: u32, address: u64) -> (String, u64) {
+        let Some(module) = self.shared.modules.get(module as usize) else {
+            return (raw.name.clone(), 0);
+        };
+        let Variable {
+            file,
+            element_bytes,
+        } = self.symbols.variable(module, address);
+        let home = if file.is_empty() { &module.path } else { &file };
+        (format!("{} ({})", raw.name, file_name(home)), element_bytes)
+    }
+
+    /// The frames of an allocation's call path, innermost first, each with whether its module is the
+    /// system's.
+    fn heap_path(&mut self, node: u32, call: Place) -> Vec<(Frame, bool)> {
+        let mut path = Vec::new();
+        self.extend_path(&mut path, call);
+        let first = *self.shared.contexts.node(node);
+        if node != 0 && self.function(call) != self.function(first.function) {
+            // A library that is not instrumented made the call for this function: where in it is not
+            // known, so its head stands for it.
+            let head = self.frames(first.function).pop();
+            path.extend(head.map(|frame| (frame, false)));
+        }
+        let mut node = node;
+        while node != 0 {
+            let this = *self.shared.contexts.node(node);
+            self.extend_path(&mut path, this.call);
+            node = this.parent;
+        }
+        // What called `main` says nothing.
+        while path.len() > 1
+            && path
+                .last()
+                .is_some_and(|(frame, system)| *system || is_library_frame(frame))
+        {
+            path.pop();
+        }
+        path
+    }
+
+    fn extend_path(&mut self, path: &mut Vec<(Frame, bool)>, place: Place) {
+        let module = self.shared.modules.get(place.module as usize);
+        let system = module.is_none_or(|module| is_system_module(&module.path));
+        path.extend(self.frames(place).into_iter().map(|frame| (frame, system)));
+    }
+
+    /// Where an instruction is in the source: at least its module and offset, if it has a module.
+    fn frames(&mut self, place: Place) -> Vec<Frame> {
+        let Some(module) = self.shared.modules.get(place.module as usize) else {
+            return Vec::new();
+        };
+        let symbols = &mut *self.symbols;
+        let find = || {
+            let mut frames = symbols.frames(module, place.address);
+            if frames.is_empty() {
+                let function = format!("{}+{:#x}", file_name(&module.path), place.address);
+                frames.push(Frame {
+                    function,
+                    ..Frame::default()
+                });
+            }
+            frames
+        };
+        self.frames.entry(place).or_insert_with(find).clone()
+    }
+
+    fn function(&mut self, place: Place) -> Option<Function> {
+        let module = self.shared.modules.get(place.module as usize)?;
+        let symbols = &mut *self.symbols;
+        let find = || symbols.function(module, place.address);
+        self.functions.entry(place).or_insert_with(find).clone()
+    }
+
+    fn function_name(&mut self, place: Place) -> String {
+        if let Some(function) = self.function(place) {
+            return function.name;
+        }
+        match self.module_name(place) {
+            "" => "an unknown function".to_owned(),
+            module => format!("{module}+{:#x}", place.address),
+        }
+    }
+
+    fn module_name(&self, place: Place) -> &str {
+        let module = self.shared.modules.get(place.module as usize);
+        module.map_or("", |module| file_name(&module.path))
+    }
+}
+
+/// Adds up what was counted for one of the objects that turned out to be the same.
+fn add_counts(object: &mut Object, raw: &RawObject) {
+    object.bytes = object.bytes.max(raw.peak);
+    object.blocks = match raw.key {
+        ObjectKey::Static { .. } => 1,
+        _ => object.blocks.saturating_add(raw.blocks),
+    };
+    let mut elements: std::collections::BTreeMap<u64, u64> = object.elements.drain(..).collect();
+    for (index, count) in (0_u64..)
+        .zip(&raw.elements)
+        .filter(|(_, count)| **count > 0)
+    {
+        let sum = elements.entry(index).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    object.elements.extend(elements);
+}

@@ -1,0 +1,238 @@
+//! A cache of the address map, page by page, so that most look-ups are one hash and one load.
+
+use crate::hash::FastMap;
+
+/// log2 of the bytes of a page of the shadow.
+pub(crate) const PAGE_SHIFT: u32 = 12;
+/// log2 of the bytes of a granule: allocators align to 16.
+const GRANULE_SHIFT: u32 = 4;
+const GRANULES: usize = 1 << (PAGE_SHIFT - GRANULE_SHIFT);
+const GRANULE_MASK: u64 = (1 << GRANULE_SHIFT) - 1;
+/// Bits of an object's number in a granule; the rest is how many of its bytes are the object's.
+const OBJECT_BITS: u32 = 28;
+const OBJECT_MASK: u32 = (1 << OBJECT_BITS) - 1;
+/// A granule that does not say: ask the exact maps.
+const MIXED: u32 = u32::MAX;
+/// Objects have numbers below this.
+pub(crate) const MAX_OBJECTS: u32 = 1 << 24;
+/// Pages kept at most (a page of granules is 1 KiB): beyond, the cache starts anew.
+const MAX_PAGES: usize = 1 << 18;
+
+/// No structure.
+pub(crate) const NO_STRUCTURE: u32 = u32::MAX;
+
+/// What may make a remembered region untrue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Volatility {
+    /// Only mappings of modules.
+    Static = 0,
+    /// Frees too.
+    Heap = 1,
+}
+
+/// A stretch of memory that belongs to one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub low: u64,
+    pub high: u64,
+    pub object: u32,
+    pub structure: u32,
+    pub volatility: Volatility,
+}
+
+impl Region {
+    /// Memory of which nothing is known.
+    pub const UNKNOWN: Region = Region {
+        low: 0,
+        high: 0,
+        object: 0,
+        structure: NO_STRUCTURE,
+        volatility: Volatility::Heap,
+    };
+}
+
+/// What the shadow knows of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It lies in this region, which covers the page.
+    Region(Region),
+    /// It belongs to this object.
+    Object(u32),
+    /// The exact maps know.
+    Unclear,
+    /// The page is not here yet.
+    Absent,
+}
+
+/// The granules of a page under construction, or in use.
+#[derive(Clone, Debug)]
+pub(crate) struct Granules(Box<[u32; GRANULES]>);
+
+impl Granules {
+    pub fn new() -> Self {
+        Granules(Box::new([0; GRANULES]))
+    }
+
+    /// Gives the bytes `low..high` (offsets in the page) to an object; 0 takes them away.
+    pub fn paint(&mut self, low: u64, high: u64, object: u32) {
+        let (first, last) = (
+            (low >> GRANULE_SHIFT) as usize,
+            (high >> GRANULE_SHIFT) as usize,
+        );
+        let tail = (high & GRANULE_MASK) as u32;
+        if first == last && low & GRANULE_MASK != 0 {
+            self.0[first] = MIXED;
+            return;
+        }
+        let mut whole = first;
+        if low & GRANULE_MASK != 0 {
+            self.0[first] = MIXED;
+            whole += 1;
+        }
+        self.0[whole..last].fill(object);
+        if tail != 0 {
+            self.paint_head(last, tail, object);
+        }
+    }
+
+    /// Gives the first `bytes` bytes of a granule to an object.
+    fn paint_head(&mut self, granule: usize, bytes: u32, object: u32) {
+        let value = &mut self.0[granule];
+        *value = match *value {
+            0 if object != 0 => object | bytes << OBJECT_BITS,
+            0 => 0,
+            old if object == 0 && old != MIXED && old >> OBJECT_BITS == bytes => 0,
+            _ => MIXED,
+        };
+    }
+
+    /// Makes the bytes' owner a matter of the exact maps.
+    pub fn blur(&mut self, low: u64, high: u64) {
+        let (first, last) = (low >> GRANULE_SHIFT, (high - 1) >> GRANULE_SHIFT);
+        self.0[first as usize..=last as usize].fill(MIXED);
+    }
+
+    #[inline]
+    fn look(&self, address: u64) -> Seen {
+        let value = self.0[(address >> GRANULE_SHIFT) as usize % GRANULES];
+        let bytes = u64::from(value >> OBJECT_BITS);
+        if bytes == 0 || (value != MIXED && address & GRANULE_MASK < bytes) {
+            Seen::Object(value & OBJECT_MASK)
+        } else {
+            Seen::Unclear
+        }
+    }
+}
+
+/// What a page holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Page {
+    /// One region, or nothing known.
+    Uniform(Region),
+    /// Several.
+    Granules(Granules),
+}
+
+/// The cache.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shadow {
+    pages: FastMap<u64, Page>,
+}
+
+impl Shadow {
+    #[inline]
+    pub fn look(&self, address: u64) -> Seen {
+        match self.pages.get(&(address >> PAGE_SHIFT)) {
+            Some(Page::Uniform(region)) => Seen::Region(*region),
+            Some(Page::Granules(granules)) => granules.look(address),
+            None => Seen::Absent,
+        }
+    }
+
+    pub fn set(&mut self, page: u64, content: Page) {
+        if self.pages.len() >= MAX_PAGES {
+            self.pages.clear();
+        }
+        self.pages.insert(page, content);
+    }
+
+    /// Forgets the pages that overlap `low..high`.
+    pub fn forget(&mut self, low: u64, high: u64) {
+        let (first, last) = pages_of(low, high);
+        if last - first >= self.pages.len() as u64 {
+            self.pages.retain(|page, _| *page < first || *page > last);
+        } else {
+            for page in first..=last {
+                self.pages.remove(&page);
+            }
+        }
+    }
+
+    /// `low..high` now belongs to this object (0: to none): keeps pages of granules up to date, and
+    /// forgets the others.
+    pub fn paint(&mut self, low: u64, high: u64, object: u32) {
+        let (first, last) = pages_of(low, high);
+        if last - first >= 2 {
+            self.forget((first + 1) << PAGE_SHIFT, last << PAGE_SHIFT);
+        }
+        self.paint_page(first, low, high, object);
+        if last != first {
+            self.paint_page(last, low, high, object);
+        }
+    }
+
+    fn paint_page(&mut self, page: u64, low: u64, high: u64, object: u32) {
+        let (base, size) = (page << PAGE_SHIFT, 1 << PAGE_SHIFT);
+        let (low, high) = (low.saturating_sub(base), (high - base).min(size));
+        match self.pages.get_mut(&page) {
+            Some(Page::Granules(granules)) if high - low < size => {
+                granules.paint(low, high, object)
+            }
+            Some(Page::Uniform(region)) if region.object == 0 && object == 0 => {}
+            Some(_) => {
+                self.pages.remove(&page);
+            }
+            None => {}
+        }
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        // An estimate: every page with granules.
+        self.pages.len() as u64 * (size_of::<(u64, Page)>() + 4 * GRANULES) as u64
+    }
+}
+
+/// The first and the last page that overlap `low..high`, which must not be empty.
+fn pages_of(low: u64, high: u64) -> (u64, u64) {
+    (low >> PAGE_SHIFT, (high - 1) >> PAGE_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_ends_within_a_granule_ends_there() {
+        let mut granules = Granules::new();
+        granules.paint(16, 40, 7);
+        assert_eq!(granules.look(39), Seen::Object(7));
+        assert_eq!(granules.look(40), Seen::Unclear);
+        granules.paint(40, 48, 8);
+        assert_eq!(granules.look(33), Seen::Unclear, "two owners");
+        granules.paint(16, 40, 0);
+        assert_eq!(granules.look(20), Seen::Object(0));
+    }
+
+    #[test]
+    fn a_block_within_one_granule_is_left_to_the_exact_maps() {
+        let mut granules = Granules::new();
+        granules.paint(4, 8, 3);
+        assert_eq!(granules.look(5), Seen::Unclear);
+        granules.paint(32, 36, 3);
+        assert_eq!(granules.look(35), Seen::Object(3));
+        granules.paint(32, 36, 0);
+        assert_eq!(granules.look(35), Seen::Object(0));
+    }
+}

@@ -1,0 +1,300 @@
+//! What all processes and threads of a trace have in common.
+
+use reuselens_locality::Warning;
+use reuselens_trace::{Kind, Module};
+
+use crate::cells::{CellKey, CellTable, Crowded};
+use crate::contexts::{Call, Contexts};
+use crate::hash::FastMap;
+use crate::objects::{ObjectKey, Objects, Where};
+use crate::options::Options;
+use crate::places::{Mappings, Place};
+use crate::shadow::NO_STRUCTURE;
+use crate::sites::SiteKey;
+use crate::space::{Extent, Extents};
+use crate::structures::{Structure, Structures};
+use crate::symbols::SymbolSource;
+
+/// Warnings, each code and message once.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(pub Vec<Warning>);
+
+impl Warnings {
+    #[cold]
+    pub fn once(&mut self, code: &str, message: &str, hint: &str) {
+        if !self
+            .0
+            .iter()
+            .any(|old| old.code == code && old.message == message)
+        {
+            self.0.push(Warning {
+                code: code.into(),
+                message: message.into(),
+                hint: hint.into(),
+            });
+        }
+    }
+}
+
+/// Sites beyond which new ones are the unknown one.
+const MAX_SITES: usize = 1 << 20;
+
+/// The tables so far.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub modules: Vec<Module>,
+    module_numbers: FastMap<(String, Vec<u8>), u32>,
+    extents: FastMap<u32, Extents>,
+    pub sites: Vec<SiteKey>,
+    pub objects: Objects,
+    pub contexts: Contexts,
+    pub cells: CellTable,
+    pub structures: Structures,
+    frames: FastMap<(u64, u64), u32>,
+    pub references: u64,
+    pub warnings: Warnings,
+    with_contexts: bool,
+    with_elements: bool,
+}
+
+impl Shared {
+    pub fn new(options: &Options) -> Self {
+        Shared {
+            modules: Vec::new(),
+            module_numbers: FastMap::default(),
+            extents: FastMap::default(),
+            sites: vec![SiteKey {
+                place: Place::UNKNOWN,
+                kind: Kind::Load,
+            }],
+            objects: Objects::new(),
+            contexts: Contexts::new(),
+            cells: CellTable::new(options.max_cells),
+            structures: Structures::default(),
+            frames: FastMap::default(),
+            references: 0,
+            warnings: Warnings::default(),
+            with_contexts: options.contexts,
+            with_elements: options.elements,
+        }
+    }
+
+    /// The number of a module: that of the same file in another process, if there is one.
+    pub fn module(&mut self, module: &Module) -> u32 {
+        let next = self.modules.len() as u32;
+        let key = (module.path.clone(), module.build_id.clone());
+        let number = *self.module_numbers.entry(key).or_insert(next);
+        if number == next {
+            self.modules.push(module.clone());
+        }
+        number
+    }
+
+    /// The static symbols of a module as objects.
+    pub fn statics(
+        &mut self,
+        number: u32,
+        module: &Module,
+        symbols: &mut dyn SymbolSource,
+    ) -> Extents {
+        if let Some(extents) = self.extents.get(&number)
+            && !self.with_elements
+        {
+            return extents.clone();
+        }
+        let mut list = symbols.statics(module);
+        // Of two at one address, the longer; of two of one length, the first by name.
+        list.sort_by(|a, b| (a.low, b.high, &a.name).cmp(&(b.low, a.high, &b.name)));
+        let mut extents: Vec<Extent> = Vec::with_capacity(list.len());
+        for symbol in list {
+            let free = extents.last().map_or(0, |last| last.high);
+            if symbol.low < free || symbol.high <= symbol.low {
+                continue;
+            }
+            let key = ObjectKey::Static {
+                module: number,
+                address: symbol.low,
+            };
+            let object = self.objects.get_or_add(key, Where::Static);
+            let structure = self.static_structure(module, symbol.low, symbol.high, object, symbols);
+            let raw = self.objects.get_mut(object);
+            (raw.peak, raw.blocks, raw.name) = (symbol.high - symbol.low, 1, symbol.name);
+            extents.push(Extent {
+                low: symbol.low,
+                high: symbol.high,
+                object,
+                structure,
+            });
+        }
+        let extents: Extents = extents.into();
+        self.extents.insert(number, extents.clone());
+        extents
+    }
+
+    /// The structure that counts a symbol's elements, if it has elements and they count.
+    fn static_structure(
+        &mut self,
+        module: &Module,
+        low: u64,
+        high: u64,
+        object: u32,
+        symbols: &mut dyn SymbolSource,
+    ) -> u32 {
+        if !self.with_elements {
+            return NO_STRUCTURE;
+        }
+        let element = symbols.variable(module, low).element_bytes;
+        if element == 0 || element >= high - low {
+            return NO_STRUCTURE;
+        }
+        self.objects.get_mut(object).element_bytes = element;
+        self.structure(low.wrapping_add(module.bias), high - low, element, object)
+    }
+
+    /// The number of a structure whose elements are counted.
+    pub fn structure(&mut self, base: u64, bytes: u64, element: u64, object: u32) -> u32 {
+        self.objects
+            .count_elements(object, bytes.div_ceil(element.max(1)));
+        if self.objects.counters_full {
+            self.warnings.once(
+                "elements-not-counted",
+                "the data structures have more elements than there are counters; accesses per element are missing for some",
+                "give RecordData larger elements, or name fewer structures",
+            );
+        }
+        let element = element.max(1);
+        self.structures
+            .get_or_add(Structure {
+                base,
+                bytes,
+                element,
+                object,
+            })
+            .unwrap_or(NO_STRUCTURE)
+    }
+
+    /// The number of a new site.
+    #[cold]
+    pub fn add_site(&mut self, mappings: &Mappings, pc: u64, kind: Kind) -> u32 {
+        if pc == 0 {
+            return 0;
+        }
+        if self.sites.len() >= MAX_SITES {
+            self.warnings.once(
+                "sites-not-told-apart",
+                "the trace has more than a million instructions that access memory; the rest counts for the unknown one",
+                "",
+            );
+            return 0;
+        }
+        self.sites.push(SiteKey {
+            place: mappings.place(pc),
+            kind,
+        });
+        self.sites.len() as u32 - 1
+    }
+
+    /// The number of a cell; folds when there are too many.
+    #[inline(never)]
+    pub fn cell(&mut self, mut key: CellKey) -> u32 {
+        if let Some(number) = self.cells.get(key) {
+            return number;
+        }
+        let crowded = self.cells.crowded();
+        if crowded == Crowded::No || (crowded == Crowded::Contexts && !self.with_contexts) {
+            return self.cells.get_or_add(key);
+        }
+        if self.with_contexts {
+            key.context = self.contexts.other();
+        }
+        if crowded == Crowded::Contexts {
+            self.warnings.once(
+                "contexts-folded",
+                "there are more groups of accesses than are kept; new calling contexts count as (other contexts)",
+                "leave out contexts, or measure a smaller part of the program",
+            );
+            return self.cells.get_or_add(key);
+        }
+        self.warnings.once(
+            "groups-folded",
+            "there are more groups of accesses than are kept; new ones count as unknown",
+            "measure a smaller part of the program",
+        );
+        let rest = CellKey {
+            site: 0,
+            object: 0,
+            context: key.context,
+            thread: 0,
+        };
+        self.cells
+            .get(key)
+            .unwrap_or_else(|| self.cells.get_or_add(rest))
+    }
+
+    /// The node and the object of a function that is entered.
+    #[inline]
+    pub fn enter(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
+        if self.contexts.is_deepest(parent) {
+            return (parent, self.frames_of(&call, mappings));
+        }
+        match self.contexts.child(parent, &call) {
+            Some(node) => (node, self.contexts.node(node).frames),
+            None => self.enter_new(parent, call, mappings),
+        }
+    }
+
+    #[cold]
+    fn enter_new(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
+        let object = self.frames_of(&call, mappings);
+        if self.contexts.is_full() {
+            self.warnings.once(
+                "contexts-folded",
+                "the program has more than a million calling contexts; new ones count as (other contexts)",
+                "leave out contexts, or measure a smaller part of the program",
+            );
+            return (self.contexts.other(), object);
+        }
+        let (function, from) = (mappings.place(call.pc), mappings.place(call.return_address));
+        (
+            self.contexts.add(parent, call, function, from, object),
+            object,
+        )
+    }
+
+    /// The object that a function's frames are.
+    fn frames_of(&mut self, call: &Call, mappings: &Mappings) -> u32 {
+        let objects = &mut self.objects;
+        *self.frames.entry((call.code, call.pc)).or_insert_with(|| {
+            objects.get_or_add(ObjectKey::Frames(mappings.place(call.pc)), Where::Stack)
+        })
+    }
+
+    /// Counts an access to the elements of a structure that `size` bytes cover.
+    #[inline(never)]
+    pub fn count_elements(&mut self, structure: u32, address: u64, size: u64) {
+        let Some(structure) = self.structures.get(structure) else {
+            return;
+        };
+        let counters = &mut self.objects.get_mut(structure.object).elements;
+        let end = structure
+            .base
+            .saturating_add(structure.bytes)
+            .saturating_sub(1);
+        let last = address.saturating_add(size.saturating_sub(1)).min(end);
+        let to = usize::try_from(structure.index(last)).unwrap_or(usize::MAX);
+        let from = usize::try_from(structure.index(address)).unwrap_or(usize::MAX);
+        let to = to.saturating_add(1).min(counters.len());
+        for count in counters.get_mut(from.min(to)..to).unwrap_or_default() {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        (self.sites.capacity() * size_of::<SiteKey>()) as u64
+            + self.objects.memory()
+            + self.contexts.memory()
+            + self.cells.memory()
+            + self.structures.memory()
+    }
+}

@@ -1,0 +1,198 @@
+//! The instructions that access memory: a hash table that remembers, per instruction, where its last
+//! access fell and which cell that was.
+
+use reuselens_trace::Kind;
+
+use crate::hash::GOLDEN;
+use crate::places::Place;
+use crate::shadow::{NO_STRUCTURE, Region, Volatility};
+
+/// An instruction, and what it did last. One cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Slot {
+    pc: u64,
+    /// Remembered region; `bytes` 0 = none.
+    low: u64,
+    bytes: u64,
+    /// Context and thread of the remembered cell.
+    pub owner: u64,
+    version: u32,
+    region_object: u32,
+    structure: u32,
+    /// Object of the remembered cell.
+    pub object: u32,
+    /// The remembered cell.
+    pub cell: u32,
+    /// Number of the site.
+    pub site: u32,
+    /// 0 = the slot is free.
+    kind: u8,
+    volatility: u8,
+}
+
+impl Slot {
+    const FREE: Slot = Slot {
+        pc: 0,
+        low: 0,
+        bytes: 0,
+        owner: u64::MAX,
+        version: 0,
+        region_object: 0,
+        structure: NO_STRUCTURE,
+        object: 0,
+        cell: 0,
+        site: 0,
+        kind: 0,
+        volatility: 0,
+    };
+
+    /// The object (and the structure) of an address, if it lies in the remembered region.
+    #[inline(always)]
+    pub fn recall(&self, address: u64, versions: &[u32; 2]) -> Option<(u32, u32)> {
+        let inside = address.wrapping_sub(self.low) < self.bytes;
+        let true_yet = self.version == versions[usize::from(self.volatility & 1)];
+        (inside & true_yet).then_some((self.region_object, self.structure))
+    }
+
+    /// Remembers a region, unless it is empty.
+    #[inline]
+    pub fn remember(&mut self, region: &Region, versions: &[u32; 2]) {
+        if region.low < region.high {
+            self.low = region.low;
+            self.bytes = region.high - region.low;
+            self.region_object = region.object;
+            self.structure = region.structure;
+            self.volatility = region.volatility as u8;
+            self.version = versions[region.volatility as usize];
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+const _: () = assert!(Volatility::Static as usize == 0 && Volatility::Heap as usize == 1);
+
+/// A site, for the tables at the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SiteKey {
+    pub place: Place,
+    pub kind: Kind,
+}
+
+/// The sites of one process, by program counter and kind: open addressing, at most half full.
+#[derive(Clone, Debug)]
+pub(crate) struct SiteIndex {
+    slots: Vec<Slot>,
+    used: usize,
+    shift: u32,
+}
+
+const FIRST_BITS: u32 = 6;
+
+impl Default for SiteIndex {
+    fn default() -> Self {
+        Self::with_bits(FIRST_BITS)
+    }
+}
+
+impl SiteIndex {
+    fn with_bits(bits: u32) -> Self {
+        SiteIndex {
+            slots: vec![Slot::FREE; 1 << bits],
+            used: 0,
+            shift: 64 - bits,
+        }
+    }
+
+    /// The slot of an instruction: where it is, or the free one where it belongs.
+    #[inline(always)]
+    fn find(&self, pc: u64, kind: u8) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut index = ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize;
+        loop {
+            let slot = &self.slots[index & mask];
+            if (slot.pc == pc && slot.kind == kind) || slot.kind == 0 {
+                return index & mask;
+            }
+            index += 1;
+        }
+    }
+
+    /// The slot of an instruction, made with the number that `site` gives if it is new. The index is
+    /// good until the next call.
+    #[inline(always)]
+    pub fn entry(&mut self, pc: u64, kind: Kind, site: impl FnOnce() -> u32) -> usize {
+        let index = self.find(pc, kind as u8);
+        if self.slots[index].kind != 0 {
+            index
+        } else {
+            self.add(pc, kind as u8, site())
+        }
+    }
+
+    #[inline(always)]
+    pub fn slot(&mut self, index: usize) -> &mut Slot {
+        &mut self.slots[index]
+    }
+
+    #[cold]
+    fn add(&mut self, pc: u64, kind: u8, site: u32) -> usize {
+        if 2 * (self.used + 1) > self.slots.len() {
+            self.grow();
+        }
+        self.used += 1;
+        let index = self.find(pc, kind);
+        self.slots[index] = Slot {
+            pc,
+            kind,
+            site,
+            ..Slot::FREE
+        };
+        index
+    }
+
+    fn grow(&mut self) {
+        let bits = self.slots.len().trailing_zeros() + 1;
+        let old = std::mem::replace(self, Self::with_bits(bits));
+        self.used = old.used;
+        for slot in old.slots.into_iter().filter(|slot| slot.kind != 0) {
+            let index = self.find(slot.pc, slot.kind);
+            self.slots[index] = slot;
+        }
+    }
+
+    /// The program counter and the number of each site.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.slots
+            .iter()
+            .filter(|slot| slot.kind != 0)
+            .map(|slot| (slot.pc, slot.site))
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        (self.slots.len() * size_of::<Slot>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_keeps_its_number_while_the_table_grows() {
+        let mut index = SiteIndex::default();
+        for round in 0..2 {
+            for pc in 0..5000_u64 {
+                for (kind, number) in [(Kind::Load, 2 * pc), (Kind::Store, 2 * pc + 1)] {
+                    let slot = index.entry(pc * 4, kind, || {
+                        assert_eq!(round, 0, "{pc}");
+                        number as u32
+                    });
+                    assert_eq!(index.slot(slot).site, number as u32);
+                }
+            }
+        }
+        assert_eq!(index.iter().count(), 10_000);
+    }
+}

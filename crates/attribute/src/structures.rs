@@ -1,0 +1,114 @@
+//! The data structures that the program named, and the addresses from which they are entered.
+//!
+//! Source: Ding & Zhong 2001, the run-time calls for source-level data.
+
+use crate::hash::FastMap;
+use crate::space::{NamedOwner, Space};
+
+/// A structure at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Structure {
+    pub base: u64,
+    pub bytes: u64,
+    /// Bytes of an element, at least 1.
+    pub element: u64,
+    pub object: u32,
+}
+
+impl Structure {
+    /// The index of the element that contains an address at or after the base.
+    #[inline]
+    pub fn index(&self, address: u64) -> u64 {
+        let offset = address.wrapping_sub(self.base);
+        if self.element.is_power_of_two() {
+            offset >> self.element.trailing_zeros()
+        } else {
+            offset / self.element
+        }
+    }
+
+    /// The first byte of the element that contains an address, if the structure does.
+    pub fn element_start(&self, address: u64) -> Option<u64> {
+        let inside = address.wrapping_sub(self.base) < self.bytes;
+        inside.then(|| self.base + self.index(address) * self.element)
+    }
+}
+
+/// Structures beyond which no more are kept.
+const MAX_STRUCTURES: usize = 1 << 20;
+
+/// All structures of all processes; equal ones are one.
+#[derive(Debug, Default)]
+pub(crate) struct Structures {
+    list: Vec<Structure>,
+    numbers: FastMap<Structure, u32>,
+}
+
+impl Structures {
+    /// The number of a structure, made if it is new; `None` if there are too many.
+    pub fn get_or_add(&mut self, structure: Structure) -> Option<u32> {
+        if let Some(&number) = self.numbers.get(&structure) {
+            return Some(number);
+        }
+        let number = self.list.len() as u32;
+        if self.list.len() >= MAX_STRUCTURES {
+            return None;
+        }
+        self.list.push(structure);
+        self.numbers.insert(structure, number);
+        Some(number)
+    }
+
+    /// A structure by its number.
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<&Structure> {
+        self.list.get(number as usize)
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        (self.list.capacity() * 32 + self.numbers.capacity() * 41) as u64
+    }
+}
+
+/// Further addresses from which a process enters its structures.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries {
+    structures: FastMap<u64, u32>,
+}
+
+impl Entries {
+    /// Lets `entry` enter the structure that `base` enters; false if that one is not known.
+    pub fn add(&mut self, base: u64, entry: u64, space: &Space, all: &Structures) -> bool {
+        let Some(number) = self.find(base, space, all) else {
+            return false;
+        };
+        if self.structures.len() < MAX_STRUCTURES {
+            self.structures.insert(entry, number);
+        }
+        true
+    }
+
+    /// A new structure begins here: an older entry at its base ends.
+    pub fn forget(&mut self, base: u64) {
+        self.structures.remove(&base);
+    }
+
+    /// The structure that an address enters, if it still lives.
+    pub fn find(&self, base: u64, space: &Space, all: &Structures) -> Option<u32> {
+        let named = |address| space.find_named(address).map(|region| region.structure);
+        if let Some(&number) = self.structures.get(&base) {
+            return (named(all.get(number)?.base) == Some(number)).then_some(number);
+        }
+        let number = named(base)?;
+        (all.get(number)?.base == base).then_some(number)
+    }
+}
+
+/// Who owns the bytes of a structure.
+pub(crate) fn owner(number: u32, structure: &Structure) -> NamedOwner {
+    NamedOwner {
+        object: structure.object,
+        structure: number,
+    }
+}

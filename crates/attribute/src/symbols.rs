@@ -1,0 +1,82 @@
+//! Where names come from.
+
+use reuselens_locality::Frame;
+use reuselens_trace::Module;
+
+use crate::Warning;
+
+/// A static symbol of a module; addresses as in its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StaticSymbol {
+    /// First address.
+    pub low: u64,
+    /// First address after it.
+    pub high: u64,
+    /// Its name, demangled.
+    pub name: String,
+}
+
+/// What the debug information says of a static symbol. Empty and 0 mean unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variable {
+    /// The source file that defines it.
+    pub file: String,
+    /// Bytes of one element: of an array's element, else of the whole.
+    pub element_bytes: u64,
+}
+
+/// A function of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Function {
+    /// Its name, demangled.
+    pub name: String,
+    /// The source file, where debug information names one.
+    pub file: String,
+}
+
+/// What can name the symbols and lines of modules. All addresses are as in the module's file.
+///
+/// Nothing here may fail: what is not known is left empty, and [`SymbolSource::warnings`] says why.
+pub trait SymbolSource {
+    /// The module's static data symbols that have a size, in any order. Thread-local ones are not
+    /// among them: their addresses are not the file's.
+    fn statics(&mut self, module: &Module) -> Vec<StaticSymbol>;
+
+    /// The places in the source that an instruction comes from: innermost inlined function first, the
+    /// function really called last; empty if nothing is known. Without debug information one frame:
+    /// the symbol and the distance from it, `main+0x1f`.
+    fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame>;
+
+    /// The function (not inlined) that an instruction lies in.
+    fn function(&mut self, module: &Module, address: u64) -> Option<Function>;
+
+    /// What is known of the static variable at `address`.
+    fn variable(&mut self, module: &Module, address: u64) -> Variable;
+
+    /// Why names are missing, since the last call.
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
+    }
+}
+
+/// Names nothing: for traces without programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoSymbols;
+
+impl SymbolSource for NoSymbols {
+    fn statics(&mut self, _: &Module) -> Vec<StaticSymbol> {
+        Vec::new()
+    }
+
+    fn frames(&mut self, _: &Module, _: u64) -> Vec<Frame> {
+        Vec::new()
+    }
+
+    fn function(&mut self, _: &Module, _: u64) -> Option<Function> {
+        None
+    }
+
+    fn variable(&mut self, _: &Module, _: u64) -> Variable {
+        Variable::default()
+    }
+}

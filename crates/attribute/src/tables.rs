@@ -1,0 +1,23 @@
+//! What an attributor has to say at the end.
+
+use reuselens_locality::{Context, Object, ProfiledThread, Site, Warning};
+
+use crate::cells::CellKey;
+
+/// The tables that the numbers of cells refer to. Only what was accessed is in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// The instructions; 0 is the unknown one.
+    pub sites: Vec<Site>,
+    /// The objects; 0 is the unknown one.
+    pub objects: Vec<Object>,
+    /// The calling context tree; 0 is the root, parents come before children.
+    pub contexts: Vec<Context>,
+    /// The threads, in the order in which they turned up.
+    pub threads: Vec<ProfiledThread>,
+    /// By the numbers in [`Columns::cells`](crate::Columns::cells). Two cells can have equal keys (their
+    /// parts turned out to be the same only when they were named): add such cells up.
+    pub cells: Vec<CellKey>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}

@@ -1,0 +1,223 @@
+//! Names from real files.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSymbol};
+use reuselens_attribute::{Loader, SymbolSource};
+use reuselens_trace::Module;
+
+const PROGRAM: &str = "\
+struct node { struct node *next; long value; };
+static double table[4][64];
+struct node pool[10];
+static int count;
+__thread int own;
+static inline __attribute__((always_inline)) double twice(double x) {
+    return count + 2 * x;
+}
+__attribute__((noinline)) double use(int i) {
+    return twice(table[1][i]) + pool[i].value;
+}
+int main(int argc, char **argv) {
+    static long calls[3];
+    calls[argc % 3]++;
+    table[argc % 4][0] = argc;
+    count += argc;
+    return (int)use(argc) + own + (int)calls[0];
+}
+";
+
+/// The program, built with these flags; `None` (and a word about it) without a C compiler.
+fn build(directory: &Path, flags: &[&str]) -> Option<PathBuf> {
+    let (source, binary) = (directory.join("small.c"), directory.join("small"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let mut command = Command::new("cc");
+    match command
+        .args(flags)
+        .arg("-O1")
+        .arg("-o")
+        .arg(&binary)
+        .arg(&source)
+        .status()
+    {
+        Ok(status) => {
+            assert!(status.success(), "cc {flags:?}");
+            Some(binary)
+        }
+        Err(error) => {
+            println!("skipped: there is no cc ({error})");
+            None
+        }
+    }
+}
+
+fn module(path: &Path) -> Module {
+    Module {
+        path: path.to_str().unwrap().into(),
+        ..Module::default()
+    }
+}
+
+/// The first address and the size of a symbol.
+fn symbol(path: &Path, name: &str) -> (u64, u64) {
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let found = file
+        .symbols()
+        .find(|symbol| symbol.name() == Ok(name))
+        .unwrap();
+    (found.address(), found.size())
+}
+
+#[test]
+fn a_c_program_names_its_statics_lines_and_inlined_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g"]) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let statics = loader.statics(&module);
+    let mut elements = |name: &str| {
+        let found = statics.iter().find(|symbol| symbol.name.starts_with(name));
+        let found = found.unwrap_or_else(|| panic!("{name} in {statics:?}"));
+        let variable = loader.variable(&module, found.low);
+        assert!(variable.file.ends_with("small.c"), "{variable:?}");
+        (found.high - found.low, variable.element_bytes)
+    };
+    assert_eq!(elements("table"), (4 * 64 * 8, 8));
+    assert_eq!(elements("pool"), (160, 16));
+    assert_eq!(elements("count"), (4, 4));
+    assert_eq!(elements("calls"), (24, 8), "static in a function");
+    assert!(
+        !statics.iter().any(|symbol| symbol.name == "own"),
+        "thread-local"
+    );
+
+    let (low, size) = symbol(&binary, "use");
+    let all: Vec<_> = (low..low + size)
+        .map(|address| loader.frames(&module, address))
+        .collect();
+    assert!(
+        all.iter()
+            .all(|frames| frames.last().is_some_and(|frame| frame.function == "use"))
+    );
+    let inlined = all
+        .iter()
+        .find(|frames| frames.len() == 2)
+        .expect("a call that was inlined");
+    assert_eq!(
+        (inlined[0].function.as_str(), inlined[0].line),
+        ("twice", 7)
+    );
+    assert_eq!(inlined[1].line, 10);
+    assert!(inlined[0].file.ends_with("small.c"));
+    let function = loader.function(&module, low + size / 2).unwrap();
+    assert_eq!(function.name, "use");
+    assert!(loader.warnings().is_empty());
+}
+
+#[test]
+fn without_debug_information_there_are_symbols() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g0"]) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let (low, _) = symbol(&binary, "use");
+    let frames = loader.frames(&module, low + 2);
+    assert_eq!(
+        (frames.len(), frames[0].function.as_str(), frames[0].line),
+        (1, "use+0x2", 0)
+    );
+    assert_eq!(loader.function(&module, low + 2).unwrap().name, "use");
+    let table = loader
+        .statics(&module)
+        .into_iter()
+        .find(|symbol| symbol.name == "table")
+        .unwrap();
+    assert_eq!(loader.variable(&module, table.low), Default::default());
+}
+
+#[test]
+fn another_build_of_the_file_names_nothing_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g", "-Wl,--build-id"]) else {
+        return;
+    };
+    let mut loader = Loader::new();
+    let other = Module {
+        build_id: vec![1, 2, 3],
+        ..module(&binary)
+    };
+    assert!(loader.statics(&other).is_empty());
+    assert!(loader.frames(&other, 0x1000).is_empty());
+    let gone = module(&directory.path().join("gone"));
+    assert_eq!(loader.function(&gone, 0), None);
+    let garbage = directory.path().join("garbage");
+    std::fs::write(&garbage, "no program").unwrap();
+    assert_eq!(loader.variable(&module(&garbage), 0), Default::default());
+    let messages: Vec<_> = loader
+        .warnings()
+        .into_iter()
+        .map(|warning| warning.message)
+        .collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert!(
+        messages[0].contains("changed since it was recorded"),
+        "{}",
+        messages[0]
+    );
+    assert!(messages[1].contains("cannot read"), "{}", messages[1]);
+}
+
+/// A table to find again.
+static FIND_ME: [u64; 12] = [7; 12];
+
+#[test]
+fn this_test_finds_itself() {
+    let path = std::env::current_exe().unwrap();
+    let (module, mut loader) = (module(&path), Loader::new());
+    let statics = loader.statics(&module);
+    let found = statics
+        .iter()
+        .find(|symbol| symbol.name.ends_with("FIND_ME"));
+    let found = found.unwrap_or_else(|| panic!("among {} statics", statics.len()));
+    assert_eq!(
+        found.high - found.low,
+        std::mem::size_of_val(std::hint::black_box(&FIND_ME)) as u64
+    );
+    assert!(
+        found.name.starts_with("loader::"),
+        "demangled: {}",
+        found.name
+    );
+    let variable = loader.variable(&module, found.low);
+    assert_eq!(variable.element_bytes, 8);
+    assert!(variable.file.ends_with("loader.rs"), "{}", variable.file);
+
+    let own = middle_of_this(&path);
+    let function = loader.function(&module, own).unwrap();
+    assert!(
+        function.name.contains("middle_of_this"),
+        "{}",
+        function.name
+    );
+    let frames = loader.frames(&module, own);
+    let outermost = frames.last().unwrap();
+    assert!(
+        outermost.file.ends_with("loader.rs") && outermost.line > 100,
+        "{outermost:?}"
+    );
+}
+
+/// An address in the middle of this very function.
+#[inline(never)]
+fn middle_of_this(path: &Path) -> u64 {
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let own = |name: &str| name.contains("middle_of_this") && !name.contains("closure");
+    let mut symbols = file.symbols().filter(|symbol| symbol.name().is_ok_and(own));
+    let found = symbols.next().expect("this function");
+    found.address() + found.size() / 2
+}

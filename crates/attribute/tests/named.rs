@@ -1,0 +1,187 @@
+//! The program's own names for its data.
+
+mod common;
+
+use common::{BIAS, Finished, Run, STACK, at};
+use reuselens_attribute::{DataFilter, NamesMode, Options};
+use reuselens_locality::ObjectKind;
+use reuselens_trace::{Event, Kind, Process};
+use reuselens_units::Granularity;
+
+fn byte() -> Options {
+    Options {
+        granularity: Granularity::BYTE,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_named_access_touches_its_element() {
+    let mut run = Run::new(Options {
+        granularity: Granularity::new(8).unwrap(),
+        ..Options::default()
+    });
+    run.data(0x1000, 80, 8, "A");
+    run.data(0x2000, 24, 24, "B of many letters");
+    run.named(0x1000, 0x1013);
+    run.named(0x2000, 0x2004);
+    run.named(0x1000, 0x1050);
+    run.named(0x7777, 0x1008);
+    let done = run.finish();
+    assert_eq!(
+        done.columns.items,
+        [0x202, 0x400, 0x401, 0x402, 0x20a, 0x201]
+    );
+    let b = "B of many letters";
+    assert_eq!(done.objects(), ["A", b, b, b, "unknown", "A"]);
+    assert_eq!(done.references, 4);
+    let a = done.object("A");
+    assert_eq!(
+        (a.kind, a.bytes, a.element_bytes, a.blocks),
+        (ObjectKind::Named, 80, 8, 1)
+    );
+    assert_eq!(a.elements, [(1, 1), (2, 1)]);
+    assert_eq!(done.tables.sites[1].kind, "named");
+}
+
+#[test]
+fn a_partial_entry_leads_to_the_whole_structure() {
+    let mut run = Run::new(byte());
+    run.data(0x1000, 80, 8, "A");
+    run.row(Kind::PartialData, 0, 0, 0x1020, &[0x1000]);
+    run.row(Kind::PartialData, 0, 0, 0x1040, &[0x1020]);
+    run.row(Kind::PartialData, 0, 0, 0x1048, &[0x5555]);
+    run.named(0x1020, 0x1008);
+    run.named(0x1040, 0x1000);
+    run.named(0x1048, 0x1000);
+    let done = run.finish();
+    assert_eq!(
+        done.columns.len(),
+        8 + 8 + 1,
+        "an unknown entry is raw memory, one byte"
+    );
+    assert_eq!(done.object("A").elements, [(0, 2), (1, 1)]);
+}
+
+#[test]
+fn names_win_over_what_lies_under_them_and_end_with_it() {
+    let mut run = Run::new(byte());
+    run.alloc(at(0x400, 7), 0x1000, 0x10000);
+    run.load(at(0x100, 1), 0x1000);
+    run.data(0x2000, 0x1000, 8, "part");
+    for address in [0x1ff0, 0x2000, 0x2ff8, 0x3000] {
+        run.load(at(0x100, 1), address);
+    }
+    run.free(0x1000, 0);
+    run.load(at(0x100, 1), 0x2000);
+    let done = run.finish();
+    let heap = "heap from make (prog.c:7)";
+    let names: Vec<_> = done.objects().into_iter().step_by(8).collect();
+    assert_eq!(names, [heap, heap, "part", "part", heap, "unknown"]);
+}
+
+#[test]
+fn names_on_the_stack_end_with_their_frame() {
+    let mut run = Run::new(Options::default());
+    let low = STACK.1 - 0x1000;
+    run.enter(0x100, low, 0);
+    run.enter(0x200, low - 0x1000, at(0x100, 3));
+    run.data(low - 0x800, 64, 8, "local");
+    run.load(at(0x200, 1), low - 0x800);
+    run.load(at(0x200, 1), low - 0x900);
+    run.exit(low - 0x1000);
+    run.enter(0x300, low - 0x1000, at(0x100, 3));
+    run.load(at(0x300, 1), low - 0x800);
+    let done = run.finish();
+    assert_eq!(done.objects(), ["local", "stack of f", "stack of g"]);
+}
+
+#[test]
+fn named_data_count_by_where_they_lie() {
+    for (data, names) in [
+        (DataFilter::Static, vec!["S"]),
+        (DataFilter::Heap, vec!["H"]),
+        (DataFilter::Stack, vec!["T"]),
+        (DataFilter::All, vec!["S", "H", "T", "R"]),
+    ] {
+        let mut run = Run::new(Options {
+            data,
+            ..Options::default()
+        });
+        run.alloc(at(0x400, 7), 0x1000, 64);
+        run.enter(0x100, STACK.1 - 0x1000, 0);
+        let bases = [BIAS + 0x1_0000, 0x1000, STACK.1 - 0x800, 0x9000];
+        for (base, name) in bases.into_iter().zip(["S", "H", "T", "R"]) {
+            run.data(base, 64, 8, name);
+            run.named(base, base);
+        }
+        assert_eq!(run.finish().objects(), names);
+    }
+}
+
+/// `A(i) = A(i) * 0.2` for two elements, then again without a mark.
+fn statements(names: NamesMode, use_names: bool) -> Finished {
+    let mut run = Run::new(Options {
+        names,
+        granularity: Granularity::LINE_64,
+        ..Options::default()
+    });
+    run.data(0x1000, 80, 8, "A");
+    for element in [0x1000, 0x1008] {
+        run.statement();
+        for offset in [0, 4] {
+            if use_names {
+                run.named(0x1000, element + offset);
+            } else {
+                run.row(Kind::Load, 4, at(0x100, 5), element + offset, &[]);
+            }
+        }
+    }
+    run.finish()
+}
+
+#[test]
+fn a_statement_counts_an_element_once_in_statement_mode() {
+    for use_names in [false, true] {
+        let done = statements(NamesMode::Statement, use_names);
+        assert_eq!((done.columns.items, done.references), (vec![0x40; 2], 2));
+        assert_eq!(statements(NamesMode::Instruction, use_names).references, 4);
+    }
+    assert_eq!(
+        statements(NamesMode::Statement, true).object("A").elements,
+        [(0, 1), (1, 1)]
+    );
+}
+
+#[test]
+fn beside_instrumentation_named_accesses_do_not_count_twice() {
+    let mut run = Run::bare(Options::default());
+    run.event(Event::Process(Process {
+        instrumented: true,
+        ..Process::default()
+    }));
+    run.data(0x1000, 80, 8, "A");
+    run.named(0x1000, 0x1008);
+    run.named(0x1000, 0x1008);
+    run.load(at(0x100, 5), 0x1008);
+    let done = run.finish();
+    assert_eq!(
+        (done.objects(), done.warnings()),
+        (vec!["A"], vec!["record-access-ignored"])
+    );
+    assert_eq!(done.object("A").elements, [(1, 1)]);
+}
+
+#[test]
+fn more_elements_than_counters_only_cost_the_counters() {
+    let mut run = Run::new(Options::default());
+    run.data(0x1000, 1 << 40, 1, "huge");
+    run.data(1 << 41, 1 << 20, 1, "small");
+    run.named(0x1000, 0x2000);
+    run.named(1 << 41, (1 << 41) + 5);
+    let done = run.finish();
+    assert_eq!(done.objects(), ["huge", "small"]);
+    assert!(done.object("huge").elements.is_empty());
+    assert_eq!(done.object("small").elements, [(5, 1)]);
+    assert_eq!(done.warnings(), ["elements-not-counted"]);
+}
