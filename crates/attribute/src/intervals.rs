@@ -47,6 +47,12 @@ impl<V: Copy> IntervalMap<V> {
         })
     }
 
+    /// Whether an interval overlaps `low..high`. One look-up.
+    pub fn overlaps(&self, low: u64, high: u64) -> bool {
+        let last = self.map.range(..high).next_back();
+        low < high && last.is_some_and(|(_, (to, _))| *to > low)
+    }
+
     /// `low..high` and all intervals that overlap it.
     pub fn hull(&self, low: u64, high: u64) -> (u64, u64) {
         let first = self.first_in(low, high).map_or(low, |(from, _, _)| from);

@@ -117,13 +117,16 @@ impl Space {
         if low >= high {
             return;
         }
-        let hull = self.hull(low, high);
-        self.clear(low, high, removed);
-        self.heap.insert(low, high, object);
-        if self.mapped_in(low, high) {
+        let mapped = self.mapped_in(low, high);
+        if mapped || self.heap.overlaps(low, high) || self.named.overlaps(low, high) {
+            let hull = self.hull(low, high);
+            self.clear(low, high, removed);
             self.changed(Volatility::Static);
+            self.repaint(low, high, hull, object);
+        } else {
+            self.shadow.paint(low, high, object);
         }
-        self.repaint(low, high, hull, object);
+        self.heap.insert(low, high, object);
     }
 
     /// Heap bytes end; `bytes` 0 means the whole block at `low`. False if there was none.
