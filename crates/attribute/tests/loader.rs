@@ -171,6 +171,64 @@ fn another_build_of_the_file_names_nothing_and_says_so() {
     assert!(messages[1].contains("cannot read"), "{}", messages[1]);
 }
 
+const FORTRAN_PROGRAM: &str = "\
+module grid
+  real(8) :: a(50, 50)
+contains
+  subroutine relax()
+    a = a * 0.5d0
+  end subroutine
+end module
+subroutine outside(x)
+  real(8) :: x
+  x = x + 1
+end subroutine
+program small
+  use grid
+  call relax()
+  call outside(a(2, 2))
+end program
+";
+
+#[test]
+fn fortran_names_are_those_of_the_source() {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, binary) = (
+        directory.path().join("grid.f90"),
+        directory.path().join("grid"),
+    );
+    std::fs::write(&source, FORTRAN_PROGRAM).unwrap();
+    let command = Command::new("gfortran")
+        .arg("-g")
+        .arg("-o")
+        .arg(&binary)
+        .arg(&source)
+        .status();
+    let Ok(status) = command else {
+        return println!("skipped: there is no gfortran");
+    };
+    assert!(status.success());
+    let (module, mut loader) = (module(&binary), Loader::new());
+    for (name, shown) in [("__grid_MOD_relax", "grid::relax"), ("outside_", "outside")] {
+        let (low, size) = symbol(&binary, name);
+        assert_eq!(
+            loader.function(&module, low + size / 2).unwrap().name,
+            shown
+        );
+    }
+    let (low, size) = symbol(&binary, "__grid_MOD_a");
+    assert_eq!(
+        (size, loader.variable(&module, low).element_bytes),
+        (20_000, 8)
+    );
+    assert!(loader.variable(&module, low).file.ends_with("grid.f90"));
+    let statics = loader.statics(&module);
+    assert!(
+        statics.iter().any(|symbol| symbol.name == "grid::a"),
+        "{statics:?}"
+    );
+}
+
 /// A table to find again.
 static FIND_ME: [u64; 12] = [7; 12];
 

@@ -103,7 +103,12 @@ fn static_symbol<'data>(symbol: &impl ObjectSymbol<'data>) -> Option<StaticSymbo
     if symbol.kind() != SymbolKind::Data || symbol.is_undefined() || symbol.size() == 0 {
         return None;
     }
-    let name = demangle_auto(symbol.name().ok()?.into(), None).into_owned();
+    let raw = symbol.name().ok()?;
+    let name = if raw.starts_with("__") && raw.contains("_MOD_") {
+        fortran_name(raw)
+    } else {
+        demangle_auto(raw.into(), None).into_owned()
+    };
     let high = symbol.address().checked_add(symbol.size())?;
     Some(StaticSymbol {
         low: symbol.address(),
@@ -183,6 +188,27 @@ fn frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
     frames
 }
 
+const FORTRAN: [gimli::DwLang; 5] = [
+    gimli::DW_LANG_Fortran77,
+    gimli::DW_LANG_Fortran90,
+    gimli::DW_LANG_Fortran95,
+    gimli::DW_LANG_Fortran03,
+    gimli::DW_LANG_Fortran08,
+];
+
+/// A Fortran procedure as its author wrote it: gfortran calls `relax` `relax_` and `relax` of the
+/// module `grid` `__grid_MOD_relax`.
+fn fortran_name(name: &str) -> String {
+    match name
+        .strip_prefix("__")
+        .and_then(|rest| rest.split_once("_MOD_"))
+    {
+        Some((module, procedure)) => format!("{module}::{procedure}"),
+        None if name.ends_with("__") => name.to_owned(),
+        None => name.strip_suffix('_').unwrap_or(name).to_owned(),
+    }
+}
+
 /// The frames that the debug information knows.
 fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
     let mut frames = Vec::new();
@@ -190,10 +216,22 @@ fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
         return frames;
     };
     while let Ok(Some(frame)) = found.next() {
-        let function = frame
-            .function
-            .as_ref()
-            .and_then(|name| name.demangle().ok());
+        let function = frame.function.as_ref().and_then(|name| {
+            let is_fortran = name
+                .language
+                .is_some_and(|language| FORTRAN.contains(&language));
+            let readable = if is_fortran {
+                name.raw_name()
+            } else {
+                name.demangle()
+            }
+            .ok()?;
+            Some(if is_fortran {
+                fortran_name(&readable).into()
+            } else {
+                readable
+            })
+        });
         let location = frame.location;
         let known = Frame {
             function: function.map(|name| name.into_owned()).unwrap_or_default(),
