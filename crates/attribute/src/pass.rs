@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
                 }
                 Kind::Operand => {}
                 Kind::Enter => self.enter(pc, address, operand(block, row, 1)),
-                Kind::Exit => self.exit(address),
+                Kind::Exit => self.exit(pc, address),
                 _ => self.rare::<PLAIN>(block, row),
             }
         }
@@ -305,13 +305,13 @@ impl<'a> Pass<'a> {
             return_address,
         };
         let (node, object) = shared.enter(stack.node(), call, &process.mappings);
-        if let Some(extent) = stack.push(pointer, node, object) {
+        if let Some(extent) = stack.push(pointer, return_address, node, object) {
             shared.objects.begin(object, extent.high - extent.low);
         }
         self.moved();
     }
 
-    fn exit(&mut self, pointer: u64) {
+    fn exit(&mut self, pc: u64, pointer: u64) {
         let Pass {
             stack,
             shared,
@@ -319,7 +319,7 @@ impl<'a> Pass<'a> {
             ..
         } = self;
         let bounds = stack.bounds();
-        stack.exit(pointer, |extent| left(extent, bounds, shared, process));
+        stack.exit(pointer, pc, |extent| left(extent, bounds, shared, process));
         self.moved();
     }
 

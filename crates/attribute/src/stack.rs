@@ -21,6 +21,8 @@ pub(crate) struct Extent {
     pub high: u64,
     /// The object that the function's frames are.
     pub object: u32,
+    /// The return address of its call.
+    pub call: u64,
 }
 
 /// Frames beyond so many are only counted.
@@ -101,7 +103,7 @@ impl ShadowStack {
 
     /// A function was entered; see [`Self::unwind`]. Its frame, if it lies on the thread's own stack.
     #[inline]
-    pub fn push(&mut self, pointer: u64, node: u32, object: u32) -> Option<Extent> {
+    pub fn push(&mut self, pointer: u64, call: u64, node: u32, object: u32) -> Option<Extent> {
         if self.frames.len() >= MAX_FRAMES {
             self.excess += 1;
             return None;
@@ -115,14 +117,19 @@ impl ShadowStack {
             low: pointer,
             high: self.next_high(pointer),
             object,
+            call,
         };
         self.known.push(extent);
         Some(extent)
     }
 
-    /// The function last entered was left at this stack pointer.
+    /// A function was left at this stack pointer; `pc` is where the exit's own call returns to.
+    ///
+    /// That call is often the function's last instruction, made as a jump once the frame is gone: then
+    /// the pointer is the caller's and `pc` is the return address of the function's own call, which
+    /// tells the two cases apart.
     #[inline]
-    pub fn exit(&mut self, pointer: u64, mut gone: impl FnMut(&Extent)) {
+    pub fn exit(&mut self, pointer: u64, pc: u64, mut gone: impl FnMut(&Extent)) {
         if self.excess > 0 {
             self.excess -= 1;
             return;
@@ -130,8 +137,14 @@ impl ShadowStack {
         if self.is_own(pointer) {
             // Frames wholly below the pointer were skipped. A frame with room made at run time (a
             // variable-length array) is left with a pointer below its low end.
-            while self.known.last().is_some_and(|extent| extent.low < pointer) {
+            while let Some(extent) = self.known.last()
+                && extent.low < pointer
+            {
+                let left_by_a_jump = extent.call == pc;
                 self.pop_to_known(&mut gone);
+                if left_by_a_jump {
+                    return;
+                }
             }
             if self
                 .known
@@ -187,7 +200,8 @@ impl ShadowStack {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.frames.capacity() * 8 + self.known.capacity() * 24) as u64
+        (self.frames.capacity() * size_of::<Frame>() + self.known.capacity() * size_of::<Extent>())
+            as u64
     }
 }
 
@@ -195,11 +209,30 @@ impl ShadowStack {
 mod tests {
     use super::*;
 
+    /// Where the exit hook returns to when it is called inside a function.
+    const INSIDE: u64 = 0x99;
+
+    /// The return address of the call of the function entered as number `index`.
+    fn call_of(index: usize) -> u64 {
+        0x100 + index as u64
+    }
+
+    #[test]
+    fn an_exit_by_a_jump_leaves_its_own_function_only() {
+        let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
+        stack.exit(0x7000, call_of(2), |_| ());
+        assert_eq!(stack.node(), 2);
+        stack.exit(0x8000, call_of(1), |_| ());
+        assert_eq!(stack.node(), 1);
+        stack.exit(0x8000, INSIDE, |_| ());
+        assert_eq!(stack.node(), 0);
+    }
+
     fn entered(lows: &[u64]) -> ShadowStack {
         let mut stack = ShadowStack::new(0x1000, 0x9000);
         for (index, low) in lows.iter().enumerate() {
             stack.unwind(*low, |_| ());
-            stack.push(*low, index as u32 + 1, index as u32 + 10);
+            stack.push(*low, call_of(index), index as u32 + 1, index as u32 + 10);
         }
         stack
     }
@@ -221,18 +254,18 @@ mod tests {
     #[test]
     fn an_exception_skips_exits_and_the_next_event_repairs_it() {
         let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
-        stack.exit(0x8000, |_| ());
+        stack.exit(0x8000, INSIDE, |_| ());
         assert_eq!(stack.node(), 0);
         let mut stack = entered(&[0x8000, 0x7000, 0x6f00, 0x7800]);
         assert_eq!(stack.node(), 4);
-        stack.exit(0x7800, |_| ());
+        stack.exit(0x7800, INSIDE, |_| ());
         assert_eq!(stack.node(), 1);
     }
 
     #[test]
     fn room_made_at_run_time_does_not_keep_a_frame() {
         let mut stack = entered(&[0x8000, 0x7000]);
-        stack.exit(0x6000, |_| ());
+        stack.exit(0x6000, INSIDE, |_| ());
         assert_eq!(stack.node(), 1);
     }
 
@@ -240,13 +273,13 @@ mod tests {
     fn another_stack_neither_shows_nor_disturbs() {
         let mut stack = entered(&[0x8000, 0xf_0000, 0xe_0000]);
         assert_eq!((stack.node(), stack.top().unwrap().low), (3, 0x8000));
-        stack.exit(0xe_0000, |_| ());
+        stack.exit(0xe_0000, INSIDE, |_| ());
         assert_eq!(stack.node(), 2);
-        stack.exit(0x8000, |_| ());
+        stack.exit(0x8000, INSIDE, |_| ());
         assert_eq!(stack.node(), 0);
-        stack.exit(0x8000, |_| ());
+        stack.exit(0x8000, INSIDE, |_| ());
         let mut stack = entered(&[0x8000]);
-        stack.exit(0xf_0000, |_| ());
+        stack.exit(0xf_0000, INSIDE, |_| ());
         assert_eq!(
             stack.node(),
             1,
@@ -257,10 +290,10 @@ mod tests {
     #[test]
     fn unknown_stack_pointers_balance() {
         let mut stack = entered(&[0x8000, 0, 0]);
-        stack.exit(0, |_| ());
-        stack.exit(0x1500, |_| ());
+        stack.exit(0, INSIDE, |_| ());
+        stack.exit(0x1500, INSIDE, |_| ());
         assert_eq!(stack.node(), 1);
-        stack.exit(0x8000, |_| ());
+        stack.exit(0x8000, INSIDE, |_| ());
         assert_eq!(stack.node(), 0);
     }
 }

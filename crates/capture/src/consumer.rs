@@ -37,7 +37,11 @@ const REAP_EVERY: Duration = Duration::from_millis(20);
 
 impl Consumer {
     pub fn new(segment: Segment) -> Self {
-        Consumer { segment, taken: vec![(NO_BLOCK, 0); SLOTS], next_reap: Instant::now() }
+        Consumer {
+            segment,
+            taken: vec![(NO_BLOCK, 0); SLOTS],
+            next_reap: Instant::now(),
+        }
     }
 
     /// What got lost: threads that found no slot, and single events.
@@ -52,13 +56,16 @@ impl Consumer {
     /// The next full block, if one waits.
     pub fn next(&mut self, raw: &mut RawBlock) -> bool {
         let queue = &self.segment.header().queue;
-        let Some(found) = queue.pop() else { return false };
+        let Some(found) = queue.pop() else {
+            return false;
+        };
         let count = queue.taken.fetch_add(1, Ordering::SeqCst);
         if queue.producers_sleep.load(Ordering::SeqCst) != 0 && count.is_multiple_of(WAKE_AT) {
             futex_wake_all(&queue.taken);
         }
         let slot = found.slot as usize;
-        let (Some(state), Some(header)) = (self.segment.slot(slot), self.segment.block(found.block))
+        let (Some(state), Some(header)) =
+            (self.segment.slot(slot), self.segment.block(found.block))
         else {
             raw.records.clear();
             return true;
@@ -69,7 +76,8 @@ impl Consumer {
         raw.last_stamp = header.last_stamp.load(Ordering::Relaxed);
         raw.stack_high = state.stack_high.load(Ordering::Relaxed);
         let used = header.used_bytes.load(Ordering::Relaxed) as usize;
-        self.segment.copy_records(found.block, used, &mut raw.records);
+        self.segment
+            .copy_records(found.block, used, &mut raw.records);
         self.taken[slot] = (found.block, raw.first_stamp);
         self.segment.give_block(found.block);
         true
@@ -119,7 +127,10 @@ impl Consumer {
 
     /// Tells programs that nobody reads any more.
     pub fn close(&self) {
-        self.segment.header().consumer_gone.store(1, Ordering::Release);
+        self.segment
+            .header()
+            .consumer_gone
+            .store(1, Ordering::Release);
         futex_wake_all(&self.segment.header().queue.taken);
     }
 
@@ -138,8 +149,10 @@ impl Consumer {
 
     fn take_unfinished(&mut self, wanted: impl Fn(u32, u32) -> bool) -> Vec<RawBlock> {
         let slots: Vec<usize> = self.live_slots().collect();
-        let mut blocks: Vec<RawBlock> =
-            slots.into_iter().filter_map(|index| self.take_slot(index, &wanted)).collect();
+        let mut blocks: Vec<RawBlock> = slots
+            .into_iter()
+            .filter_map(|index| self.take_slot(index, &wanted))
+            .collect();
         blocks.sort_by_key(|block| block.first_stamp);
         blocks
     }

@@ -59,7 +59,9 @@ impl Decoder {
         block.reserve(self.raw.records.len() - self.position);
         loop {
             self.plain_rows(block);
-            let Some(&record) = self.raw.records.get(self.position) else { break };
+            let Some(&record) = self.raw.records.get(self.position) else {
+                break;
+            };
             self.position += 1;
             let number = record.kind();
             if number == WireKind::Enter as u8 {
@@ -81,7 +83,10 @@ impl Decoder {
     fn plain_rows(&mut self, block: &mut Block) {
         let rest = &self.raw.records[self.position..];
         let is_row = |record: &Record| PLAIN[record.kind() as usize].is_some();
-        let count = rest.iter().position(|record| !is_row(record)).unwrap_or(rest.len());
+        let count = rest
+            .iter()
+            .position(|record| !is_row(record))
+            .unwrap_or(rest.len());
         block.extend(rest[..count].iter().map(|record| Row {
             kind: PLAIN[record.kind() as usize].unwrap_or(Kind::Operand),
             size: record.size(),
@@ -98,7 +103,12 @@ impl Decoder {
         } else {
             self.raw.stack_high.wrapping_sub(depth * 8)
         };
-        block.push(Row { kind: Kind::Enter, size: 0, pc: record.pc(), addr: stack_pointer });
+        block.push(Row {
+            kind: Kind::Enter,
+            size: 0,
+            pc: record.pc(),
+            addr: stack_pointer,
+        });
         block.push_operand(return_address);
     }
 
@@ -131,12 +141,25 @@ impl Decoder {
             let executable = self.text()?;
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;
-            Some(Event::Process(Process { id: process, pid, parent, executable, instrumented }))
+            Some(Event::Process(Process {
+                id: process,
+                pid,
+                parent,
+                executable,
+                instrumented,
+            }))
         } else if number == WireKind::Thread as u8 {
             let (stack_low, stack_high) = (self.operand()?, self.operand()?);
             let tid = record.word0 as u32;
             let name = String::new();
-            Some(Event::Thread(Thread { id: thread, process, tid, stack_low, stack_high, name }))
+            Some(Event::Thread(Thread {
+                id: thread,
+                process,
+                tid,
+                stack_low,
+                stack_high,
+                name,
+            }))
         } else if number == WireKind::ThreadEnd as u8 {
             Some(Event::ThreadEnded(thread))
         } else if number == WireKind::Module as u8 {
@@ -161,10 +184,22 @@ impl Decoder {
         if self.modules.iter().any(|module| same(&module)) || !Path::new(&path).is_file() {
             return None;
         }
-        let count = self.modules.iter().filter(|module| module.process == process).count();
+        let count = self
+            .modules
+            .iter()
+            .filter(|module| module.process == process)
+            .count();
         let id = ModuleId(count as u16);
         let build_id = build_id(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())));
-        let module = Module { process, id, path, bias, low, high, build_id };
+        let module = Module {
+            process,
+            id,
+            path,
+            bias,
+            low,
+            high,
+            build_id,
+        };
         self.modules.push(module.clone());
         Some(Event::Module(module))
     }
@@ -185,10 +220,21 @@ const PLAIN: [Option<Kind>; 256] = {
 
 /// Takes out a last event whose operands are missing: its thread died while it wrote them.
 fn drop_torn_end(block: &mut Block) {
-    let operands = block.kinds().iter().rev().take_while(|kind| **kind == Kind::Operand).count();
-    let Some(last) = block.len().checked_sub(operands + 1) else { return block.clear() };
+    let operands = block
+        .kinds()
+        .iter()
+        .rev()
+        .take_while(|kind| **kind == Kind::Operand)
+        .count();
+    let Some(last) = block.len().checked_sub(operands + 1) else {
+        return block.clear();
+    };
     let kind = block.kinds()[last];
-    let name = if kind == Kind::Data { block.addrs().get(last + 3).copied() } else { None };
+    let name = if kind == Kind::Data {
+        block.addrs().get(last + 3).copied()
+    } else {
+        None
+    };
     let wanted = kind.operands() as u64 + name.unwrap_or(0).div_ceil(8);
     if (operands as u64) < wanted {
         block.truncate(last);
@@ -197,9 +243,16 @@ fn drop_torn_end(block: &mut Block) {
 
 /// The GNU build id of a file, empty if it has none.
 fn build_id(path: &Path) -> Vec<u8> {
-    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
-    let Ok(file) = object::File::parse(bytes.as_slice()) else { return Vec::new() };
-    file.build_id().ok().flatten().map_or_else(Vec::new, <[u8]>::to_vec)
+    let Ok(bytes) = std::fs::read(path) else {
+        return Vec::new();
+    };
+    let Ok(file) = object::File::parse(bytes.as_slice()) else {
+        return Vec::new();
+    };
+    file.build_id()
+        .ok()
+        .flatten()
+        .map_or_else(Vec::new, <[u8]>::to_vec)
 }
 
 #[cfg(test)]
@@ -209,7 +262,12 @@ mod tests {
 
     fn decoder(records: Vec<Record>) -> Decoder {
         let mut decoder = Decoder::default();
-        decoder.begin(RawBlock { thread: 3, stack_high: 0x8000, records, ..RawBlock::default() });
+        decoder.begin(RawBlock {
+            thread: 3,
+            stack_high: 0x8000,
+            records,
+            ..RawBlock::default()
+        });
         decoder
     }
 
@@ -229,11 +287,22 @@ mod tests {
         ]);
         let mut block = Block::new();
         assert_eq!(decoder.next(&mut block), Some(Step::Block));
-        assert_eq!(block.row(0), Some(Row { kind: Kind::Load, size: 8, pc: 0x10, addr: 0x100 }));
+        assert_eq!(
+            block.row(0),
+            Some(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: 0x10,
+                addr: 0x100
+            })
+        );
         let Some(Step::Event(Event::Thread(thread))) = decoder.next(&mut block) else {
             panic!("a thread event follows");
         };
-        assert_eq!((thread.tid, thread.stack_low, thread.id), (77, 0x4000, ThreadId(3)));
+        assert_eq!(
+            (thread.tid, thread.stack_low, thread.id),
+            (77, 0x4000, ThreadId(3))
+        );
         assert_eq!(decoder.next(&mut block), Some(Step::Block));
         assert_eq!(block.kinds(), [Kind::Enter, Kind::Operand, Kind::Store]);
         assert_eq!(block.addrs(), [0x8000 - 0x80, 0x30, 0x104]);
@@ -242,7 +311,13 @@ mod tests {
 
     #[test]
     fn a_torn_end_and_garbage_stop_quietly() {
-        for last in [record(WireKind::Alloc, 0, 1, 0x500), Record { word0: 1, word1: 0x2f << 56 }] {
+        for last in [
+            record(WireKind::Alloc, 0, 1, 0x500),
+            Record {
+                word0: 1,
+                word1: 0x2f << 56,
+            },
+        ] {
             let mut decoder = decoder(vec![record(WireKind::Load, 8, 0x10, 0x100), last]);
             let mut block = Block::new();
             assert_eq!(decoder.next(&mut block), Some(Step::Block));

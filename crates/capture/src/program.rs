@@ -23,10 +23,14 @@ impl Launch {
     /// Starts the program with `segment` in its environment.
     pub(crate) fn start(&self, segment: &str) -> Result<Child, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(CaptureError::NotFound { program: OsString::new() });
+            return Err(CaptureError::NotFound {
+                program: OsString::new(),
+            });
         };
         let mut command = Command::new(program);
-        command.args(arguments).env(reuselens_wire::ENVIRONMENT, segment);
+        command
+            .args(arguments)
+            .env(reuselens_wire::ENVIRONMENT, segment);
         let randomise = self.randomise;
         // SAFETY: the closure makes two async-signal-safe calls in the child.
         unsafe {
@@ -41,8 +45,13 @@ impl Launch {
             });
         }
         command.spawn().map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => CaptureError::NotFound { program: program.clone() },
-            _ => CaptureError::Start { program: program.clone(), source },
+            io::ErrorKind::NotFound => CaptureError::NotFound {
+                program: program.clone(),
+            },
+            _ => CaptureError::Start {
+                program: program.clone(),
+                source,
+            },
         })
     }
 }

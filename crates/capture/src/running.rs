@@ -5,11 +5,11 @@ use std::process::Child;
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
 
+use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
 use crate::decode::Decoder;
 use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
 use crate::segment::Segment;
-use crate::CaptureError;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
@@ -89,7 +89,7 @@ impl Running {
                 self.finish();
                 continue;
             }
-            self.unfinished.extend(self.consumer.reap(false));
+            self.reap(false);
             if let Ok(Some(status)) = self.child.try_wait() {
                 self.ended = Some(process_end(status));
                 take_interrupts_back();
@@ -99,12 +99,27 @@ impl Running {
         }
     }
 
+    /// Puts the unfinished blocks of the dead in line, after those that they had completed: a process
+    /// may have done both since the queue was last seen empty.
+    fn reap(&mut self, everyone: bool) {
+        let remains = self.consumer.reap(everyone);
+        if !remains.is_empty() {
+            let complete = std::iter::from_fn(|| {
+                let mut raw = RawBlock::default();
+                self.consumer.next(&mut raw).then_some(raw)
+            });
+            self.unfinished
+                .extend(complete.take(reuselens_wire::QUEUE_CELLS));
+        }
+        self.unfinished.extend(remains);
+    }
+
     /// Takes what the program left behind and writes down what the reader must know.
     fn finish(&mut self) {
         self.finished = true;
         self.consumer.close();
         let living = self.consumer.still_running();
-        self.unfinished.extend(self.consumer.reap(true));
+        self.reap(true);
         if !living.is_empty() {
             self.note(
                 "still-running",
@@ -137,7 +152,11 @@ impl Running {
     }
 
     fn note(&mut self, code: &str, message: String, hint: &str) {
-        let note = Note { code: code.to_owned(), message, hint: hint.to_owned() };
+        let note = Note {
+            code: code.to_owned(),
+            message,
+            hint: hint.to_owned(),
+        };
         self.notes.push_back(Event::Note(note));
     }
 

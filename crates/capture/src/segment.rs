@@ -54,7 +54,9 @@ impl Segment {
         let header = segment.header();
         header.queue.init();
         header.version.store(VERSION, Ordering::Relaxed);
-        header.consumer_pid.store(std::process::id(), Ordering::Relaxed);
+        header
+            .consumer_pid
+            .store(std::process::id(), Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(segment)
     }
@@ -73,15 +75,23 @@ impl Segment {
     /// Slot `index`, if there is one.
     pub fn slot(&self, index: usize) -> Option<&Slot> {
         // SAFETY: in bounds of the mapping; all fields are atomic.
-        (index < SLOTS)
-            .then(|| unsafe { self.base.add(HEADER_BYTES).cast::<Slot>().add(index).as_ref() })
+        (index < SLOTS).then(|| unsafe {
+            self.base
+                .add(HEADER_BYTES)
+                .cast::<Slot>()
+                .add(index)
+                .as_ref()
+        })
     }
 
     /// Header of block `index`, if there is one.
     pub fn block(&self, index: u32) -> Option<&BlockHeader> {
         // SAFETY: in bounds of the mapping; all fields are atomic.
         ((index as usize) < BLOCKS).then(|| unsafe {
-            self.base.add(BLOCKS_OFFSET + index as usize * BLOCK_BYTES).cast().as_ref()
+            self.base
+                .add(BLOCKS_OFFSET + index as usize * BLOCK_BYTES)
+                .cast()
+                .as_ref()
         })
     }
 
@@ -113,7 +123,10 @@ impl Segment {
         if (index as usize) < BLOCKS {
             // The pool asks for the link of the block that it is given, which is in bounds.
             static NOWHERE: AtomicU32 = AtomicU32::new(0);
-            let link = |number| self.block(number).map_or(&NOWHERE, |block| &block.next_free);
+            let link = |number| {
+                self.block(number)
+                    .map_or(&NOWHERE, |block| &block.next_free)
+            };
             self.header().pool.give(index, link);
         }
     }
@@ -136,7 +149,13 @@ pub fn futex_wait(word: &AtomicU32, seen: u32, most: Duration) {
     };
     // SAFETY: the word outlives the call, which only reads it.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const timeout)
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            seen,
+            &raw const timeout,
+        )
     };
 }
 
@@ -148,7 +167,9 @@ pub fn futex_wake_all(word: &AtomicU32) {
 
 /// Whether a process exists and runs; a zombie does not.
 pub fn process_exists(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     !state.is_some_and(|rest| rest.starts_with(['Z', 'X']))
 }

@@ -9,7 +9,8 @@ use crate::numbers::ratio_percent;
 pub(crate) fn items(granularity: Granularity) -> String {
     match granularity.bytes() {
         1 => "items".to_owned(),
-        bytes @ 2..=256 => format!("{bytes}-byte lines"),
+        bytes @ 2..=16 => format!("{bytes}-byte items"),
+        bytes @ 17..=256 => format!("{bytes}-byte lines"),
         _ => format!("blocks of {}", reuselens_units::Bytes(granularity.bytes())),
     }
 }

@@ -47,15 +47,35 @@ struct Analysis {
     granularity: Granularity,
     attributor: Attributor,
     loader: Loader,
-    engine: Box<dyn Engine>,
-    histogram: ExactHistogram,
-    keyed: KeyedHistograms,
-    accesses: u64,
+    counts: Counts,
     memory_limit: Bytes,
     outcome: Option<Outcome>,
     warnings: Vec<Warning>,
     threads: u32,
 }
+
+/// Distances and what is counted of them.
+struct Counts {
+    engine: Box<dyn Engine>,
+    distances: Vec<Distance>,
+    histogram: ExactHistogram,
+    keyed: KeyedHistograms,
+    accesses: u64,
+}
+
+impl Counts {
+    fn add(&mut self, columns: &Columns) {
+        let distances = &mut self.distances;
+        distances.resize(columns.items.len(), Distance::COLD);
+        self.engine.process(&columns.items, distances);
+        self.histogram.add_column(distances);
+        self.keyed.add_column(&columns.cells, distances);
+        self.accesses += columns.items.len() as u64;
+    }
+}
+
+/// The memory held is looked at once per so many blocks: a block cannot add much.
+const LOOK_AT_MEMORY_EVERY: u64 = 32;
 
 /// Why a pass ended before the source did.
 enum Stop {
@@ -71,8 +91,11 @@ impl Analysis {
     ) -> Result<Self, Error> {
         let ids = !source.has_addresses();
         let automatic = options.granularity.or_else(|| machine.line());
-        let granularity =
-            if ids { Granularity::BYTE } else { automatic.unwrap_or(Granularity::LINE_64) };
+        let granularity = if ids {
+            Granularity::BYTE
+        } else {
+            automatic.unwrap_or(Granularity::LINE_64)
+        };
         let attribute_options = Options {
             granularity,
             kinds: options.kinds,
@@ -88,10 +111,13 @@ impl Analysis {
             granularity,
             attributor: Attributor::new(attribute_options),
             loader: Loader::new(),
-            engine: reuselens_distance::by_name(&options.engine)?,
-            histogram: ExactHistogram::new(),
-            keyed: KeyedHistograms::new(),
-            accesses: 0,
+            counts: Counts {
+                engine: reuselens_distance::by_name(&options.engine)?,
+                distances: Vec::new(),
+                histogram: ExactHistogram::new(),
+                keyed: KeyedHistograms::new(),
+                accesses: 0,
+            },
             memory_limit: options.memory_limit.unwrap_or_else(free),
             outcome: None,
             warnings: Vec::new(),
@@ -106,17 +132,24 @@ impl Analysis {
     ) -> Result<Option<Stop>, Error> {
         let mut block = Block::new();
         let mut columns = Columns::new();
-        let mut distances = Vec::new();
+        let mut blocks = 0_u64;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    self.attributor.block(&block, &mut columns);
-                    self.count(&columns, &mut distances);
-                    let accesses = Accesses(self.accesses);
-                    progress(Progress { accesses, source_bytes: source.progress() });
-                    let memory = self.memory();
-                    if memory > self.memory_limit {
-                        return Ok(Some(Stop::OutOfMemory(memory)));
+                    let counts = &mut self.counts;
+                    self.attributor
+                        .pieces(&block, &mut columns, |piece| counts.add(piece));
+                    let accesses = Accesses(counts.accesses);
+                    progress(Progress {
+                        accesses,
+                        source_bytes: source.progress(),
+                    });
+                    blocks += 1;
+                    if blocks.is_multiple_of(LOOK_AT_MEMORY_EVERY) {
+                        let memory = self.memory();
+                        if memory > self.memory_limit {
+                            return Ok(Some(Stop::OutOfMemory(memory)));
+                        }
                     }
                 }
                 Ok(Step::Event(event)) => self.event(event),
@@ -127,18 +160,10 @@ impl Analysis {
         }
     }
 
-    fn count(&mut self, columns: &Columns, distances: &mut Vec<Distance>) {
-        distances.resize(columns.items.len(), Distance::COLD);
-        self.engine.process(&columns.items, distances);
-        self.histogram.add_column(distances);
-        self.keyed.add_column(&columns.cells, distances);
-        self.accesses += columns.items.len() as u64;
-    }
-
     fn memory(&self) -> Bytes {
-        self.engine.memory()
-            + self.histogram.memory()
-            + self.keyed.memory()
+        self.counts.engine.memory()
+            + self.counts.histogram.memory()
+            + self.counts.keyed.memory()
             + self.attributor.memory()
     }
 
@@ -177,7 +202,7 @@ impl Analysis {
         let references = self.attributor.references();
         let mut tables = self.attributor.finish(&mut self.loader);
         self.warnings.append(&mut tables.warnings);
-        if self.accesses == 0 {
+        if self.counts.accesses == 0 {
             self.warnings.push(no_accesses());
         }
         let mut profile = Profile {
@@ -188,8 +213,8 @@ impl Analysis {
             outcome: self.outcome.unwrap_or_default(),
             granularity: self.granularity,
             references,
-            histogram: self.histogram,
-            cells: cells(&tables, &self.keyed),
+            histogram: self.counts.histogram,
+            cells: cells(&tables, &self.counts.keyed),
             sites: tables.sites,
             objects: tables.objects,
             contexts: tables.contexts,
@@ -201,7 +226,7 @@ impl Analysis {
     }
 
     fn method(&self, source: &dyn Source, options: &AnalysisOptions) -> Method {
-        let name = self.engine.name();
+        let name = self.counts.engine.name();
         let order = if self.threads > 1 {
             "threads interleaved as they ran, block by block (up to 4092 events each), in the order in \
              which the blocks were completed; exact within each thread"
@@ -210,7 +235,9 @@ impl Analysis {
         };
         Method {
             engine: name.to_owned(),
-            exact: ENGINES.iter().any(|engine| engine.name == name && engine.exact),
+            exact: ENGINES
+                .iter()
+                .any(|engine| engine.name == name && engine.exact),
             error_bound: None,
             source: source.describe(),
             order: order.to_owned(),
@@ -224,15 +251,30 @@ impl Analysis {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
                     "the analysis stopped after {} accesses: it holds {needed}, more than the {} it may have",
-                    self.accesses, self.memory_limit
+                    self.counts.accesses, self.memory_limit
                 );
                 let hint = "raise --memory-limit, or take a larger --granularity".to_owned();
-                (Warning { code: "memory-limit".to_owned(), message, hint }, "memory limit reached")
+                (
+                    Warning {
+                        code: "memory-limit".to_owned(),
+                        message,
+                        hint,
+                    },
+                    "memory limit reached",
+                )
             }
             Stop::Broken(error) => {
-                let hint = "record it again; what is shown is everything before that point".to_owned();
+                let hint =
+                    "record it again; what is shown is everything before that point".to_owned();
                 let message = error.to_string();
-                (Warning { code: "truncated".to_owned(), message, hint }, "the trace breaks off")
+                (
+                    Warning {
+                        code: "truncated".to_owned(),
+                        message,
+                        hint,
+                    },
+                    "the trace breaks off",
+                )
             }
         };
         self.warnings.push(warning);

@@ -18,13 +18,18 @@ pub fn this_machine() -> Machine {
         .filter(|cache| cache.kind != CacheKind::Instruction)
         .collect();
     caches.sort_by_key(|cache| cache.level);
-    Machine { processor: processor(), caches }
+    Machine {
+        processor: processor(),
+        caches,
+    }
 }
 
 /// Memory that could be had without pushing anything out, `None` where the system does not say.
 pub fn available_memory() -> Option<Bytes> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(Bytes(kib << 10))
 }
@@ -32,13 +37,20 @@ pub fn available_memory() -> Option<Bytes> {
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find(|line| line.starts_with("model name"));
-    name.and_then(|line| line.split_once(':'))
-        .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+    name.and_then(|line| line.split_once(':')).map_or_else(
+        || "unknown processor".to_owned(),
+        |(_, name)| name.trim().to_owned(),
+    )
 }
 
 fn cache(directory: &Path) -> Option<Cache> {
     let read = |name: &str| -> Option<String> {
-        Some(fs::read_to_string(directory.join(name)).ok()?.trim().to_owned())
+        Some(
+            fs::read_to_string(directory.join(name))
+                .ok()?
+                .trim()
+                .to_owned(),
+        )
     };
     let number = |name: &str| read(name).and_then(|text| text.parse().ok()).unwrap_or(0);
     let kind = match read("type")?.as_str() {

@@ -69,7 +69,12 @@ fn write(
         has_addresses: source.has_addresses(),
         description: source.describe(),
     };
-    let mut recorded = Recorded { path: path.to_owned(), rows: 0, blocks: 0, ended: None };
+    let mut recorded = Recorded {
+        path: path.to_owned(),
+        rows: 0,
+        blocks: 0,
+        ended: None,
+    };
     let mut writer = native::Writer::new(file, path, &header)?;
     loop {
         match step {
@@ -79,10 +84,15 @@ fn write(
                 writer.block(&block)?;
             }
             Step::Event(event) => {
+                // Rare, and needed for all that follows: it goes out at once.
+                let flush = matches!(event, Event::Process(_) | Event::Module(_));
                 if let Event::ProcessEnded(ProcessId(0), end) = &event {
                     recorded.ended = Some(*end);
                 }
                 writer.event(&event)?;
+                if flush {
+                    writer.flush()?;
+                }
             }
             Step::End => break,
         }

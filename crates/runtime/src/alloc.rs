@@ -51,7 +51,11 @@ unsafe extern "C" fn malloc(bytes: usize, pc: u64) -> *mut c_void {
 
 unsafe extern "C" fn calloc(count: usize, bytes: usize, pc: u64) -> *mut c_void {
     // SAFETY: as above.
-    began(unsafe { __libc_calloc(count, bytes) }, count.wrapping_mul(bytes), pc)
+    began(
+        unsafe { __libc_calloc(count, bytes) },
+        count.wrapping_mul(bytes),
+        pc,
+    )
 }
 
 unsafe extern "C" fn realloc(old: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {

@@ -123,7 +123,11 @@ unsafe extern "C" fn enter_slow(word0: u64, word1: u64, stack_pointer: u64) {
         return;
     }
     let depth = crate::thread::stack_high().wrapping_sub(stack_pointer) >> 3;
-    crate::thread::emit(&[reuselens_wire::enter_words(packed.pc(), return_address, depth)]);
+    crate::thread::emit(&[reuselens_wire::enter_words(
+        packed.pc(),
+        return_address,
+        depth,
+    )]);
 }
 
 // Function exit: word 0 is the stack pointer.

@@ -63,8 +63,15 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
         let info = &*info;
         let headers = core::slice::from_raw_parts(info.headers, usize::from(info.header_count));
         let loads = headers.iter().filter(|header| header.kind == LOAD);
-        let low = loads.clone().map(|header| header.address).min().unwrap_or(0);
-        let high = loads.map(|header| header.address + header.memory_bytes).max().unwrap_or(0);
+        let low = loads
+            .clone()
+            .map(|header| header.address)
+            .min()
+            .unwrap_or(0);
+        let high = loads
+            .map(|header| header.address + header.memory_bytes)
+            .max()
+            .unwrap_or(0);
         let mut path = [0_u8; 1024];
         let name = CStr::from_ptr(info.name).to_bytes();
         let length = if name.is_empty() {

@@ -35,11 +35,20 @@ unsafe extern "C" fn record_named_data(
     pc: u64,
 ) {
     // SAFETY: the interface asks for a zero-terminated name.
-    data(unsafe { CStr::from_ptr(name) }.to_bytes(), base, total_bytes, element_bytes, pc);
+    data(
+        unsafe { CStr::from_ptr(name) }.to_bytes(),
+        base,
+        total_bytes,
+        element_bytes,
+        pc,
+    );
 }
 
 unsafe extern "C" fn record_partial_data(base: u64, entry: u64, pc: u64) {
-    emit(&[Record::new(WireKind::PartialData, 0, pc, entry), operand(base)]);
+    emit(&[
+        Record::new(WireKind::PartialData, 0, pc, entry),
+        operand(base),
+    ]);
 }
 
 unsafe extern "C" fn record_access(base: u64, element: u64, pc: u64) {

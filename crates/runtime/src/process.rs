@@ -98,12 +98,11 @@ pub fn number(header: &Header) -> (u32, bool) {
     }
 }
 
-/// Announces the process and its modules through its first thread, and publishes that at once: what
-/// other threads do must come after it.
+/// Announces the process and its modules through its first thread.
 ///
 /// # Safety
 /// The slot must be the calling thread's.
-pub unsafe fn announce(slot: &Slot, slot_index: u64) {
+pub unsafe fn announce(slot: &Slot) {
     let mut path = [0_u8; 1024];
     let length = sys::read_link(c"/proc/self/exe", &mut path);
     let operands = [
@@ -118,6 +117,10 @@ pub unsafe fn announce(slot: &Slot, slot_index: u64) {
         thread::announce(slot, event, &operands, &path[..length]);
     }
     modules::announce_all(slot);
+}
+
+/// Publishes the process and its first thread: what other threads do comes after that.
+pub fn announced(slot: &Slot, slot_index: u64) {
     thread::publish(slot, slot_index, true);
     ANNOUNCED.store(1, Ordering::Release);
 }

@@ -32,7 +32,11 @@ impl Segment {
     pub fn get() -> Option<Segment> {
         loop {
             match STATE.load(Ordering::Acquire) {
-                MAPPED => return Some(Segment { base: BASE.load(Ordering::Relaxed) }),
+                MAPPED => {
+                    return Some(Segment {
+                        base: BASE.load(Ordering::Relaxed),
+                    });
+                }
                 NONE => return None,
                 TRYING => sys::yield_now(),
                 _ => try_map(),
@@ -97,7 +101,9 @@ fn try_map() {
     // SAFETY: libc's `environ`; null until libc is set up, then a null-terminated list.
     let list = unsafe { environ };
     if list.is_null()
-        || STATE.compare_exchange(0, TRYING, Ordering::Acquire, Ordering::Relaxed).is_err()
+        || STATE
+            .compare_exchange(0, TRYING, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
     {
         if list.is_null() {
             STATE.store(0, Ordering::Relaxed);
@@ -106,7 +112,10 @@ fn try_map() {
     }
     let base = find_path(list).map_or(core::ptr::null_mut(), map);
     BASE.store(base, Ordering::Relaxed);
-    STATE.store(if base.is_null() { NONE } else { MAPPED }, Ordering::Release);
+    STATE.store(
+        if base.is_null() { NONE } else { MAPPED },
+        Ordering::Release,
+    );
 }
 
 /// Whether libc has set up the environment, without which nothing can be decided.
@@ -152,7 +161,14 @@ fn map(path: *const u8) -> *mut u8 {
             return core::ptr::null_mut();
         }
         let aligned = (reserved as usize).next_multiple_of(BLOCK_BYTES);
-        sys::mmap(aligned, SEGMENT_BYTES, READ_WRITE, SHARED_FIXED, fd as i32, 0)
+        sys::mmap(
+            aligned,
+            SEGMENT_BYTES,
+            READ_WRITE,
+            SHARED_FIXED,
+            fd as i32,
+            0,
+        )
     };
     sys::close(fd);
     if base < 0 {
@@ -162,5 +178,9 @@ fn map(path: *const u8) -> *mut u8 {
     let header = unsafe { &*(base as *const Header) };
     let ours = header.magic.load(Ordering::Acquire) == MAGIC
         && header.version.load(Ordering::Relaxed) == VERSION;
-    if ours { base as *mut u8 } else { core::ptr::null_mut() }
+    if ours {
+        base as *mut u8
+    } else {
+        core::ptr::null_mut()
+    }
 }

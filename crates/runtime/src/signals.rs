@@ -68,7 +68,11 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
             (*t).signal_slot = slot;
             (*t).signal_slot_index = index;
         }
-        if (*t).signal_slot.is_null() { &DUMMY } else { (*t).signal_slot }
+        if (*t).signal_slot.is_null() {
+            &DUMMY
+        } else {
+            (*t).signal_slot
+        }
     }
 }
 
@@ -122,6 +126,10 @@ unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
         action.handler = handler;
         action.flags = SA_RESTART;
         let mut old = core::mem::zeroed::<Action>();
-        if sigaction(number, &raw const action, &raw mut old) == 0 { old.handler } else { SIG_ERR }
+        if sigaction(number, &raw const action, &raw mut old) == 0 {
+            old.handler
+        } else {
+            SIG_ERR
+        }
     }
 }

@@ -43,7 +43,17 @@ pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
 pub unsafe fn mmap(address: usize, bytes: usize, prot: i32, flags: i32, fd: i32, at: i64) -> isize {
     // SAFETY: passed on.
     unsafe {
-        call(MMAP, [address, bytes, prot as usize, flags as usize, fd as usize, at as usize])
+        call(
+            MMAP,
+            [
+                address,
+                bytes,
+                prot as usize,
+                flags as usize,
+                fd as usize,
+                at as usize,
+            ],
+        )
     }
 }
 
@@ -97,7 +107,14 @@ pub fn yield_now() {
 
 /// Reads the target of a symbolic link into `target`; the length, or 0.
 pub fn read_link(path: &core::ffi::CStr, target: &mut [u8]) -> usize {
-    let a = [path.as_ptr() as usize, target.as_mut_ptr() as usize, target.len(), 0, 0, 0];
+    let a = [
+        path.as_ptr() as usize,
+        target.as_mut_ptr() as usize,
+        target.len(),
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the kernel writes at most `target.len()` bytes.
     let length = unsafe { call(READLINK, a) };
     usize::try_from(length).unwrap_or(0)
@@ -109,14 +126,30 @@ pub fn stack_limit() -> u64 {
     const DEFAULT: u64 = 8 << 20;
     let mut limits = [0_u64; 2];
     // SAFETY: the kernel writes two words.
-    unsafe { call(GETRLIMIT, [RLIMIT_STACK, limits.as_mut_ptr() as usize, 0, 0, 0, 0]) };
-    if limits[0] == 0 || limits[0] > 1 << 40 { DEFAULT } else { limits[0] }
+    unsafe {
+        call(
+            GETRLIMIT,
+            [RLIMIT_STACK, limits.as_mut_ptr() as usize, 0, 0, 0, 0],
+        )
+    };
+    if limits[0] == 0 || limits[0] > 1 << 40 {
+        DEFAULT
+    } else {
+        limits[0]
+    }
 }
 
 /// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
     let timeout = [0_u64, 100_000_000];
-    let a = [word.as_ptr() as usize, 0, seen as usize, timeout.as_ptr() as usize, 0, 0];
+    let a = [
+        word.as_ptr() as usize,
+        0,
+        seen as usize,
+        timeout.as_ptr() as usize,
+        0,
+        0,
+    ];
     // SAFETY: the word lives in shared memory for the whole run; FUTEX_WAIT only reads it.
     unsafe { call(FUTEX, a) };
 }

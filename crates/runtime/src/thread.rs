@@ -43,7 +43,12 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     // SAFETY: this thread's own state and slot.
     unsafe {
         (*t).busy += 1;
-        announce(&*(*t).slot, Record::new(kind, 0, pc, number), operands, text);
+        announce(
+            &*(*t).slot,
+            Record::new(kind, 0, pc, number),
+            operands,
+            text,
+        );
         (*t).busy -= 1;
     }
 }
@@ -121,7 +126,9 @@ unsafe fn count_lost(t: *mut Tls) -> bool {
 
 /// Gives this thread a slot and a block and announces it.
 unsafe fn attach(t: *mut Tls) -> bool {
-    let Some(segment) = Segment::get() else { return false };
+    let Some(segment) = Segment::get() else {
+        return false;
+    };
     let header = segment.header();
     let Some(index) = segment.claim_slot() else {
         header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
@@ -133,7 +140,10 @@ unsafe fn attach(t: *mut Tls) -> bool {
     let (stack_low, stack_high) = process::stack_bounds();
     let slot = segment.slot(index);
     slot.process.store(process, Ordering::Relaxed);
-    slot.thread.store(header.next_thread.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    slot.thread.store(
+        header.next_thread.fetch_add(1, Ordering::Relaxed),
+        Ordering::Relaxed,
+    );
     slot.pid.store(sys::pid(), Ordering::Relaxed);
     slot.stack_high.store(stack_high, Ordering::Relaxed);
     take_block(segment, slot);
@@ -144,13 +154,16 @@ unsafe fn attach(t: *mut Tls) -> bool {
         (*t).slot_index = index as u64;
         (*t).state = State::Live;
         if first_of_process {
-            process::announce(slot, index as u64);
+            process::announce(slot);
         } else {
             process::wait_until_announced();
         }
         let tid = u64::from(sys::tid());
         let event = Record::new(WireKind::Thread, 0, 0, tid);
         announce(slot, event, &[stack_low, stack_high], b"");
+    }
+    if first_of_process {
+        process::announced(slot, index as u64);
     }
     process::watch_thread_end(t);
     true
@@ -193,21 +206,30 @@ fn take_block(segment: Segment, slot: &Slot) {
     let address = segment.block_address(block);
     slot.first_stamp.store(sys::stamp(), Ordering::Relaxed);
     slot.block_address.store(address, Ordering::Relaxed);
-    slot.cursor.store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
+    slot.cursor
+        .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
     slot.block.store(block, Ordering::Release);
 }
 
 /// Hands the slot's block to the analysing side and, with `again`, takes a new one. False if the
 /// other side is gone.
 pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
-    let Some(segment) = Segment::get() else { return false };
+    let Some(segment) = Segment::get() else {
+        return false;
+    };
     let block = slot.block.load(Ordering::Relaxed);
     let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
     let header = segment.block(block);
     header.used_bytes.store(used as u32, Ordering::Relaxed);
-    header.process.store(slot.process.load(Ordering::Relaxed), Ordering::Relaxed);
-    header.thread.store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
-    header.first_stamp.store(slot.first_stamp.load(Ordering::Relaxed), Ordering::Relaxed);
+    header
+        .process
+        .store(slot.process.load(Ordering::Relaxed), Ordering::Relaxed);
+    header
+        .thread
+        .store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
+    header
+        .first_stamp
+        .store(slot.first_stamp.load(Ordering::Relaxed), Ordering::Relaxed);
     header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
     if !push(segment, block, slot_index as u32) {
         return false;
@@ -297,12 +319,15 @@ pub fn signal_slot(of: &Slot) -> Option<(&'static Slot, u64)> {
     let segment = Segment::get()?;
     let index = segment.claim_slot()?;
     let slot = segment.slot(index);
-    for (to, from) in
-        [(&slot.process, &of.process), (&slot.thread, &of.thread), (&slot.pid, &of.pid)]
-    {
+    for (to, from) in [
+        (&slot.process, &of.process),
+        (&slot.thread, &of.thread),
+        (&slot.pid, &of.pid),
+    ] {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     }
-    slot.stack_high.store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
+    slot.stack_high
+        .store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
     take_block(segment, slot);
     slot.state.store(SlotState::Live as u32, Ordering::Release);
     Some((slot, index as u64))

@@ -33,7 +33,9 @@ impl Granularity {
     /// If `bytes` is 0 or not a power of two.
     pub const fn new(bytes: u64) -> Result<Self, GranularityError> {
         if bytes.is_power_of_two() {
-            Ok(Granularity { shift: bytes.trailing_zeros() })
+            Ok(Granularity {
+                shift: bytes.trailing_zeros(),
+            })
         } else {
             Err(GranularityError { bytes })
         }

@@ -90,7 +90,9 @@ impl fmt::Display for Bytes {
 
 /// A size that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is not a size; write a number of bytes, or a number with K, M, G or T, for instance 48K or 1.5MiB")]
+#[error(
+    "'{text}' is not a size; write a number of bytes, or a number with K, M, G or T, for instance 48K or 1.5MiB"
+)]
 pub struct SizeError {
     text: String,
 }
@@ -100,7 +102,9 @@ impl FromStr for Bytes {
 
     /// Reads `4096`, `48K`, `48KiB`, `1.5M`, `2 GiB`: letters are powers of 1024.
     fn from_str(text: &str) -> Result<Self, SizeError> {
-        let fail = || SizeError { text: text.to_owned() };
+        let fail = || SizeError {
+            text: text.to_owned(),
+        };
         let trimmed = text.trim();
         let split = trimmed
             .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -133,7 +137,12 @@ mod tests {
 
     #[test]
     fn sizes_read_and_print() {
-        for (text, bytes) in [("4096", 4096), ("48K", 48 << 10), ("1.5 MiB", 3 << 19), ("2g", 2 << 30)] {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("48K", 48 << 10),
+            ("1.5 MiB", 3 << 19),
+            ("2g", 2 << 30),
+        ] {
             assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
         }
         for text in ["", "x", "-1", "1.2.3K", "9999999999T", "12Q"] {

@@ -19,7 +19,10 @@ impl BlockPool {
     /// A pool in which no block was used yet.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        BlockPool { head: AtomicU64::new(0), fresh: AtomicU32::new(0) }
+        BlockPool {
+            head: AtomicU64::new(0),
+            fresh: AtomicU32::new(0),
+        }
     }
 
     /// Takes a block; [`NO_BLOCK`] if all are in use. `link` gives the `next_free` of a block.
@@ -29,7 +32,10 @@ impl BlockPool {
             let block = head as u32 - 1;
             let next = link(block).load(Ordering::Relaxed);
             let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
-            match self.head.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire) {
+            match self
+                .head
+                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return block,
                 Err(now) => head = now,
             }
@@ -49,7 +55,10 @@ impl BlockPool {
         loop {
             link(block).store(head as u32, Ordering::Relaxed);
             let new = (head >> 32).wrapping_add(1) << 32 | u64::from(block + 1);
-            match self.head.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .head
+                .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -71,7 +80,12 @@ mod tests {
         let mut taken: Vec<u32> = (0..BLOCKS).map(|_| pool.take(link)).collect();
         assert_eq!(pool.take(link), NO_BLOCK);
         taken.sort_unstable();
-        assert!(taken.iter().enumerate().all(|(index, block)| index == *block as usize));
+        assert!(
+            taken
+                .iter()
+                .enumerate()
+                .all(|(index, block)| index == *block as usize)
+        );
         pool.give(5, link);
         pool.give(9, link);
         assert_eq!(pool.take(link), 9, "last in, first out");

@@ -61,7 +61,11 @@ impl Queue {
             consumer_sleeps: AtomicU32::new(0),
             producers_sleep: AtomicU32::new(0),
             cells: [const {
-                Cell { turn: AtomicU64::new(0), block: AtomicU32::new(0), slot: AtomicU32::new(0) }
+                Cell {
+                    turn: AtomicU64::new(0),
+                    block: AtomicU32::new(0),
+                    slot: AtomicU32::new(0),
+                }
             }; QUEUE_CELLS],
         }
     }
@@ -136,7 +140,9 @@ impl Queue {
     }
 
     fn release(&self, position: u64) {
-        self.cell(position).turn.store(position + QUEUE_CELLS as u64, Ordering::Release);
+        self.cell(position)
+            .turn
+            .store(position + QUEUE_CELLS as u64, Ordering::Release);
         self.tail.0.store(position + 1, Ordering::Relaxed);
     }
 }

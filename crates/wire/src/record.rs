@@ -66,7 +66,10 @@ impl Record {
     /// Packs a record.
     #[inline(always)]
     pub const fn new(kind: WireKind, size: u8, pc: u64, word0: u64) -> Self {
-        Record { word0, word1: Self::meta(kind, size) | (pc & PC_MASK) }
+        Record {
+            word0,
+            word1: Self::meta(kind, size) | (pc & PC_MASK),
+        }
     }
 
     /// Kind and size where word 1 has them.
@@ -101,7 +104,11 @@ pub const ENTER_DEPTH_UNKNOWN: u64 = (1 << 24) - 1;
 /// Packs a function entry into one record: the call's return address and the depth of the stack
 /// (bytes below its top, in units of 8, 24 bits) share the two words with the program counter.
 pub const fn enter_words(pc: u64, return_address: u64, depth: u64) -> Record {
-    let depth = if depth < ENTER_DEPTH_UNKNOWN { depth } else { ENTER_DEPTH_UNKNOWN };
+    let depth = if depth < ENTER_DEPTH_UNKNOWN {
+        depth
+    } else {
+        ENTER_DEPTH_UNKNOWN
+    };
     Record {
         word0: (return_address & PC_MASK) | (depth & 0xffff) << PC_BITS,
         word1: Record::meta(WireKind::Enter, (depth >> 16) as u8) | (pc & PC_MASK),
@@ -120,17 +127,31 @@ mod tests {
 
     #[test]
     fn an_entry_packs_and_unpacks() {
-        for depth in [0, 1, 0xffff, 0x1_0000, 0xab_cdef, ENTER_DEPTH_UNKNOWN, u64::MAX] {
+        for depth in [
+            0,
+            1,
+            0xffff,
+            0x1_0000,
+            0xab_cdef,
+            ENTER_DEPTH_UNKNOWN,
+            u64::MAX,
+        ] {
             let record = enter_words(0x7fff_1234_5678, 0x5555_dead_beef, depth);
             assert_eq!(record.kind(), WireKind::Enter as u8);
             assert_eq!(record.pc(), 0x7fff_1234_5678);
-            assert_eq!(unpack_enter(record), (0x5555_dead_beef, depth.min(ENTER_DEPTH_UNKNOWN)));
+            assert_eq!(
+                unpack_enter(record),
+                (0x5555_dead_beef, depth.min(ENTER_DEPTH_UNKNOWN))
+            );
         }
     }
 
     #[test]
     fn fields_do_not_touch_each_other() {
         let record = Record::new(WireKind::Store, 16, u64::MAX, 5);
-        assert_eq!((record.kind(), record.size(), record.pc()), (2, 16, PC_MASK));
+        assert_eq!(
+            (record.kind(), record.size(), record.pc()),
+            (2, 16, PC_MASK)
+        );
     }
 }

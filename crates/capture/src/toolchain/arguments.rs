@@ -32,15 +32,36 @@ pub struct Arguments {
 
 /// Options whose value is the next argument, which is then no input.
 const WITH_VALUE: [&str; 24] = [
-    "-o", "-I", "-L", "-D", "-U", "-l", "-x", "-include", "-isystem", "-idirafter", "-iquote",
-    "-imacros", "-iprefix", "-isysroot", "-MF", "-MT", "-MQ", "-Xlinker", "-Xassembler",
-    "-Xpreprocessor", "-T", "-u", "-z", "-J",
+    "-o",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-l",
+    "-x",
+    "-include",
+    "-isystem",
+    "-idirafter",
+    "-iquote",
+    "-imacros",
+    "-iprefix",
+    "-isysroot",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-T",
+    "-u",
+    "-z",
+    "-J",
 ];
 
 const SOURCES: [&str; 31] = [
-    "c", "i", "ii", "cc", "cp", "cxx", "cpp", "c++", "C", "CPP", "m", "mm", "f", "for", "ftn", "fpp",
-    "F", "FOR", "FTN", "FPP", "f90", "f95", "f03", "f08", "f18", "F90", "F95", "F03", "F08", "F18",
-    "f23",
+    "c", "i", "ii", "cc", "cp", "cxx", "cpp", "c++", "C", "CPP", "m", "mm", "f", "for", "ftn",
+    "fpp", "F", "FOR", "FTN", "FPP", "f90", "f95", "f03", "f08", "f18", "F90", "F95", "F03", "F08",
+    "F18", "f23",
 ];
 
 impl Arguments {
@@ -105,7 +126,9 @@ impl Arguments {
 
 /// `-g`, `-g0` … `-g3`, `-ggdb`, `-gdwarf-4`, but not `-gsplit-dwarf` or `-gz`, which set no level.
 fn is_debug_level(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("-g") else { return false };
+    let Some(rest) = text.strip_prefix("-g") else {
+        return false;
+    };
     rest.is_empty()
         || rest.starts_with(|first: char| first.is_ascii_digit())
         || rest.starts_with("gdb")

@@ -17,9 +17,18 @@ const FILES: [(&str, &[u8]); 7] = [
     ("dynamic.list", DYNAMIC_LIST),
     ("empty/libtsan.a", EMPTY_ARCHIVE),
     ("empty/libtsan_preinit.o", EMPTY_ARCHIVE),
-    ("include/reuselens.h", include_bytes!("../../include/reuselens.h")),
-    ("include/reuselens.inc", include_bytes!("../../include/reuselens.inc")),
-    ("include/reuselens.f90", include_bytes!("../../include/reuselens.f90")),
+    (
+        "include/reuselens.h",
+        include_bytes!("../../include/reuselens.h"),
+    ),
+    (
+        "include/reuselens.inc",
+        include_bytes!("../../include/reuselens.inc"),
+    ),
+    (
+        "include/reuselens.f90",
+        include_bytes!("../../include/reuselens.f90"),
+    ),
 ];
 
 /// Where the files are.
@@ -34,7 +43,11 @@ impl RunTimeFiles {
     /// # Errors
     /// If neither the user's cache nor the system's temporary directory can be written.
     pub fn install() -> Result<RunTimeFiles, CaptureError> {
-        let name = format!("reuselens/{}-{:016x}", env!("CARGO_PKG_VERSION"), fingerprint());
+        let name = format!(
+            "reuselens/{}-{:016x}",
+            env!("CARGO_PKG_VERSION"),
+            fingerprint()
+        );
         let temporary = std::env::temp_dir().join(&name);
         if let Some(cache) = cache_directory()
             && let Ok(directory) = install_in(&cache.join(&name))
@@ -43,7 +56,10 @@ impl RunTimeFiles {
         }
         match install_in(&temporary) {
             Ok(directory) => Ok(RunTimeFiles { directory }),
-            Err(source) => Err(CaptureError::RunTime { path: temporary, source }),
+            Err(source) => Err(CaptureError::RunTime {
+                path: temporary,
+                source,
+            }),
         }
     }
 
@@ -80,13 +96,19 @@ impl RunTimeFiles {
 }
 
 fn cache_directory() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
     absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
 }
 
 /// A number that changes with the files' contents (FNV-1a).
 fn fingerprint() -> u64 {
-    let bytes = FILES.iter().flat_map(|(name, content)| name.bytes().chain(content.iter().copied()));
+    let bytes = FILES
+        .iter()
+        .flat_map(|(name, content)| name.bytes().chain(content.iter().copied()));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -99,7 +121,9 @@ fn install_in(directory: &Path) -> io::Result<PathBuf> {
     }
     let parent = directory.parent().unwrap_or(directory);
     std::fs::create_dir_all(parent)?;
-    let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(parent)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempdir_in(parent)?;
     for (name, content) in FILES {
         let path = temporary.path().join(name);
         if let Some(parent) = path.parent() {

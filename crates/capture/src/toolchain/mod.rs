@@ -96,9 +96,11 @@ pub fn command(
 }
 
 fn is_clang(compiler: &OsStr) -> bool {
-    Path::new(compiler)
-        .file_name()
-        .is_some_and(|name| ["clang", "flang"].iter().any(|c| name.to_string_lossy().contains(c)))
+    Path::new(compiler).file_name().is_some_and(|name| {
+        ["clang", "flang"]
+            .iter()
+            .any(|c| name.to_string_lossy().contains(c))
+    })
 }
 
 fn compile_flags(
@@ -111,7 +113,11 @@ fn compile_flags(
     if !arguments.has_debug_level {
         command.arg("-g");
     }
-    let include = if language == Language::Fortran { "-I" } else { "-isystem" };
+    let include = if language == Language::Fortran {
+        "-I"
+    } else {
+        "-isystem"
+    };
     command.arg(include).arg(files.include());
     if arguments.names_only {
         return;
@@ -143,7 +149,10 @@ fn link_flags(
         if clang {
             command.arg("-fno-sanitize-link-runtime");
         } else {
-            command.arg("-static-libtsan").arg("-B").arg(files.empty_libraries());
+            command
+                .arg("-static-libtsan")
+                .arg("-B")
+                .arg(files.empty_libraries());
         }
     }
     if arguments.is_shared {
@@ -181,13 +190,22 @@ mod tests {
         let arguments: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
         let files = RunTimeFiles::at("/rl".into());
         let command = command(language, &arguments, &files).unwrap();
-        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        let words = command
+            .get_args()
+            .map(|word| word.to_string_lossy().into_owned());
         words.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn queries_pass_unchanged() {
-        for query in ["--version", "-dumpmachine", "-v", "-print-search-dirs", "-E x.c", "-M x.c"] {
+        for query in [
+            "--version",
+            "-dumpmachine",
+            "-v",
+            "-print-search-dirs",
+            "-E x.c",
+            "-M x.c",
+        ] {
             assert_eq!(line(Language::C, query), query);
         }
     }
@@ -198,16 +216,26 @@ mod tests {
         assert!(object.starts_with("-O2 -c a.c -o a.o -g"), "{object}");
         assert!(object.contains("-fsanitize=thread") && !object.contains("reuselens.o"));
         let program = line(Language::C, "a.o -o a -lm");
-        assert!(program.contains("reuselens.o") && !program.contains("-fsanitize"), "{program}");
+        assert!(
+            program.contains("reuselens.o") && !program.contains("-fsanitize"),
+            "{program}"
+        );
         assert!(program.contains("--wrap=memcpy"));
         let both = line(Language::Cxx, "-g3 a.cc -o a");
-        assert!(both.contains("-fsanitize=thread") && both.contains("-static-libtsan"), "{both}");
+        assert!(
+            both.contains("-fsanitize=thread") && both.contains("-static-libtsan"),
+            "{both}"
+        );
         assert!(!both.contains("-g "), "{both}");
     }
 
     #[test]
     fn libraries_and_partial_links_get_no_run_time() {
-        for text in ["-shared a.o -o a.so", "-r a.o b.o -o c.o", "-shared -fPIC a.c -o a.so"] {
+        for text in [
+            "-shared a.o -o a.so",
+            "-r a.o b.o -o c.o",
+            "-shared -fPIC a.c -o a.so",
+        ] {
             assert!(!line(Language::C, text).contains("reuselens.o"), "{text}");
         }
     }
@@ -216,13 +244,19 @@ mod tests {
     fn clang_keeps_its_own_run_time_out() {
         let program = line(Language::C, "--rl-compiler=clang-14 a.c -o a");
         assert!(program.contains("-fno-sanitize-link-runtime"), "{program}");
-        assert!(!program.contains("--wrap") && !program.contains("rl-compiler"), "{program}");
+        assert!(
+            !program.contains("--wrap") && !program.contains("rl-compiler"),
+            "{program}"
+        );
     }
 
     #[test]
     fn names_only_means_no_hooks() {
         let program = line(Language::Fortran, "--rl-names adi.f -o adi");
-        assert!(!program.contains("-fsanitize") && program.contains("reuselens.o"), "{program}");
+        assert!(
+            !program.contains("-fsanitize") && program.contains("reuselens.o"),
+            "{program}"
+        );
     }
 
     #[test]
