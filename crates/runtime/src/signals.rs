@@ -87,6 +87,25 @@ unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Acti
         // SAFETY: passed on.
         return unsafe { __sigaction(signal, new, old) };
     }
+    // SAFETY: the program's pointers, passed on.
+    quietly(|| unsafe { replace(signal, new, old) })
+}
+
+/// Does something with this thread's hooks silent: copying and clearing structures may call `memcpy`
+/// and `memset`, which may be wrapped.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe { (*t).busy += 1 };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { (*t).busy -= 1 };
+    result
+}
+
+/// Puts our handler in front of the program's. Not inlined, so that none of it moves out of `quietly`.
+#[inline(never)]
+unsafe fn replace(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     let saved = &HANDLERS[signal as usize];
     let before = saved.load(Ordering::Relaxed);
     // SAFETY: the program's pointers, used as `sigaction` uses them.
@@ -120,6 +139,12 @@ unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Acti
 /// As `signal(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
+    // SAFETY: the handler is the program's own.
+    quietly(|| unsafe { install(number, handler) })
+}
+
+#[inline(never)]
+unsafe fn install(number: c_int, handler: usize) -> usize {
     // SAFETY: both structures are ours; the handler is the program's own.
     unsafe {
         let mut action = core::mem::zeroed::<Action>();
