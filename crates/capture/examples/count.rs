@@ -22,13 +22,19 @@ fn main() {
         let status = toolchain::compile(language, &arguments[2..]).expect("the compiler runs");
         std::process::exit(status.code().unwrap_or(1));
     }
-    let mut running =
-        Running::start(&Launch { command: arguments, randomise: false }).expect("the program starts");
+    let mut running = Running::start(&Launch {
+        command: arguments,
+        ..Launch::default()
+    })
+    .expect("the program starts");
     let mut block = Block::new();
     let mut kinds = [0_u64; 16];
     let mut blocks = 0_u64;
     loop {
-        match running.next(&mut block).expect("a live source cannot be corrupt") {
+        match running
+            .next(&mut block)
+            .expect("a live source cannot be corrupt")
+        {
             Step::Block => {
                 blocks += 1;
                 for &kind in block.kinds() {
@@ -40,11 +46,29 @@ fn main() {
         }
     }
     let names = [
-        "", "load", "store", "atomic", "range-load", "range-store", "enter", "exit", "alloc", "free",
-        "named", "statement", "data", "partial", "operand", "",
+        "",
+        "load",
+        "store",
+        "atomic",
+        "range-load",
+        "range-store",
+        "enter",
+        "exit",
+        "alloc",
+        "free",
+        "named",
+        "statement",
+        "data",
+        "partial",
+        "operand",
+        "",
     ];
     for (name, count) in names.iter().zip(kinds).filter(|(_, count)| *count > 0) {
         eprintln!("{name} {count}");
     }
-    eprintln!("blocks {blocks}, ended {:?}, {}", running.ended(), running.describe());
+    eprintln!(
+        "blocks {blocks}, ended {:?}, {}",
+        running.ended(),
+        running.describe()
+    );
 }

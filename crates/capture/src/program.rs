@@ -17,6 +17,9 @@ pub struct Launch {
     /// Leave address-space randomisation on. Off by default, so that two runs see the same
     /// addresses and give the same profile.
     pub randomise: bool,
+    /// What the program prints on its standard output goes to our standard error, because our
+    /// standard output is for something else.
+    pub output_to_error: bool,
 }
 
 impl Launch {
@@ -31,6 +34,9 @@ impl Launch {
         command
             .args(arguments)
             .env(reuselens_wire::ENVIRONMENT, segment);
+        if self.output_to_error {
+            command.stdout(io::stderr());
+        }
         let randomise = self.randomise;
         // SAFETY: the closure makes two async-signal-safe calls in the child.
         unsafe {

@@ -85,7 +85,8 @@ impl Files {
 
     /// What its `demo.toml` says.
     pub fn read(&self) -> anyhow::Result<Demo> {
-        toml::from_str(self.description).with_context(|| format!("programs/{}/demo.toml", self.name))
+        toml::from_str(self.description)
+            .with_context(|| format!("programs/{}/demo.toml", self.name))
     }
 }
 
@@ -98,10 +99,16 @@ mod tests {
         for files in DEMOS {
             let demo = files.read().unwrap();
             for name in [&demo.before, &demo.after] {
-                assert!(demo.variants.iter().any(|variant| variant.name == *name), "{name}");
+                assert!(
+                    demo.variants.iter().any(|variant| variant.name == *name),
+                    "{name}"
+                );
             }
             for source in &demo.sources {
-                assert!(files.sources.iter().any(|(name, _)| name == source), "{source}");
+                assert!(
+                    files.sources.iter().any(|(name, _)| name == source),
+                    "{source}"
+                );
             }
             assert!(["cc", "c++", "fortran"].contains(&demo.compiler.as_str()));
             assert!(!demo.intro.is_empty() && demo.variants.len() >= 2);

@@ -22,11 +22,22 @@ pub struct Analysis {
     pub data: Data,
 
     /// The engine (see `reuselens engines`)
-    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Analysis")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "auto",
+        value_parser = engine,
+        help_heading = "Analysis"
+    )]
     pub engine: String,
 
     /// With the program's own RecordStatement marks: count an element once per statement
-    #[arg(long, value_enum, default_value = "instruction", help_heading = "Analysis")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "instruction",
+        help_heading = "Analysis"
+    )]
     pub names: Names,
 
     /// Do not tell accesses apart by calling context
@@ -111,6 +122,14 @@ fn granularity(text: &str) -> Result<Granularity, String> {
     }
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     Granularity::new(bytes.get()).map_err(|error| error.to_string())
+}
+
+/// The name of an engine that there is.
+fn engine(text: &str) -> Result<String, String> {
+    let found = reuselens::distance::by_name(text);
+    found
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
 }
 
 /// A dimension by its name.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use reuselens::locality::{Dimension, Profile};
+use reuselens::locality::{Dimension, Machine, Profile};
 use reuselens::trace::AtomicFile;
 use reuselens::units::Bytes;
 use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
@@ -37,7 +37,7 @@ pub struct Show {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
-    /// Write the groups as Parquet
+    /// Write the groups as Parquet; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub parquet: Option<PathBuf>,
 
@@ -74,11 +74,17 @@ pub enum BinsArg {
 impl Show {
     /// The cache to rank by, if one was asked for.
     pub fn cache(&self, profile: &Profile) -> Result<Option<Bytes>, Usage> {
-        let Some(text) = &self.cache else { return Ok(None) };
-        if let Some(cache) = profile.machine.cache(text) {
+        self.cache_of(&profile.machine)
+    }
+
+    fn cache_of(&self, machine: &Machine) -> Result<Option<Bytes>, Usage> {
+        let Some(text) = &self.cache else {
+            return Ok(None);
+        };
+        if let Some(cache) = machine.cache(text) {
             return Ok(Some(cache.size));
         }
-        let known: Vec<String> = profile.machine.data_caches().iter().map(|c| c.name()).collect();
+        let known: Vec<String> = machine.data_caches().iter().map(|c| c.name()).collect();
         text.parse().map(Some).map_err(|_| {
             Usage(format!(
                 "--cache {text} is neither a size (48K, 2MiB) nor a cache of the profile's machine ({})",
@@ -95,8 +101,17 @@ impl Show {
     }
 
     /// Whether standard output belongs to an export.
-    fn standard_output_is_taken(&self) -> bool {
-        [&self.json, &self.csv].iter().any(|file| file.as_deref() == Some(Path::new("-")))
+    pub fn standard_output_is_taken(&self) -> bool {
+        self.exports_to_standard_output() > 0
+    }
+
+    fn exports_to_standard_output(&self) -> usize {
+        let files = self.export_files();
+        files.filter(|path| *path == Path::new("-")).count()
+    }
+
+    fn export_files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.json, &self.csv, &self.parquet].into_iter().flatten()
     }
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
@@ -116,7 +131,12 @@ impl Show {
     }
 
     /// The comparison of two profiles on standard output.
-    pub fn difference(&self, before: &Profile, after: &Profile, inputs: bool) -> anyhow::Result<()> {
+    pub fn difference(
+        &self,
+        before: &Profile,
+        after: &Profile,
+        inputs: bool,
+    ) -> anyhow::Result<()> {
         if self.quiet {
             return Ok(());
         }
@@ -156,7 +176,11 @@ impl Show {
 
     /// The page.
     pub fn page(&self, profile: &Profile, title: &str) -> anyhow::Result<String> {
-        let sources = if self.embed_source { sources(profile) } else { BTreeMap::new() };
+        let sources = if self.embed_source {
+            sources(profile)
+        } else {
+            BTreeMap::new()
+        };
         let options = HtmlOptions {
             title: title.to_owned(),
             cache: self.cache(profile)?,
@@ -171,7 +195,11 @@ impl Show {
         let by = self.dimensions();
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
-            let options = JsonOptions { bins: self.bins(), by: by.clone(), cache };
+            let options = JsonOptions {
+                bins: self.bins(),
+                by: by.clone(),
+                cache,
+            };
             self.write(path, reuselens_report::json(profile, &options).as_bytes())?;
         }
         if let Some(path) = &self.csv {
@@ -191,10 +219,33 @@ impl Show {
         write_whole(path, bytes, self.force)
     }
 
-    /// Fails now, before the work, if an export cannot be written later.
+    /// Refuses exports to commands that are about more than one profile.
+    pub fn refuse_exports(&self) -> Result<(), Usage> {
+        if self.export_files().next().is_none() {
+            return Ok(());
+        }
+        Err(Usage(
+            "--json, --csv and --parquet export one profile, for instance: \
+             reuselens report PROFILE --json FILE"
+                .to_owned(),
+        ))
+    }
+
+    /// Fails now, before the work on this machine, at what would fail after it: exports that cannot
+    /// be written, a cache that there is not.
     pub fn check(&self) -> anyhow::Result<()> {
-        let files = [&self.json, &self.csv, &self.parquet].into_iter().flatten();
-        for path in files.filter(|path| *path != Path::new("-")) {
+        self.cache_of(&reuselens::this_machine())?;
+        self.check_exports()
+    }
+
+    /// Fails now at exports that cannot be written.
+    pub fn check_exports(&self) -> anyhow::Result<()> {
+        if self.exports_to_standard_output() > 1 {
+            let text = "only one export can have standard output; name a file for the others";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let files = self.export_files().filter(|path| *path != Path::new("-"));
+        for path in files {
             AtomicFile::create(path, self.force)?;
         }
         Ok(())
@@ -233,8 +284,12 @@ impl Results {
     pub fn finish(mut self, profile: &Profile, page: &str, show: &Show) -> anyhow::Result<()> {
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         let bytes = profile.to_bytes();
-        self.profile.write_all(&bytes).with_context(|| failed(&self.profile_path))?;
-        self.page.write_all(page.as_bytes()).with_context(|| failed(&self.page_path))?;
+        self.profile
+            .write_all(&bytes)
+            .with_context(|| failed(&self.profile_path))?;
+        self.page
+            .write_all(page.as_bytes())
+            .with_context(|| failed(&self.page_path))?;
         self.profile.commit()?;
         self.page.commit()?;
         show.exports(profile)?;
@@ -269,7 +324,10 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
 /// Reads a profile.
 pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let bytes = std::fs::read(path).with_context(|| {
-        format!("cannot read {}; `reuselens profile -- PROGRAM` makes a profile", path.display())
+        format!(
+            "cannot read {}; `reuselens profile -- PROGRAM` makes a profile",
+            path.display()
+        )
     })?;
     Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
 }
@@ -278,8 +336,10 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
 fn sources(profile: &Profile) -> BTreeMap<String, String> {
     const MOST_BYTES: u64 = 1 << 20;
     let frames = profile.sites.iter().flat_map(|site| &site.frames);
-    let files: BTreeSet<&String> =
-        frames.map(|frame| &frame.file).filter(|file| !file.is_empty()).collect();
+    let files: BTreeSet<&String> = frames
+        .map(|frame| &frame.file)
+        .filter(|file| !file.is_empty())
+        .collect();
     files
         .into_iter()
         .filter(|file| std::fs::metadata(file).is_ok_and(|about| about.len() < MOST_BYTES))
@@ -293,6 +353,8 @@ fn color() -> bool {
 
 fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     columns.unwrap_or(DEFAULT).clamp(60, 160)
 }

@@ -23,7 +23,13 @@ impl Meter {
     pub fn new(verb: &'static str, quiet: bool) -> Self {
         let now = Instant::now();
         let quiet = quiet || !std::io::stderr().is_terminal();
-        Meter { bar: None, start: now, next: now + FIRST, quiet, verb }
+        Meter {
+            bar: None,
+            start: now,
+            next: now + FIRST,
+            quiet,
+            verb,
+        }
     }
 
     /// Called often; shows something now and then.
@@ -39,12 +45,16 @@ impl Meter {
         let seconds = (now - self.start).as_secs_f64();
         let accesses = progress.accesses.get();
         let rate = accesses as f64 / seconds / 1e6;
-        let left = progress.source_bytes.filter(|(done, _)| *done > 0).map(|(done, all)| {
-            seconds * all.saturating_sub(done) as f64 / done as f64
-        });
+        let left = progress
+            .source_bytes
+            .filter(|(done, _)| *done > 0)
+            .map(|(done, all)| seconds * all.saturating_sub(done) as f64 / done as f64);
         let left = left.map_or_else(String::new, |left| format!(", {left:.0} s left"));
         let millions = accesses as f64 / 1e6;
-        let text = format!("{} {millions:.1} M accesses, {rate:.1} M/s{left}", self.verb);
+        let text = format!(
+            "{} {millions:.1} M accesses, {rate:.1} M/s{left}",
+            self.verb
+        );
         self.bar.get_or_insert_with(spinner).set_message(text);
     }
 

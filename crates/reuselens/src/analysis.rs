@@ -196,13 +196,14 @@ impl Analysis {
         stopped: Option<Stop>,
     ) -> Profile {
         let method = self.method(source, options);
+        let whole = stopped.is_none();
         if let Some(stop) = stopped {
             self.stopped(stop);
         }
         let references = self.attributor.references();
         let mut tables = self.attributor.finish(&mut self.loader);
         self.warnings.append(&mut tables.warnings);
-        if self.counts.accesses == 0 {
+        if self.counts.accesses == 0 && whole {
             self.warnings.push(no_accesses());
         }
         let mut profile = Profile {

@@ -52,5 +52,8 @@ impl Args {
 /// The trace's name without its directory and ending, to call the outputs by.
 fn name(trace: &Path) -> String {
     let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
-    stem.map_or_else(|| "stdin".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    stem.map_or_else(
+        || "stdin".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
 }

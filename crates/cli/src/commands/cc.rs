@@ -23,7 +23,11 @@ use crate::exit::Outcome;
 #[command(disable_help_flag = true)]
 pub struct Args {
     /// The compiler's arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMPILER ARGS")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMPILER ARGS"
+    )]
     arguments: Vec<OsString>,
 }
 
@@ -37,7 +41,10 @@ impl Args {
             );
         }
         let status = toolchain::compile(language, &self.arguments)?;
-        let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        let code = status
+            .code()
+            .or(status.signal().map(|signal| 128 + signal))
+            .unwrap_or(1);
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 }
@@ -58,12 +65,20 @@ impl Call {
 /// The call of a compiler that a command line is, if it is one.
 pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<Call> {
     let program = words.next()?;
-    let name = Path::new(&program).file_name()?.to_string_lossy().into_owned();
+    let name = Path::new(&program)
+        .file_name()?
+        .to_string_lossy()
+        .into_owned();
     let language = match name.strip_prefix("reuselens-").and_then(language) {
         Some(language) => language,
         None => language(words.next()?.to_str()?)?,
     };
-    Some(Call { language, arguments: Args { arguments: words.collect() } })
+    Some(Call {
+        language,
+        arguments: Args {
+            arguments: words.collect(),
+        },
+    })
 }
 
 fn language(name: &str) -> Option<Language> {

@@ -41,7 +41,11 @@ impl Args {
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
             if !matches!(target, Target::Text(_)) {
-                return Err(Usage(format!("only text goes to standard output; name a file for --to {}", self.to)).into());
+                return Err(Usage(format!(
+                    "only text goes to standard output; name a file for --to {}",
+                    self.to
+                ))
+                .into());
             }
             let mut text = std::io::BufWriter::new(std::io::stdout());
             let done = convert(&mut *source, target, &mut text, &self.output)?;
@@ -57,11 +61,22 @@ impl Args {
             eprintln!("reuselens: warning: {error}; the copy holds everything before that");
         }
         if done.processes > 1 && matches!(target, Target::Text(_)) {
-            eprintln!("reuselens: warning: {} processes share this text: equal addresses of different processes look the same", done.processes);
+            eprintln!(
+                "reuselens: warning: {} processes share this text: equal addresses of different processes look the same",
+                done.processes
+            );
         }
         if !self.quiet && !to_standard_output {
-            println!("{}: {} rows in {} blocks", self.output.display(), done.rows, done.blocks);
-            println!("Next: reuselens analyze {}", self.output.display());
+            println!(
+                "{}: {} rows in {} blocks",
+                self.output.display(),
+                done.rows,
+                done.blocks
+            );
+            match target {
+                Target::Parquet => println!("Next: read it with DuckDB, pandas or polars"),
+                _ => println!("Next: reuselens analyze {}", self.output.display()),
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -40,12 +40,17 @@ pub struct Args {
 impl Args {
     /// Builds, profiles, compares.
     pub fn run(self) -> Outcome {
+        self.show.refuse_exports()?;
         if self.list {
             return list(&self.show);
         }
         let Some(files) = Files::named(&self.name) else {
             let names: Vec<&str> = DEMOS.iter().map(|demo| demo.name).collect();
-            anyhow::bail!("there is no demo '{}'; the demos are {}", self.name, names.join(", "));
+            anyhow::bail!(
+                "there is no demo '{}'; the demos are {}",
+                self.name,
+                names.join(", ")
+            );
         };
         let demo = files.read()?;
         let directory = self.directory()?;
@@ -53,7 +58,11 @@ impl Args {
         let program = build(files, &demo, &directory)?;
         let mut profiles = Vec::new();
         for variant in &demo.variants {
-            self.show.say(&format!("Running {} {} …", files.name, variant.args.join(" ")))?;
+            self.show.say(&format!(
+                "Running {} {} …",
+                files.name,
+                variant.args.join(" ")
+            ))?;
             profiles.push(self.profile(&demo, &program, &variant.args)?);
         }
         self.deliver(files, &demo, &directory, &profiles)
@@ -83,12 +92,23 @@ impl Args {
         command.extend(words.iter().map(OsString::from));
         let options = AnalysisOptions {
             granularity: demo.granularity.map(Granularity::new).transpose()?,
-            names: if demo.statements { NamesMode::Statement } else { NamesMode::Instruction },
+            names: if demo.statements {
+                NamesMode::Statement
+            } else {
+                NamesMode::Instruction
+            },
             ..AnalysisOptions::default()
         };
         let mut meter = Meter::new("analysing", self.show.quiet);
-        let mut running = Running::start(&Launch { command, randomise: false })?;
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut running = Running::start(&Launch {
+            command,
+            ..Launch::default()
+        })?;
+        let name = program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let shown = std::iter::once(name).chain(words.iter().cloned()).collect();
         let profile = reuselens::analyze(&mut running, shown, &options, &mut |p| meter.tick(p))?;
         meter.finish();
@@ -106,15 +126,25 @@ impl Args {
         for (variant, profile) in demo.variants.iter().zip(profiles) {
             let path = directory.join(format!("{}.rlprof", variant.name));
             write_whole(&path, &profile.to_bytes(), self.show.force)?;
-            let page = self.show.page(profile, &format!("{} {}", files.name, variant.name))?;
-            write_whole(&path.with_extension("html"), page.as_bytes(), self.show.force)?;
+            let page = self
+                .show
+                .page(profile, &format!("{} {}", files.name, variant.name))?;
+            write_whole(
+                &path.with_extension("html"),
+                page.as_bytes(),
+                self.show.force,
+            )?;
             paths.push(path);
         }
         let variants: Vec<Variant<'_>> = demo
             .variants
             .iter()
             .zip(profiles)
-            .map(|(v, profile)| Variant { name: &v.name, caption: &v.caption, profile })
+            .map(|(v, profile)| Variant {
+                name: &v.name,
+                caption: &v.caption,
+                profile,
+            })
             .collect();
         let options = CompareOptions {
             title: demo.title.clone(),
@@ -124,12 +154,26 @@ impl Args {
         let page = directory.join(format!("{}.html", files.name));
         let text = reuselens_report::compare(&variants, &options)?;
         write_whole(&page, text.as_bytes(), self.show.force)?;
-        let find = |name: &str| demo.variants.iter().position(|variant| variant.name == name);
-        let (before, after) = (find(&demo.before).unwrap_or(0), find(&demo.after).unwrap_or(0));
+        let find = |name: &str| {
+            demo.variants
+                .iter()
+                .position(|variant| variant.name == name)
+        };
+        let (before, after) = (
+            find(&demo.before).unwrap_or(0),
+            find(&demo.after).unwrap_or(0),
+        );
         self.show.summary(&profiles[before])?;
         self.show.say("")?;
-        self.show.difference(&profiles[before], &profiles[after], demo.granularity.is_some())?;
-        self.show.say(&format!("\nPage: {}  (open it in a browser)", page.display()))?;
+        self.show.difference(
+            &profiles[before],
+            &profiles[after],
+            demo.granularity.is_some(),
+        )?;
+        self.show.say(&format!(
+            "\nPage: {}  (open it in a browser)",
+            page.display()
+        ))?;
         self.show.say(&format!(
             "Next: reuselens diff {} {}, or your own program: \
              reuselens cc -O2 program.c -o program && reuselens profile -- ./program",
@@ -163,7 +207,11 @@ fn build(files: &Files, demo: &Demo, directory: &Path) -> anyhow::Result<PathBuf
     if demo.names {
         arguments.push("--rl-names".into());
     }
-    arguments.extend(demo.sources.iter().map(|name| directory.join(name).into_os_string()));
+    arguments.extend(
+        demo.sources
+            .iter()
+            .map(|name| directory.join(name).into_os_string()),
+    );
     arguments.extend(["-o".into(), program.clone().into_os_string()]);
     let status = toolchain::compile(language, &arguments)?;
     if !status.success() {

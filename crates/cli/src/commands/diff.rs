@@ -31,13 +31,18 @@ pub struct Args {
 impl Args {
     /// Compares.
     pub fn run(self) -> Outcome {
+        self.show.refuse_exports()?;
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;
         self.show.difference(&before, &after, self.inputs)?;
         if let Some(path) = &self.html {
             let names = [&self.before, &self.after].map(|path| path.display().to_string());
-            let variants = [(&before, &names[0]), (&after, &names[1])]
-                .map(|(profile, name)| Variant { name, caption: "", profile });
+            let variants =
+                [(&before, &names[0]), (&after, &names[1])].map(|(profile, name)| Variant {
+                    name,
+                    caption: "",
+                    profile,
+                });
             let options = CompareOptions {
                 title: format!("{} → {}", names[0], names[1]),
                 cache: self.show.cache(&after)?,
@@ -45,7 +50,8 @@ impl Args {
             };
             let page = reuselens_report::compare(&variants, &options)?;
             write_whole(path, page.as_bytes(), self.show.force)?;
-            self.show.say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+            self.show
+                .say(&format!("Page: {}  (open it in a browser)", path.display()))?;
         } else {
             self.show.say(&format!(
                 "Next: reuselens diff {} {} --html diff.html",

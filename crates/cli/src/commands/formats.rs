@@ -26,7 +26,10 @@ impl Args {
                 format.summary
             )?;
         }
-        writeln!(out, "\nNext: reuselens analyze TRACE [--format NAME], or reuselens convert IN OUT --to NAME")?;
+        writeln!(
+            out,
+            "\nNext: reuselens analyze TRACE [--format NAME], or reuselens convert IN OUT --to NAME"
+        )?;
         Ok(ExitCode::SUCCESS)
     }
 }

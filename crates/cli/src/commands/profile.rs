@@ -16,7 +16,12 @@ use crate::progress::Meter;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The program and its arguments, after `--`
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
     command: Vec<OsString>,
 
     /// Call the outputs FILE.rlprof and FILE.html
@@ -43,13 +48,22 @@ impl Args {
         self.show.check()?;
         let name = program_name(&self.command);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        let launch = Launch { command: self.command.clone(), randomise: self.randomise };
+        let launch = Launch {
+            command: self.command.clone(),
+            randomise: self.randomise,
+            output_to_error: self.show.standard_output_is_taken(),
+        };
         let mut running = Running::start(&launch)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
-        let words = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words = self
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         let options = self.analysis.options();
-        let profile =
-            reuselens::analyze(&mut running, words, &options, &mut |progress| meter.tick(progress))?;
+        let profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
+            meter.tick(progress)
+        })?;
         meter.finish();
         if !running.saw_run_time() {
             anyhow::bail!(not_instrumented(&self.command));
@@ -61,7 +75,10 @@ impl Args {
 
 /// What to say about a program without our run time in it.
 pub fn not_instrumented(command: &[OsString]) -> String {
-    let program = command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let program = command
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+        .unwrap_or_default();
     format!(
         "{program} was not built with reuselens, so none of its accesses were seen; build it with \
          `reuselens cc` (or c++, fortran) in place of the compiler, for instance: \
@@ -72,7 +89,10 @@ pub fn not_instrumented(command: &[OsString]) -> String {
 /// The file name of the program, to call its outputs by.
 pub fn program_name(command: &[OsString]) -> String {
     let name = command.first().and_then(|word| Path::new(word).file_name());
-    name.map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
+    name.map_or_else(
+        || "program".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 /// The program's own exit status, if that is wanted.

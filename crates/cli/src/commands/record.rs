@@ -15,7 +15,12 @@ use crate::exit::Outcome;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The program and its arguments, after `--`
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
     command: Vec<OsString>,
 
     /// The trace file [default: NAME.rltrace]
@@ -43,10 +48,18 @@ impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
         let name = program_name(&self.command);
-        let path = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.rltrace")));
-        let launch = Launch { command: self.command.clone(), randomise: self.randomise };
+        let path = self
+            .output
+            .unwrap_or_else(|| PathBuf::from(format!("{name}.rltrace")));
+        let launch = Launch {
+            command: self.command.clone(),
+            randomise: self.randomise,
+            ..Launch::default()
+        };
         let recorded = reuselens::record_program(&launch, &path, self.force)?;
-        let Some(recorded) = recorded else { anyhow::bail!(not_instrumented(&self.command)) };
+        let Some(recorded) = recorded else {
+            anyhow::bail!(not_instrumented(&self.command))
+        };
         if !self.quiet {
             let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
             println!(

@@ -27,11 +27,22 @@ pub struct Args {
 impl Args {
     /// Shows it.
     pub fn run(self) -> Outcome {
+        self.show.check_exports()?;
         let profile = read_profile(&self.profile)?;
-        let name = self.profile.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = self
+            .profile
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if let Some(path) = &self.html {
-            write_whole(path, self.show.page(&profile, &name)?.as_bytes(), self.show.force)?;
-            self.show.say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+            write_whole(
+                path,
+                self.show.page(&profile, &name)?.as_bytes(),
+                self.show.force,
+            )?;
+            self.show
+                .say(&format!("Page: {}  (open it in a browser)", path.display()))?;
         }
         self.show.exports(&profile)?;
         let other = self.html.is_some()
