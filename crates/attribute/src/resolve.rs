@@ -1,5 +1,7 @@
 //! From numbers to names, at the end.
 
+use std::collections::BTreeMap;
+
 use reuselens_locality::{Context, Frame, Object, ObjectKind, ProfiledThread, Site};
 use reuselens_trace::Kind;
 
@@ -22,6 +24,7 @@ pub(crate) fn tables(
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.keys().to_vec();
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
+    resolver.warn_of_modules_without_lines();
     let mut warnings = std::mem::take(&mut resolver.shared.warnings.0);
     warnings.extend(resolver.symbols.warnings());
     Tables {
@@ -66,6 +69,8 @@ struct Resolver<'a> {
     contexts: Vec<Context>,
     context_numbers: Numbers,
     equal_contexts: FastMap<Context, u32>,
+    /// Per module: whether any of its sites has a line.
+    has_lines: BTreeMap<u32, bool>,
 }
 
 impl<'a> Resolver<'a> {
@@ -92,6 +97,7 @@ impl<'a> Resolver<'a> {
             contexts: vec![root],
             context_numbers: Numbers::from_iter([(0, 0)]),
             equal_contexts: FastMap::default(),
+            has_lines: BTreeMap::new(),
         }
     }
 
@@ -116,7 +122,10 @@ impl<'a> Resolver<'a> {
             .or_insert(next);
         if number == next {
             let frames = self.frames(key.place);
-            self.check_debug_information(key.place, &frames);
+            if (key.place.module as usize) < self.shared.modules.len() {
+                let has_lines = self.has_lines.entry(key.place.module).or_default();
+                *has_lines |= frames.iter().any(|frame| frame.line > 0);
+            }
             let site = Site {
                 module: self.module_name(key.place).to_owned(),
                 offset: key.place.address,
@@ -129,17 +138,17 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    fn check_debug_information(&mut self, place: Place, frames: &[Frame]) {
-        let Some(module) = self.shared.modules.get(place.module as usize) else {
-            return;
-        };
-        if frames.iter().all(|frame| frame.line == 0) && !is_system_module(&module.path) {
-            let name = file_name(&module.path);
-            let message =
-                format!("{name} has no lines for some of its accesses: they show as symbols");
-            self.shared
-                .warnings
-                .once("no-debug-information", &message, "compile it with -g");
+    /// Single instructions without a line are the compiler's own and nothing to tell.
+    fn warn_of_modules_without_lines(&mut self) {
+        for (&module, _) in self.has_lines.iter().filter(|(_, has_lines)| !**has_lines) {
+            let module = &self.shared.modules[module as usize];
+            if !is_system_module(&module.path) {
+                let name = file_name(&module.path);
+                let message = format!("{name} has no line numbers: its accesses show as symbols");
+                self.shared
+                    .warnings
+                    .once("no-debug-information", &message, "compile it with -g");
+            }
         }
     }
 
