@@ -252,7 +252,7 @@ fn push(segment: Segment, block: u32, slot_index: u32) -> bool {
         let seen = queue.taken.load(Ordering::SeqCst);
         if queue.push(block, slot_index).is_ok() {
             let count = queue.published.fetch_add(1, Ordering::SeqCst);
-            if count % WAKE_EVERY == 0 && queue.consumer_sleeps.load(Ordering::SeqCst) != 0 {
+            if count.is_multiple_of(WAKE_EVERY) && queue.consumer_sleeps.load(Ordering::SeqCst) != 0 {
                 sys::futex_wake(&queue.published);
             }
             return true;

@@ -81,6 +81,13 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn next(&self) -> String {
+        match self.to.as_str() {
+            "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
+            _ => format!("reuselens analyze {}", self.output.display()),
+        }
+    }
+
     fn target(&self) -> Result<Target, Usage> {
         let granularity = self.granularity.map(Granularity::new).transpose();
         let granularity = granularity.map_err(|error| Usage(error.to_string()))?;
