@@ -107,7 +107,7 @@ fn static_symbol<'data>(symbol: &impl ObjectSymbol<'data>) -> Option<StaticSymbo
     let name = if raw.starts_with("__") && raw.contains("_MOD_") {
         fortran_name(raw)
     } else {
-        demangle_auto(raw.into(), None).into_owned()
+        demangled(raw)
     };
     let high = symbol.address().checked_add(symbol.size())?;
     Some(StaticSymbol {
@@ -167,10 +167,20 @@ impl SymbolSource for Loader {
     }
 }
 
+/// A symbol's name as its author wrote it. Only mangled names are touched: a C variable `b` would
+/// otherwise read as the mangled type `bool`.
+fn demangled(name: &str) -> String {
+    if ["_Z", "__Z", "_R"].iter().any(|prefix| name.starts_with(prefix)) {
+        demangle_auto(name.into(), None).into_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
 /// The symbol at or before an address, demangled, and the distance from it.
 fn symbol(code: &addr2line::Loader, address: u64) -> Option<(String, u64)> {
     let symbol = code.find_symbol_info(address)?;
-    let name = demangle_auto(symbol.name().into(), None).into_owned();
+    let name = demangled(symbol.name());
     Some((name, address.saturating_sub(symbol.address())))
 }
 
@@ -247,4 +257,17 @@ fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
         }
     }
     frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        for name in ["a", "b", "c", "f", "i", "x", "St", "main"] {
+            assert_eq!(demangled(name), name);
+        }
+        assert_eq!(demangled("_ZN4grid4cellE"), "grid::cell");
+    }
 }
