@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use super::response;
+
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -25,6 +27,8 @@ pub struct Arguments {
     pub names_only: bool,
     pub stage: Stage,
     pub has_sources: bool,
+    /// `-x`: the compiler takes all that follows for a source in that language.
+    pub has_language: bool,
     pub has_debug_level: bool,
     pub is_shared: bool,
     pub is_static: bool,
@@ -72,39 +76,62 @@ impl Arguments {
             names_only: false,
             stage: Stage::Link,
             has_sources: false,
+            has_language: false,
             has_debug_level: false,
             is_shared: false,
             is_static: false,
         };
-        let mut inputs = 0;
-        let mut value_follows = false;
+        let mut has_inputs = false;
+        let mut value_of = None;
         for argument in arguments {
-            let text = argument.to_string_lossy();
-            if let Some(name) = text.strip_prefix("--rl-compiler=") {
-                found.compiler = Some(name.into());
-                continue;
-            }
-            if text == "--rl-names" {
-                found.names_only = true;
+            if found.is_ours(argument) {
                 continue;
             }
             found.passed_on.push(argument.clone());
-            if std::mem::take(&mut value_follows) {
-                found.has_sources |= text.starts_with("c++") || text == "c";
-                continue;
-            }
-            value_follows = WITH_VALUE.contains(&text.as_ref());
-            if text.starts_with('-') && text != "-" {
-                found.option(&text);
-            } else {
-                inputs += 1;
-                found.has_sources |= text == "-" || is_source(argument);
+            for word in response::words(argument) {
+                has_inputs |= found.word(&word, &mut value_of);
             }
         }
-        if inputs == 0 {
+        if !has_inputs {
             found.stage = Stage::Neither;
         }
         found
+    }
+
+    fn is_ours(&mut self, argument: &OsStr) -> bool {
+        let text = argument.to_string_lossy();
+        if let Some(name) = text.strip_prefix("--rl-compiler=") {
+            self.compiler = Some(name.into());
+            return true;
+        }
+        self.names_only |= text == "--rl-names";
+        text == "--rl-names"
+    }
+
+    /// Looks at a word; true if it is an input. `value_of` is the option whose value comes next.
+    fn word(&mut self, word: &OsStr, value_of: &mut Option<String>) -> bool {
+        let text = word.to_string_lossy();
+        if let Some(option) = value_of.take() {
+            if option == "-x" {
+                self.language(&text);
+            }
+            return false;
+        }
+        if text.starts_with('-') && text != "-" {
+            *value_of = WITH_VALUE
+                .contains(&text.as_ref())
+                .then(|| text.clone().into_owned());
+            self.option(&text);
+            return false;
+        }
+        self.has_sources |= text == "-" || is_source(word);
+        true
+    }
+
+    /// `-x LANGUAGE`: what the inputs from here on are, whatever their names.
+    fn language(&mut self, name: &str) {
+        self.has_language = true;
+        self.has_sources |= name != "none";
     }
 
     fn option(&mut self, text: &str) {
@@ -115,6 +142,7 @@ impl Arguments {
             }
             "-shared" => self.is_shared = true,
             "-static" | "-static-pie" | "--static" => self.is_static = true,
+            _ if text.starts_with("-x") && text.len() > 2 => self.language(&text[2..]),
             _ if text.starts_with("-print-") || text.starts_with("-dump") => {
                 self.stage = Stage::Neither;
             }

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod files;
+mod response;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -144,21 +145,16 @@ fn link_flags(
              replaced; leave -static out",
         ));
     }
-    if arguments.has_sources && !arguments.names_only {
-        // The link step sees -fsanitize=thread too: keep the compiler's own run time out of it.
-        if clang {
-            command.arg("-fno-sanitize-link-runtime");
-        } else {
-            command
-                .arg("-static-libtsan")
-                .arg("-B")
-                .arg(files.empty_libraries());
-        }
+    if !arguments.names_only {
+        keep_sanitizer_out(command, arguments, clang, files);
     }
     if arguments.is_shared {
         // The hooks are found in the program that loads the library.
         command.arg("-Wl,-z,undefs");
         return Ok(());
+    }
+    if arguments.has_language {
+        command.args(["-x", "none"]);
     }
     let mut dynamic_list = OsString::from("-Wl,--dynamic-list=");
     dynamic_list.push(files.dynamic_list());
@@ -169,6 +165,29 @@ fn link_flags(
         }
     }
     Ok(())
+}
+
+/// The link sees `-fsanitize=thread` too: keeps the compiler's own run time out of it.
+fn keep_sanitizer_out(
+    command: &mut Command,
+    arguments: &Arguments,
+    clang: bool,
+    files: &RunTimeFiles,
+) {
+    if clang {
+        if arguments.has_sources {
+            command.arg("-fno-sanitize-link-runtime");
+        }
+        return;
+    }
+    if !arguments.has_sources {
+        // With -flto gcc puts the hooks in at the link, and only if it is told there again.
+        command.arg("-fsanitize=thread");
+    }
+    command
+        .arg("-static-libtsan")
+        .arg("-B")
+        .arg(files.empty_libraries());
 }
 
 /// gcc leaves calls of these alone, so the linker sends the program's own calls through the run time.
@@ -217,16 +236,28 @@ mod tests {
         assert!(object.contains("-fsanitize=thread") && !object.contains("reuselens.o"));
         let program = line(Language::C, "a.o -o a -lm");
         assert!(
-            program.contains("reuselens.o") && !program.contains("-fsanitize"),
+            program.contains("reuselens.o") && program.contains("-static-libtsan"),
             "{program}"
         );
         assert!(program.contains("--wrap=memcpy"));
+        // For -flto, where gcc compiles at the link.
+        assert!(program.contains("-fsanitize=thread"), "{program}");
         let both = line(Language::Cxx, "-g3 a.cc -o a");
         assert!(
             both.contains("-fsanitize=thread") && both.contains("-static-libtsan"),
             "{both}"
         );
         assert!(!both.contains("-g "), "{both}");
+    }
+
+    #[test]
+    fn the_language_of_the_inputs_is_not_that_of_the_run_time() {
+        for text in ["-x c - -o a", "-xc++ a.txt -o a"] {
+            let program = line(Language::C, text);
+            assert!(program.contains("-x none /rl/reuselens.o"), "{program}");
+            assert!(program.contains("-g "), "{program}");
+        }
+        assert!(!line(Language::C, "a.c -o c").contains("-x none"));
     }
 
     #[test]
