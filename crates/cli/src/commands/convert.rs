@@ -73,10 +73,7 @@ impl Args {
                 done.rows,
                 done.blocks
             );
-            match target {
-                Target::Parquet => println!("Next: read it with DuckDB, pandas or polars"),
-                _ => println!("Next: reuselens analyze {}", self.output.display()),
-            }
+            println!("Next: {}", self.next());
         }
         Ok(ExitCode::SUCCESS)
     }
