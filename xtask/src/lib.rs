@@ -8,6 +8,7 @@
 
 mod checks;
 mod finding;
+pub mod slowdown;
 mod source;
 mod workspace;
 

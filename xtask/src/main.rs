@@ -1,14 +1,20 @@
 //! `cargo xtask CHORE`: what a maintainer does by hand elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy    check that the project keeps to its own rules";
+const USAGE: &str = "\
+usage: cargo xtask tidy        check that the project keeps to its own rules
+       cargo xtask slowdown    measure what measuring costs, as ratios to native runs";
 
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["slowdown"] => {
+            xtask::slowdown::run(&root()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         _ => {
             eprintln!("{USAGE}");
             Ok(ExitCode::from(2))
@@ -16,9 +22,14 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
+fn root() -> anyhow::Result<PathBuf> {
+    Ok(Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?)
+}
+
 fn tidy() -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let workspace = xtask::Workspace::read(&root.canonicalize()?)?;
+    let workspace = xtask::Workspace::read(&root()?)?;
     let findings = xtask::tidy(&workspace);
     for finding in &findings {
         println!("{finding}");
