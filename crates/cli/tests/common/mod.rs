@@ -1,0 +1,347 @@
+//! What the tests of all commands share: the real binary, on real programs, in a folder of its own.
+#![allow(dead_code, reason = "each file of tests uses its own part of this")]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// All commands.
+pub const COMMANDS: [&str; 14] = [
+    "profile",
+    "record",
+    "analyze",
+    "report",
+    "diff",
+    "demo",
+    "cc",
+    "c++",
+    "fortran",
+    "convert",
+    "formats",
+    "engines",
+    "completions",
+    "man",
+];
+
+/// All that `--by` takes.
+pub const DIMENSIONS: [&str; 7] = [
+    "program",
+    "thread",
+    "function",
+    "line",
+    "object",
+    "context",
+    "instruction",
+];
+
+/// Whether a tool is there; says so if not, since the test then proves nothing.
+pub fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no {tool}");
+    }
+    found
+}
+
+/// A source in `programs/`.
+pub fn source(path: &str) -> String {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let source = programs.join(path).canonicalize().unwrap();
+    source.into_os_string().into_string().unwrap()
+}
+
+/// A folder that goes away with the test.
+pub struct Place(tempfile::TempDir);
+
+impl Place {
+    pub fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).unwrap()
+    }
+
+    pub fn json(&self, name: &str) -> Json {
+        Json::parse(&self.text(name))
+    }
+
+    /// What is in the folder, hidden files too.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The binary with these arguments, in this folder.
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reuselens"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .env(
+                "XDG_CACHE_HOME",
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+            );
+        for variable in ["REUSELENS_CC", "REUSELENS_CXX", "REUSELENS_FC", "COLUMNS"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Done {
+        Done::of(&mut self.command(arguments))
+    }
+
+    /// With `input` on standard input.
+    pub fn run_on(&self, input: impl AsRef<[u8]>, arguments: &[&str]) -> Done {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may have heard enough before the end.
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        Done::from(child.wait_with_output().unwrap())
+    }
+
+    /// Builds one source of `programs/` into this folder, under the source's name.
+    pub fn build(&self, path: &str, flags: &[&str]) -> String {
+        let verb = match path.rsplit_once('.').unwrap().1 {
+            "cc" => "c++",
+            "f" => "fortran",
+            _ => "cc",
+        };
+        let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
+        let source = source(path);
+        let mut words = vec![verb, "-O1", &source, "-o", name];
+        words.extend(flags);
+        self.run(&words).succeeds();
+        format!("./{name}")
+    }
+
+    /// Profiles a program; returns what ran and the JSON.
+    pub fn profile(&self, options: &[&str], program: &[&str]) -> (Done, Json) {
+        let mut words = vec!["profile", "-q", "-f", "--json", "profile.json"];
+        words.extend(options);
+        words.push("--");
+        words.extend(program);
+        let done = self.run(&words).succeeds();
+        (done, self.json("profile.json"))
+    }
+
+    /// Runs a program twice and holds the profiles against the loads and stores that it prints.
+    pub fn counts_are_exact(&self, options: &[&str], program: &[&str]) {
+        for kind in ["loads", "stores"] {
+            let mut all = vec!["--by", "object", "--kind", kind];
+            all.extend(options);
+            let (done, json) = self.profile(&all, program);
+            let expected = expected(&done.out, kind);
+            assert!(!expected.is_empty(), "{program:?} expects nothing");
+            for (object, count) in expected {
+                assert_eq!(
+                    json.object(&object),
+                    count,
+                    "{kind} of {object}, {program:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The numbers of lines `expect NAME loads N stores M`, summed by name.
+pub fn expected(output: &str, kind: &str) -> Vec<(String, u64)> {
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for line in output.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = words.iter().position(|word| *word == kind);
+        if words.first() != Some(&"expect") || number.is_none() {
+            continue;
+        }
+        let count: u64 = words[number.unwrap() + 1].parse().unwrap();
+        match found.iter_mut().find(|(name, _)| name == words[1]) {
+            Some((_, sum)) => *sum += count,
+            None => found.push((words[1].to_owned(), count)),
+        }
+    }
+    found
+}
+
+/// What a run left behind.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Done {
+    pub fn of(command: &mut Command) -> Done {
+        Done::from(command.output().unwrap())
+    }
+
+    #[track_caller]
+    pub fn succeeds(self) -> Done {
+        self.ends_with(0)
+    }
+
+    /// Failed with this code, and said why on one line that begins with our name or clap's.
+    #[track_caller]
+    pub fn fails(self, code: i32) -> Done {
+        let done = self.ends_with(code);
+        let says = done.err.contains("reuselens: ") || done.err.contains("error: ");
+        assert!(says, "no reason is given: {done:?}");
+        assert!(!done.err.contains("panicked"), "{done:?}");
+        done
+    }
+
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Done {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+
+    /// Standard error has all of these in it.
+    #[track_caller]
+    pub fn says(self, texts: &[&str]) -> Done {
+        for text in texts {
+            assert!(self.err.contains(text), "'{text}' is not in: {}", self.err);
+        }
+        self
+    }
+
+    /// Standard output has all of these in it.
+    #[track_caller]
+    pub fn prints(self, texts: &[&str]) -> Done {
+        for text in texts {
+            assert!(self.out.contains(text), "'{text}' is not in: {}", self.out);
+        }
+        self
+    }
+}
+
+impl From<std::process::Output> for Done {
+    fn from(output: std::process::Output) -> Done {
+        Done {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// A profile as JSON.
+#[derive(Clone, Debug)]
+pub struct Json(pub Value);
+
+/// A group of the JSON.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub name: String,
+    pub accesses: u64,
+    pub cold: u64,
+}
+
+impl Json {
+    pub fn parse(text: &str) -> Json {
+        Json(serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")))
+    }
+
+    #[track_caller]
+    pub fn number(&self, field: &str) -> u64 {
+        self.0[field].as_u64().unwrap_or_else(|| panic!("{field}"))
+    }
+
+    /// `[low, high, count]` of the histogram.
+    pub fn counts(&self) -> Vec<[u64; 3]> {
+        triples(&self.0["histogram"])
+    }
+
+    pub fn groups(&self, by: &str) -> Vec<Group> {
+        let groups = self.0["groups"].as_array().unwrap();
+        groups
+            .iter()
+            .filter(|group| group["by"] == by)
+            .map(|group| Group {
+                name: group["name"].as_str().unwrap().to_owned(),
+                accesses: group["accesses"].as_u64().unwrap(),
+                cold: group["cold"].as_u64().unwrap(),
+            })
+            .collect()
+    }
+
+    /// Accesses of the group of this name; 0 if there is none.
+    pub fn accesses(&self, by: &str, name: &str) -> u64 {
+        let groups = self.groups(by);
+        let found = groups.iter().find(|group| group.name == name);
+        found.map_or(0, |group| group.accesses)
+    }
+
+    /// Accesses to the variable `name`, in whatever file and namespace.
+    pub fn object(&self, name: &str) -> u64 {
+        let groups = self.groups("object");
+        let found = groups.iter().filter(|group| variable(&group.name) == name);
+        found.map(|group| group.accesses).sum()
+    }
+
+    pub fn warnings(&self) -> Vec<String> {
+        let warnings = self.0["warnings"].as_array().unwrap();
+        let code = |warning: &Value| warning["code"].as_str().unwrap().to_owned();
+        warnings.iter().map(code).collect()
+    }
+
+    /// All but what the trace or program was called.
+    pub fn without_command(&self) -> Value {
+        let mut value = self.0.clone();
+        value["command"] = Value::Null;
+        value
+    }
+}
+
+/// `[low, high, count]` of a histogram.
+pub fn triples(histogram: &Value) -> Vec<[u64; 3]> {
+    let counts = histogram["counts"].as_array().unwrap();
+    counts
+        .iter()
+        .map(|triple| [0, 1, 2].map(|index| triple[index].as_u64().unwrap()))
+        .collect()
+}
+
+/// `cells` of `(anonymous namespace)::cells (a.cc)`.
+fn variable(object: &str) -> &str {
+    let name = object.rsplit_once(" (").map_or(object, |(name, _)| name);
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// Holds a page to what pages promise: whole, small, and it fetches nothing.
+#[track_caller]
+pub fn is_offline_page(page: &[u8]) {
+    const MOST_BYTES: usize = 2 << 20;
+    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+    let text = String::from_utf8_lossy(page);
+    assert!(text.trim_end().ends_with("</html>"));
+    for fetch in ["http:", "https:", " src=", "@import", "<link", "fetch("] {
+        assert!(!text.contains(fetch), "the page has {fetch} in it");
+    }
+}

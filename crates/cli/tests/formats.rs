@@ -1,0 +1,39 @@
+//! `reuselens formats`.
+
+mod common;
+
+use common::Place;
+use reuselens::trace::FORMATS;
+
+#[test]
+fn every_format_is_listed_with_what_can_be_done() {
+    let done = Place::new().run(&["formats"]).succeeds();
+    for format in FORMATS {
+        let line = done
+            .out
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(format.name));
+        let line = line.unwrap_or_else(|| panic!("{} is not in {}", format.name, done.out));
+        assert!(line.contains(format.summary), "{line}");
+        let words: Vec<&str> = line
+            .trim_end_matches(format.summary)
+            .split_whitespace()
+            .collect();
+        assert_eq!(words.contains(&"read"), format.reads, "{line}");
+        assert_eq!(words.contains(&"write"), format.writes, "{line}");
+    }
+    done.prints(&["Next: "]);
+}
+
+#[test]
+fn formats_that_can_be_written_are_those_of_convert() {
+    let help = Place::new().run(&["convert", "--help"]).succeeds().out;
+    let words: Vec<&str> = help.split_whitespace().collect();
+    let help = words.join(" ");
+    let values = help.split_once("[possible values: ").unwrap().1;
+    let values = values.split_once(']').unwrap().0;
+    for format in FORMATS {
+        let offered = values.split(", ").any(|value| value == format.name);
+        assert_eq!(offered, format.writes, "{}", format.name);
+    }
+}

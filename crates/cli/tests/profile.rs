@@ -1,0 +1,790 @@
+//! `reuselens profile`: exact counts of real programs, however they are built and end, and what is
+//! written where.
+
+mod common;
+
+use common::{DIMENSIONS, Done, Json, Place, expected, is_offline_page, triples};
+use reuselens::locality::{ObjectKind, Profile};
+
+/// A program that leaves a file behind, so that it shows whether it ran.
+const MARKER: &str = r#"
+#include <stdio.h>
+volatile int cells[100];
+int main(void) {
+    FILE *file = fopen("it-ran", "w");
+    if (file == NULL || fclose(file) != 0) return 1;
+    for (int i = 0; i < 100; i++) cells[i] = i;
+    return 0;
+}
+"#;
+
+fn marker() -> Place {
+    let place = Place::new();
+    place.write("marker.c", MARKER);
+    place
+        .run(&["cc", "-O1", "marker.c", "-o", "marker"])
+        .succeeds();
+    place
+}
+
+fn counter() -> Place {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+}
+
+// ---- counts ----
+
+#[test]
+fn counts_are_exact_for_one_and_many_threads() {
+    let place = counter();
+    for threads in ["0", "1", "2", "5"] {
+        place.counts_are_exact(&[], &["./count", "300", "40", threads]);
+    }
+}
+
+#[test]
+fn counts_are_exact_without_contexts_and_without_randomisation_turned_off() {
+    let place = counter();
+    place.counts_are_exact(&["--no-contexts"], &["./count", "30", "40"]);
+    place.counts_are_exact(&["--randomise"], &["./count", "30", "40", "2"]);
+}
+
+#[test]
+fn threads_that_come_and_go_and_stay_are_all_there() {
+    let place = Place::new();
+    let program = place.build("count/threads.c", &["-pthread"]);
+    place.counts_are_exact(&[], &[&program]);
+    let (_, json) = place.profile(&["--by", "thread,context"], &[&program]);
+    let threads = json.groups("thread");
+    assert_eq!(threads.len(), 14, "{threads:?}");
+    let main: Vec<_> = threads
+        .iter()
+        .filter(|group| group.name.contains("(main)"))
+        .collect();
+    assert!(main.len() == 1 && main[0].accesses < 1000, "{threads:?}");
+    let workers = threads
+        .iter()
+        .filter(|group| !group.name.contains("(main)"));
+    assert!(
+        workers
+            .clone()
+            .all(|group| (200_000..200_010).contains(&group.accesses)),
+        "{threads:?}"
+    );
+    assert_eq!(json.accesses("context", "work"), 12 * 200_000);
+    assert_eq!(json.accesses("context", "work_and_stay > work"), 200_000);
+}
+
+#[test]
+fn a_fork_is_two_processes_that_share_nothing() {
+    let place = Place::new();
+    let program = place.build("count/forking.c", &[]);
+    place.counts_are_exact(&[], &[&program]);
+    // Items of one cell each: 100 cells in the parent and 100 others in the child.
+    let options = ["--by", "object,thread,context", "--granularity", "4"];
+    let (_, json) = place.profile(&options, &[&program]);
+    let cells = json
+        .groups("object")
+        .into_iter()
+        .find(|group| group.name.starts_with("cells"));
+    assert_eq!(cells.unwrap().cold, 200);
+    let threads: Vec<u64> = json
+        .groups("thread")
+        .iter()
+        .map(|group| group.accesses)
+        .collect();
+    assert_eq!(threads.len(), 2);
+    assert!((800_000..800_010).contains(&threads[0]), "{threads:?}");
+    assert_eq!(threads[1], 400_000);
+    // The child goes on within the parent's calls.
+    assert_eq!(json.accesses("context", "main > work"), 1_200_000);
+}
+
+#[test]
+fn an_end_in_the_middle_loses_nothing() {
+    let place = Place::new();
+    let program = place.build("count/exit_middle.c", &[]);
+    for how in ["exit", "_exit", "quick_exit", "return"] {
+        place.counts_are_exact(&[], &[&program, how]);
+        let (_, json) = place.profile(&[], &[&program, how]);
+        assert_eq!(json.0["outcome"]["exit"], 3, "{how}");
+        let words = ["profile", "-q", "-f", "--pass-status", "--", &program, how];
+        place.run(&words).ends_with(3);
+    }
+}
+
+#[test]
+fn a_crash_is_reported_and_loses_nothing() {
+    let place = Place::new();
+    let program = place.build("count/crash.c", &[]);
+    for (how, signal) in [("null", 11), ("abort", 6), ("kill", 9)] {
+        place.counts_are_exact(&[], &[&program, how]);
+        let (_, json) = place.profile(&[], &[&program, how]);
+        assert_eq!(json.0["outcome"]["signal"], signal, "{how}");
+        let words = ["profile", "-f", "--pass-status", "--", &program, how];
+        let done = place.run(&words).ends_with(128 + signal);
+        assert!(
+            done.out.contains(&format!("signal {signal}")),
+            "{}",
+            done.out
+        );
+    }
+}
+
+#[test]
+fn exceptions_leave_functions_without_confusing_contexts() {
+    if !common::has("g++") {
+        return;
+    }
+    let place = Place::new();
+    let program = place.build("count/exceptions.cc", &[]);
+    place.counts_are_exact(&[], &[&program]);
+    for kind in ["loads", "stores"] {
+        let (_, json) = place.profile(&["--by", "context", "--kind", kind], &[&program]);
+        let names: Vec<String> = json.groups("context").into_iter().map(|g| g.name).collect();
+        let after = names.iter().find(|name| name.ends_with("after")).unwrap();
+        assert_eq!(after.split(" > ").count(), 2, "called from main: {after}");
+        assert_eq!(json.accesses("context", after), 1000);
+    }
+}
+
+#[test]
+fn ranges_count_each_byte_as_an_item_at_granularity_1() {
+    let place = Place::new();
+    let program = place.build("count/range.c", &[]);
+    for (kind, word) in [("loads", "loaded"), ("stores", "stored")] {
+        let options = ["--granularity", "1", "--by", "object", "--kind", kind];
+        let (done, json) = place.profile(&options, &[&program]);
+        let bytes = expected(&done.out, word);
+        assert_eq!(bytes.len(), 4, "{}", done.out);
+        for (object, count) in bytes {
+            assert_eq!(json.object(&object), count, "{object} {word}");
+        }
+    }
+    // The same as lines: 64 for each whole page; bytes 60 to 159 lie in 3 lines, 70 to 169 in 2.
+    let (_, json) = place.profile(&["--granularity", "64", "--by", "function"], &[&program]);
+    for (function, lines, others) in [
+        ("copy", 128, 1),
+        ("fill", 64, 1),
+        ("slide", 5, 1),
+        ("assign", 8, 0),
+    ] {
+        assert_eq!(
+            json.accesses("function", function),
+            100 * (lines + others),
+            "{function}"
+        );
+    }
+}
+
+#[test]
+fn atomic_operations_are_recorded_and_still_atomic() {
+    let place = Place::new();
+    let program = place.build("count/atomics.c", &["-mcx16", "-pthread", "-latomic"]);
+    let (done, json) = place.profile(&["--by", "object"], &[&program]);
+    assert!(done.out.contains("atomics right"), "{}", done.out);
+    let operations = expected(&done.out, "operations");
+    assert_eq!(operations.len(), 6);
+    for (object, count) in operations {
+        assert_eq!(json.object(&object), count, "{object}");
+    }
+}
+
+#[test]
+fn signal_handlers_are_recorded_beside_what_they_interrupt() {
+    let place = Place::new();
+    let program = place.build("count/signals.c", &[]);
+    place.counts_are_exact(&[], &[&program, "100"]);
+    let (_, json) = place.profile(&["--by", "line"], &[&program, "3"]);
+    assert_eq!(json.warnings(), [""; 0]);
+    assert_eq!(
+        json.accesses("line", "(unknown line)"),
+        0,
+        "accesses of the run time itself"
+    );
+}
+
+#[test]
+fn heap_blocks_are_told_apart_by_who_asked_for_them() {
+    let place = Place::new();
+    let program = place.build("count/heap.c", &[]);
+    for kind in ["loads", "stores"] {
+        let (done, _) = place.profile(&["--kind", kind], &[&program]);
+        let profile = Profile::from_bytes(&place.read("heap.rlprof")).unwrap();
+        let of = |function: &str| -> u64 {
+            let is_path = |object: usize| {
+                let object = &profile.objects[object];
+                let mut functions = object.path.iter().map(|frame| frame.function.as_str());
+                object.kind == ObjectKind::Heap && functions.any(|name| name == function)
+            };
+            let cells = profile
+                .cells
+                .iter()
+                .filter(|cell| is_path(cell.object as usize));
+            cells.map(|cell| cell.histogram.accesses()).sum()
+        };
+        let lines = done
+            .out
+            .lines()
+            .filter(|line| line.starts_with("expect heap of "));
+        for line in lines {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let at = words.iter().position(|word| *word == kind).unwrap();
+            assert_eq!(
+                of(words[3]),
+                words[at + 1].parse::<u64>().unwrap(),
+                "{kind} of {}",
+                words[3]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_library_opened_at_run_time_is_found_under_its_own_names() {
+    let place = Place::new();
+    let library = common::source("count/dl_lib.c");
+    let words = [
+        "cc",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        &library,
+        "-o",
+        "libcells.so",
+    ];
+    place.run(&words).succeeds();
+    let program = place.build("count/dl_main.c", &["-ldl"]);
+    let command = [program.as_str(), "./libcells.so"];
+    place.counts_are_exact(&[], &command);
+    let (_, json) = place.profile(&["--by", "function"], &command);
+    assert_eq!(json.accesses("function", "library_work"), 300_000);
+}
+
+#[test]
+fn a_program_without_accesses_is_no_error() {
+    let place = Place::new();
+    let program = place.build("count/silent.c", &[]);
+    let done = place
+        .run(&["profile", "--json", "silent.json", "--", &program])
+        .succeeds();
+    done.prints(&["no access was seen", "reuselens cc"]);
+    let json = place.json("silent.json");
+    assert_eq!(json.warnings(), ["no-accesses"]);
+    assert_eq!((json.number("accesses"), json.number("distinct")), (0, 0));
+    assert!(json.counts().is_empty());
+    is_offline_page(&place.read("silent.html"));
+    place
+        .run(&["report", "silent.rlprof"])
+        .succeeds()
+        .prints(&["no access was seen"]);
+}
+
+// ---- what cannot be profiled ----
+
+#[test]
+fn a_program_built_without_reuselens_is_told_so() {
+    let place = Place::new();
+    for program in ["true", "/bin/true"] {
+        let done = place.run(&["profile", "--", program]).fails(1);
+        done.says(&[
+            "was not built with reuselens",
+            "`reuselens cc`",
+            "CC=\"reuselens cc\"",
+        ]);
+    }
+    assert!(place.files().is_empty(), "{:?}", place.files());
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_told_so() {
+    let place = Place::new();
+    let done = place.run(&["profile", "--", "./no-such"]).fails(1);
+    done.says(&["cannot run './no-such'", "no such program", "./NAME"]);
+    place.write("text", "not a program");
+    place
+        .run(&["profile", "--", "./text"])
+        .fails(1)
+        .says(&["cannot run './text'"]);
+    assert_eq!(place.files(), ["text"]);
+}
+
+#[test]
+fn no_program_is_wrong_usage() {
+    let place = Place::new();
+    place.run(&["profile"]).fails(2).says(&["PROGRAM"]);
+    place.run(&["profile", "--"]).fails(2).says(&["PROGRAM"]);
+}
+
+#[test]
+fn wrong_choices_are_known_before_the_run() {
+    let place = marker();
+    for (option, value, hints) in [
+        (
+            "--granularity",
+            "0",
+            &["power of two", "--granularity 64"][..],
+        ),
+        ("--granularity", "3", &["power of two", "--granularity 64"]),
+        ("--granularity", "48", &["power of two", "--granularity 64"]),
+        ("--granularity", "much", &["--granularity"]),
+        ("--engine", "steam", &["counting, olken"]),
+        ("--cache", "L9", &["48K", "2MiB"]),
+        ("--by", "colour", &["function, line, object"]),
+        ("--by", "path", &["not available yet"]),
+        ("--kind", "some", &["loads"]),
+        ("--memory-limit", "lots", &["--memory-limit"]),
+    ] {
+        let done = place
+            .run(&["profile", option, value, "--", "./marker"])
+            .fails(2);
+        done.says(hints);
+    }
+    let both = ["profile", "--json", "-", "--csv", "-", "--", "./marker"];
+    place.run(&both).fails(2).says(&["standard output"]);
+    assert_eq!(place.files(), ["marker", "marker.c"]);
+}
+
+// ---- granularity ----
+
+#[test]
+fn a_coarser_granularity_has_as_many_accesses_and_fewer_items() {
+    let place = counter();
+    let sizes = ["1", "8", "64", "4096", "4K"];
+    let found = sizes.map(|granularity| {
+        let options = ["--granularity", granularity, "--by", "object"];
+        let (_, json) = place.profile(&options, &["./count", "300", "20"]);
+        let cells = json.object("cells");
+        (
+            json.number("granularity_bytes"),
+            cells,
+            json.number("distinct"),
+        )
+    });
+    // Each access is of 4 bytes, aligned.
+    assert_eq!(found.map(|one| one.0), [1, 8, 64, 4096, 4096]);
+    assert_eq!(
+        found.map(|one| one.1),
+        [48_000, 12_000, 12_000, 12_000, 12_000]
+    );
+    assert!(
+        found.windows(2).all(|pair| pair[0].2 >= pair[1].2),
+        "{found:?}"
+    );
+    assert!(
+        (1200..1300).contains(&found[0].2),
+        "300 cells of 4 bytes, and the stack: {found:?}"
+    );
+    assert_eq!(found[3], found[4]);
+}
+
+#[test]
+fn filters_take_what_they_leave_out_out_of_the_distances() {
+    let place = counter();
+    let command = ["./count", "100", "10"];
+    let (_, all) = place.profile(&[], &command);
+    let (_, data) = place.profile(&["--data", "static", "--by", "object"], &command);
+    let (_, stack) = place.profile(&["--data", "stack", "--by", "object"], &command);
+    let (_, heap) = place.profile(&["--data", "heap"], &command);
+    assert_eq!(
+        data.number("accesses") + stack.number("accesses") + heap.number("accesses"),
+        all.number("accesses")
+    );
+    assert_eq!(data.object("cells"), 2000);
+    assert!(
+        stack
+            .groups("object")
+            .iter()
+            .all(|group| group.name.starts_with("stack of "))
+    );
+    assert_eq!(
+        (data.0["data"].as_str(), heap.warnings()),
+        (Some("static"), vec!["no-accesses".to_owned()])
+    );
+}
+
+// ---- the JSON ----
+
+#[test]
+fn the_json_is_what_the_schema_says() {
+    let place = counter();
+    let program = place.build("matmul/matmul.c", &[]);
+    for bins in ["log2", "exact"] {
+        for command in [
+            &["./count", "500", "20", "2"][..],
+            &[&program, "naive", "24"],
+        ] {
+            let by = DIMENSIONS.join(",");
+            let (_, json) = place.profile(&["--bins", bins, "--by", &by], command);
+            assert_eq!(json.0["command"].as_array().unwrap().len(), command.len());
+            hold_schema(&json, bins);
+            hold_curve(&json);
+            hold_groups(&json);
+        }
+    }
+}
+
+fn hold_schema(json: &Json, bins: &str) {
+    let value = &json.0;
+    assert_eq!(value["schema"], "reuselens/1");
+    assert_eq!(value["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        (&value["engine"], &value["exact"]),
+        (&"counting".into(), &true.into())
+    );
+    assert!(value["error_bound"].is_null() && value["warnings"].is_array());
+    assert!(json.number("granularity_bytes").is_power_of_two());
+    assert_eq!(value["histogram"]["bins"], bins);
+    let (accesses, cold) = (json.number("accesses"), json.number("cold"));
+    assert_eq!(json.number("distinct"), cold);
+    assert_eq!(value["histogram"]["cold"], cold);
+    hold_counts(&json.counts(), bins == "exact");
+    let finite: u64 = json.counts().iter().map(|bin| bin[2]).sum();
+    assert_eq!(finite + cold, accesses);
+    assert!(accesses > 0);
+}
+
+/// Bins ascend without overlap; in exact ones there is one distance each.
+fn hold_counts(counts: &[[u64; 3]], exact: bool) {
+    assert!(
+        counts
+            .iter()
+            .all(|[low, high, count]| low <= high && *count > 0),
+        "{counts:?}"
+    );
+    assert!(
+        counts.windows(2).all(|pair| pair[0][1] < pair[1][0]),
+        "{counts:?}"
+    );
+    if exact {
+        assert!(
+            counts.iter().all(|[low, high, _]| low == high),
+            "{counts:?}"
+        );
+    } else {
+        // 0, 1, 2–3, 4–7, …
+        let is_power = |[low, high, _]: &[u64; 3]| {
+            *low == 0 && *high == 0 || low.is_power_of_two() && *high == 2 * low - 1
+        };
+        assert!(counts.iter().all(is_power), "{counts:?}");
+    }
+}
+
+fn hold_curve(json: &Json) {
+    let (accesses, cold) = (json.number("accesses"), json.number("cold"));
+    let curve = json.0["miss_ratio_curve"].as_array().unwrap();
+    let point = |point: &serde_json::Value| {
+        let items = point[0].as_u64().unwrap();
+        assert_eq!(
+            point[1].as_u64().unwrap(),
+            items * json.number("granularity_bytes")
+        );
+        (items, point[2].as_f64().unwrap())
+    };
+    let points: Vec<(u64, f64)> = curve.iter().map(point).collect();
+    assert!(
+        points.windows(2).all(|pair| pair[0].0 < pair[1].0),
+        "sizes ascend"
+    );
+    assert!(
+        points.windows(2).all(|pair| pair[0].1 >= pair[1].1),
+        "a larger LRU cache never loses"
+    );
+    assert!(points[0].1 <= 1.0);
+    let last = points.last().unwrap().1;
+    assert!(
+        (last - cold as f64 / accesses as f64).abs() < 1e-12,
+        "all data fit at the end"
+    );
+    if json.0["histogram"]["bins"] == "exact" {
+        for (items, ratio) in points {
+            let hits: u64 = json
+                .counts()
+                .iter()
+                .filter(|bin| bin[0] < items)
+                .map(|bin| bin[2])
+                .sum();
+            let misses = (accesses - hits) as f64 / accesses as f64;
+            assert!((misses - ratio).abs() < 1e-12, "{items} items");
+        }
+    }
+}
+
+/// Every access counts for some name of every dimension.
+fn hold_groups(json: &Json) {
+    for by in DIMENSIONS {
+        let groups = json.groups(by);
+        let sum = |number: fn(&common::Group) -> u64| groups.iter().map(number).sum::<u64>();
+        assert_eq!(sum(|group| group.accesses), json.number("accesses"), "{by}");
+        assert_eq!(sum(|group| group.cold), json.number("cold"), "{by}");
+        let mut names: Vec<_> = groups.iter().map(|group| &group.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), groups.len(), "{by}: two groups of one name");
+    }
+    for group in json.0["groups"].as_array().unwrap() {
+        let counts = triples(&group["histogram"]);
+        let finite: u64 = counts.iter().map(|bin| bin[2]).sum();
+        assert_eq!(finite + group["cold"].as_u64().unwrap(), group["accesses"]);
+        assert!(counts.windows(2).all(|pair| pair[0][1] < pair[1][0]));
+        let (mean, max) = (
+            group["mean"].as_f64().unwrap(),
+            group["max"].as_u64().unwrap(),
+        );
+        assert!(mean <= max as f64, "{group}");
+        let last = counts.last().map_or(0, |bin| bin[1]);
+        assert!(max <= last, "{group}");
+    }
+}
+
+// ---- outputs ----
+
+#[test]
+fn the_profile_and_the_page_are_written_under_the_programs_name() {
+    let place = marker();
+    let done = place.run(&["profile", "--", "./marker"]).succeeds();
+    done.prints(&[
+        "accesses to",
+        "marker.html",
+        "marker.rlprof",
+        "Next:",
+        "reuselens diff",
+    ]);
+    let expected = [
+        "it-ran",
+        "marker",
+        "marker.c",
+        "marker.html",
+        "marker.rlprof",
+    ];
+    assert_eq!(place.files(), expected);
+    is_offline_page(&place.read("marker.html"));
+    let sums = String::from_utf8_lossy(&place.read("marker.html")).into_owned();
+    assert!(
+        sums.contains("marker.c:") && !sums.contains("it-ran"),
+        "lines, but no sources"
+    );
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let place = marker();
+    place.run(&["profile", "-q", "--", "./marker"]).succeeds();
+    for kept in ["marker.rlprof", "marker.html"] {
+        let other = if kept == "marker.html" {
+            "marker.rlprof"
+        } else {
+            "marker.html"
+        };
+        std::fs::remove_file(place.path(other)).unwrap();
+        std::fs::remove_file(place.path("it-ran")).unwrap();
+        place.write(kept, "precious");
+        let done = place.run(&["profile", "--", "./marker"]).fails(1);
+        done.says(&[kept, "exists already", "--force", "-o"]);
+        assert_eq!(
+            place.files(),
+            ["marker", "marker.c", kept],
+            "the program did not run"
+        );
+        assert_eq!(place.text(kept), "precious");
+        place
+            .run(&["profile", "-q", "--force", "--", "./marker"])
+            .succeeds();
+        assert!(place.read(kept) != b"precious");
+    }
+    place.write("x.json", "precious");
+    std::fs::remove_file(place.path("it-ran")).unwrap();
+    let words = [
+        "profile", "-o", "other", "--json", "x.json", "--", "./marker",
+    ];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["x.json", "exists already"]);
+    assert_eq!(place.text("x.json"), "precious");
+    assert!(
+        !place
+            .files()
+            .iter()
+            .any(|name| name == "it-ran" || name.starts_with("other"))
+    );
+}
+
+#[test]
+fn the_output_can_be_called_otherwise_and_lie_elsewhere() {
+    let place = marker();
+    std::fs::create_dir(place.path("runs")).unwrap();
+    place
+        .run(&["profile", "-q", "-o", "runs/first", "--", "./marker"])
+        .succeeds();
+    place
+        .run(&["profile", "-q", "-o", "runs/v1.2.rlprof", "--", "./marker"])
+        .succeeds();
+    for name in [
+        "runs/first.rlprof",
+        "runs/first.html",
+        "runs/v1.2.rlprof",
+        "runs/v1.2.html",
+    ] {
+        assert!(place.path(name).is_file(), "{name}");
+    }
+    assert_eq!(place.files(), ["it-ran", "marker", "marker.c", "runs"]);
+}
+
+#[test]
+fn an_export_has_standard_output_for_itself() {
+    // `count` prints on standard output too.
+    let place = counter();
+    let words = ["profile", "-f", "--json", "-", "--", "./count", "10", "10"];
+    let done = place.run(&words).succeeds();
+    let json = Json::parse(&done.out);
+    assert_eq!(
+        json.number("accesses"),
+        json.counts().iter().map(|b| b[2]).sum::<u64>() + json.number("cold")
+    );
+    done.says(&["expect cells loads 100 stores 100"]);
+    let words = [
+        "profile", "-f", "--csv", "-", "--by", "object", "--", "./count", "10", "10",
+    ];
+    let done = place.run(&words).succeeds();
+    let mut lines = done.out.lines();
+    assert!(
+        lines.next().unwrap().starts_with("by,name,accesses,cold,"),
+        "{}",
+        done.out
+    );
+    assert!(
+        lines.all(|line| line.starts_with("object,")),
+        "{}",
+        done.out
+    );
+    assert!(
+        done.out.contains("object,cells (count.c),200,"),
+        "{}",
+        done.out
+    );
+    assert!(place.path("count.rlprof").is_file() && place.path("count.html").is_file());
+}
+
+#[test]
+fn quiet_says_nothing_of_its_own() {
+    let place = marker();
+    let done = place.run(&["profile", "-q", "--", "./marker"]).succeeds();
+    assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
+    assert!(place.path("marker.rlprof").is_file());
+}
+
+#[test]
+fn a_reader_that_has_heard_enough_is_no_failure() {
+    let place = marker();
+    let mut child = place
+        .command(&["profile", "-f", "--json", "-", "--", "./marker"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let done = Done::from(child.wait_with_output().unwrap()).succeeds();
+    assert_eq!(done.err, "");
+    assert!(place.path("marker.rlprof").is_file());
+}
+
+#[test]
+fn a_full_disk_is_a_failure_that_leaves_no_half_files() {
+    let full = std::path::Path::new("/dev/full");
+    if !full.exists() {
+        return eprintln!("skipped: no /dev/full");
+    }
+    let place = marker();
+    let words = ["profile", "-q", "--json", "/dev/full", "--", "./marker"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["/dev/full", "No space left"]);
+    // What could be written is whole.
+    place.run(&["report", "marker.rlprof"]).succeeds();
+    let hidden: Vec<String> = place
+        .files()
+        .into_iter()
+        .filter(|name| name.starts_with('.'))
+        .collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+    let full = std::fs::OpenOptions::new().write(true).open(full).unwrap();
+    let mut command = place.command(&["profile", "-f", "--", "./marker"]);
+    let done = Done::of(command.stdout(full)).fails(1);
+    done.says(&["No space left"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_known_before_the_run() {
+    let place = marker();
+    for output in ["no/such/place", "marker/below-a-file", "/proc/here"] {
+        let done = place
+            .run(&["profile", "-o", output, "--", "./marker"])
+            .fails(1);
+        done.says(&["cannot create", output]);
+        let done = place
+            .run(&["profile", "--json", output, "--", "./marker"])
+            .fails(1);
+        done.says(&["cannot create", output]);
+    }
+    assert_eq!(place.files(), ["marker", "marker.c"]);
+}
+
+#[test]
+fn the_program_has_its_input_directory_environment_and_arguments() {
+    let place = Place::new();
+    place.write(
+        "echo.c",
+        r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+char buffer[100];
+int main(int argc, char **argv) {
+    size_t n = fread(buffer, 1, sizeof buffer, stdin);
+    printf("%d %s %.*s %s %d\n", argc, argv[1], (int)n, buffer, getenv("COLOUR"), access("here", F_OK));
+    return 0;
+}
+"#,
+    );
+    place.write("here", "");
+    place.run(&["cc", "-O1", "echo.c", "-o", "echo"]).succeeds();
+    let mut command = place.command(&["profile", "-q", "--", "./echo", "--json", "-q"]);
+    let input = std::fs::File::open(place.path("here")).unwrap();
+    let done = Done::of(command.env("COLOUR", "red").stdin(input)).succeeds();
+    assert_eq!(done.out, "3 --json  red 0\n");
+    let done = place
+        .run_on("words", &["profile", "-q", "-f", "--", "./echo", "x"])
+        .succeeds();
+    assert_eq!(done.out, "2 x words (null) 0\n");
+}
+
+#[test]
+fn equal_runs_give_equal_bytes() {
+    let place = counter();
+    for name in ["a", "b"] {
+        place
+            .run(&["profile", "-q", "-o", name, "--", "./count", "300", "30"])
+            .succeeds();
+    }
+    assert!(place.read("a.rlprof") == place.read("b.rlprof"));
+    let page = |name: &str| place.text(&format!("{name}.html"));
+    assert!(page("a") == page("b"));
+}
+
+#[test]
+fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
+    let place = counter();
+    let options = ["--memory-limit", "16K", "--granularity", "4"];
+    let (done, json) = place.profile(&options, &["./count", "100000", "3"]);
+    assert!(
+        done.out.contains("right"),
+        "the program ran to its end: {}",
+        done.out
+    );
+    assert_eq!(json.warnings(), ["memory-limit"]);
+    assert!(json.number("accesses") > 0 && json.number("accesses") < 600_000);
+    assert_eq!(json.0["outcome"]["incomplete"], "memory limit reached");
+}
