@@ -170,7 +170,10 @@ impl SymbolSource for Loader {
 /// A symbol's name as its author wrote it. Only mangled names are touched: a C variable `b` would
 /// otherwise read as the mangled type `bool`.
 fn demangled(name: &str) -> String {
-    if ["_Z", "__Z", "_R"].iter().any(|prefix| name.starts_with(prefix)) {
+    if ["_Z", "__Z", "_R"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    {
         demangle_auto(name.into(), None).into_owned()
     } else {
         name.to_owned()

@@ -82,83 +82,76 @@ impl Table {
     }
 }
 
+/// What the tables of one dimension say: key, tab, head of the first column, note.
+const WORDS: [(Dimension, [&str; 4]); 5] = [
+    (
+        Dimension::Line,
+        [
+            "line",
+            "Lines",
+            "Source line",
+            "The lines whose accesses miss.",
+        ],
+    ),
+    (
+        Dimension::Object,
+        [
+            "object",
+            "Objects",
+            "Data object",
+            "The variables, heap blocks and stacks that are missed.",
+        ],
+    ),
+    (
+        Dimension::Function,
+        [
+            "function",
+            "Functions",
+            "Function",
+            "The function whose source the access is in, callees not included.",
+        ],
+    ),
+    (
+        Dimension::Context,
+        [
+            "context",
+            "Contexts",
+            "Calls that lead there",
+            "One row for each chain of calls, callees not included.",
+        ],
+    ),
+    (
+        Dimension::Thread,
+        [
+            "thread",
+            "Threads",
+            "Thread",
+            "Who accessed. All threads share one cache here.",
+        ],
+    ),
+];
+
+/// What the table of lines and objects says.
+const CROSS: [&str; 4] = [
+    "line-object",
+    "Line × object",
+    "Line · object",
+    "Which data each line misses on.",
+];
+
 /// All tables of a page, in the order of their tabs.
 pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
-    let groups = |by| {
-        scene
-            .profile
-            .groups(by)
-            .into_iter()
-            .map(Row::from)
-            .collect::<Vec<_>>()
-    };
-    let cross = scene
-        .profile
-        .cross(Dimension::Line, Dimension::Object)
-        .into_iter()
-        .map(Row::from)
-        .collect();
-    let table = |words, rows| Table::new(words, rows, scene.top);
-    let tables = [
-        table(
-            [
-                "line",
-                "Lines",
-                "Source line",
-                "The lines whose accesses miss.",
-            ],
-            groups(Dimension::Line),
-        ),
-        table(
-            [
-                "line-object",
-                "Line × object",
-                "Line · object",
-                "Which data each line misses on.",
-            ],
-            cross,
-        ),
-        table(
-            [
-                "object",
-                "Objects",
-                "Data object",
-                "The variables, heap blocks and stacks that are missed.",
-            ],
-            groups(Dimension::Object),
-        ),
-        table(
-            [
-                "function",
-                "Functions",
-                "Function",
-                "The function whose source the access is in, callees not included.",
-            ],
-            groups(Dimension::Function),
-        ),
-        table(
-            [
-                "context",
-                "Contexts",
-                "Calls that lead there",
-                "One row for each chain of calls, callees not included.",
-            ],
-            groups(Dimension::Context),
-        ),
-        table(
-            [
-                "thread",
-                "Threads",
-                "Thread",
-                "Who accessed. All threads share one cache here.",
-            ],
-            groups(Dimension::Thread),
-        ),
-    ];
+    let mut tables = Vec::new();
+    for (by, words) in WORDS {
+        let groups = scene.profile.groups(by).into_iter().map(Row::from);
+        tables.push(Table::new(words, groups.collect(), scene.top));
+        if by == Dimension::Line {
+            let cross = scene.profile.cross(by, Dimension::Object).into_iter();
+            tables.push(Table::new(CROSS, cross.map(Row::from).collect(), scene.top));
+        }
+    }
+    tables.retain(|table| !table.rows.is_empty());
     tables
-        .into_iter()
-        .filter(|table| !table.rows.is_empty())
-        .collect()
 }
 
 /// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the one

@@ -1,0 +1,70 @@
+//! Functions that begin and end.
+
+use super::Pass;
+use crate::attributor::ProcessState;
+use crate::contexts::Call;
+use crate::shared::Shared;
+use crate::stack::Extent;
+
+impl Pass<'_> {
+    pub(super) fn enter(&mut self, pc: u64, pointer: u64, return_address: Option<u64>) {
+        let Some(return_address) = return_address else {
+            return self.malformed();
+        };
+        let Pass {
+            stack,
+            shared,
+            process,
+            ..
+        } = self;
+        let bounds = stack.bounds();
+        stack.unwind(pointer, |extent| left(extent, bounds, shared, process));
+        let call = Call {
+            code: process.code,
+            pc,
+            return_address,
+        };
+        let (node, object) = shared.enter(stack.node(), call, &process.mappings);
+        if let Some(extent) = stack.push(pointer, return_address, node, object) {
+            shared.objects.begin(object, extent.high - extent.low);
+        }
+        self.moved();
+    }
+
+    pub(super) fn exit(&mut self, pc: u64, pointer: u64) {
+        let Pass {
+            stack,
+            shared,
+            process,
+            ..
+        } = self;
+        let bounds = stack.bounds();
+        stack.exit(pointer, pc, |extent| left(extent, bounds, shared, process));
+        self.moved();
+    }
+
+    /// The innermost frame is another one.
+    #[inline]
+    pub(super) fn moved(&mut self) {
+        let context = if self.options.contexts {
+            self.stack.node()
+        } else {
+            0
+        };
+        self.owner = u64::from(context) << 32 | u64::from(self.thread);
+        self.top_bytes = 0;
+        if let Some(top) = self.stack.top().filter(|_| !self.process.named_on_stack) {
+            (self.top_low, self.top_bytes) = (top.low, top.high - top.low);
+            self.top_object = top.object;
+        }
+    }
+}
+
+/// A frame is gone, and the names of its memory with it.
+fn left(extent: &Extent, bounds: (u64, u64), shared: &mut Shared, process: &mut ProcessState) {
+    shared.objects.end(extent.object, extent.high - extent.low);
+    if process.named_on_stack {
+        let low = if bounds.1 == 0 { extent.low } else { bounds.0 };
+        process.space.unname(low, extent.high);
+    }
+}

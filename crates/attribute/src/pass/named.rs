@@ -1,0 +1,100 @@
+//! Data structures that the program named itself, and the accesses that it tells of.
+
+use reuselens_trace::{Block, Kind};
+
+use super::{Access, Pass, operand};
+use crate::attributor::ProcessState;
+use crate::objects::{ObjectKey, Where};
+use crate::structures::owner;
+
+impl Pass<'_> {
+    pub(super) fn named<const PLAIN: bool>(&mut self, pc: u64, address: u64, base: u64) {
+        if self.process.instrumented {
+            return self.shared.warnings.once(
+                "record-access-ignored",
+                "RecordAccess ignored because compiler instrumentation is present: it sees the same accesses",
+                "",
+            );
+        }
+        let ProcessState { entries, space, .. } = &*self.process;
+        let number = entries.find(base, space, &self.shared.structures);
+        let structure = number
+            .and_then(|number| self.shared.structures.get(number))
+            .copied();
+        let start = structure.and_then(|structure| structure.element_start(address));
+        let (Some(number), Some(structure), Some(start)) = (number, structure, start) else {
+            let access = Access {
+                kind: Kind::Named,
+                pc,
+                address,
+                size: 1,
+            };
+            return self.access::<PLAIN>(access, None);
+        };
+        // The last element may be cut short.
+        let size = structure
+            .element
+            .min(structure.bytes - (start - structure.base));
+        let access = Access {
+            kind: Kind::Named,
+            pc,
+            address: start,
+            size,
+        };
+        self.access::<PLAIN>(access, Some((structure.object, number)));
+    }
+
+    #[cold]
+    pub(super) fn data(&mut self, block: &Block, row: usize, bytes: u64) {
+        let operands = (operand(block, row, 2), operand(block, row, 3));
+        let (Some(element), Some(length)) = operands else {
+            return self.malformed();
+        };
+        let Some(name) = text(block, row + 4, length) else {
+            return self.malformed();
+        };
+        let base = block.addrs()[row];
+        if bytes == 0 {
+            return;
+        }
+        let place = self.place_of(base);
+        let key = ObjectKey::Named {
+            process: self.process.id,
+            name,
+            element,
+            place,
+        };
+        let object = self.shared.objects.get_or_add(key, place);
+        self.shared.objects.begin(object, bytes);
+        self.shared.objects.get_mut(object).element_bytes = element;
+        let bytes = bytes.min(u64::MAX - base);
+        let number = self.shared.structure(base, bytes, element, object);
+        self.process.entries.forget(base);
+        if let Some(structure) = self.shared.structures.get(number) {
+            self.process
+                .space
+                .name(base, base + bytes, owner(number, structure));
+        }
+        if place == Where::Stack {
+            self.process.named_on_stack = true;
+            self.moved();
+        }
+    }
+}
+
+/// A text of `length` bytes in operand rows from `row` on.
+fn text(block: &Block, row: usize, length: u64) -> Option<String> {
+    let length = usize::try_from(length).ok()?;
+    let rows = length.div_ceil(8);
+    let last = row.checked_add(rows)?;
+    let operands = block.kinds().get(row..last)?;
+    if operands.iter().any(|kind| *kind != Kind::Operand) {
+        return None;
+    }
+    let mut bytes: Vec<u8> = block.addrs()[row..last]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    bytes.truncate(length);
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,94 @@
+//! Rows that are neither plain accesses nor calls.
+
+use reuselens_trace::{Block, Kind};
+
+use super::{Access, Pass, operand};
+use crate::attributor::ProcessState;
+use crate::objects::{ObjectKey, Where};
+use crate::shared::Shared;
+
+/// A range operation on more bytes than this is no range operation but a broken trace.
+const MAX_RANGE: u64 = 1 << 40;
+
+impl Pass<'_> {
+    pub(super) fn rare<const PLAIN: bool>(&mut self, block: &Block, row: usize) {
+        let (kind, pc, address) = (block.kinds()[row], block.pcs()[row], block.addrs()[row]);
+        if kind == Kind::Statement {
+            return self.touched.begin();
+        }
+        let Some(number) = operand(block, row, 1) else {
+            return self.malformed();
+        };
+        match kind {
+            Kind::RangeLoad | Kind::RangeStore => {
+                self.range::<PLAIN>(Access {
+                    kind,
+                    pc,
+                    address,
+                    size: number,
+                });
+            }
+            Kind::Alloc => self.allocated(pc, address, number),
+            Kind::Free => {
+                let objects = &mut self.shared.objects;
+                let ended = |low, high, object| objects.end(object, high - low);
+                self.process.space.free(address, number, ended);
+            }
+            Kind::Named => self.named::<PLAIN>(pc, address, number),
+            Kind::PartialData => {
+                let ProcessState { entries, space, .. } = &mut *self.process;
+                entries.add(number, address, space, &self.shared.structures);
+            }
+            Kind::Data => self.data(block, row, number),
+            _ => {}
+        }
+    }
+
+    fn range<const PLAIN: bool>(&mut self, access: Access) {
+        let mut access = access;
+        if access.size > MAX_RANGE {
+            self.shared.warnings.once(
+                "range-too-long",
+                "a range operation is said to cover more than 2^40 bytes; only its first byte counts",
+                "the trace is damaged; record it again",
+            );
+            access.size = 1;
+        }
+        if access.size > 0 {
+            self.access::<PLAIN>(access, None);
+        }
+    }
+
+    fn allocated(&mut self, pc: u64, low: u64, bytes: u64) {
+        let Shared { objects, .. } = &mut *self.shared;
+        let call = self.process.mappings.place(pc);
+        let key = ObjectKey::Heap {
+            node: self.stack.node(),
+            call,
+        };
+        let object = objects.get_or_add(key, Where::Heap);
+        let high = low.saturating_add(bytes);
+        self.process
+            .space
+            .allocate(low, high, object, |low, high, old| {
+                objects.end(old, high - low)
+            });
+        objects.begin(object, high - low);
+        if objects.objects_full {
+            self.shared.warnings.once(
+                "objects-not-told-apart",
+                "the program has more than 16 million data objects; the rest counts as one",
+                "",
+            );
+        }
+    }
+
+    #[cold]
+    pub(super) fn malformed(&mut self) {
+        self.shared.warnings.once(
+            "malformed-rows",
+            "rows of the trace lack the numbers that must follow them; those rows were left out",
+            "the trace is damaged; record it again",
+        );
+    }
+}
