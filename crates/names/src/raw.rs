@@ -1,0 +1,58 @@
+//! The run time's own calls. Macros expand to them, so that the call stands in the caller's line.
+
+#[cfg(feature = "record")]
+pub use on::{access, data, named_data, partial_data, statement};
+
+/// Of the calls that only reach here if something is recorded, nothing is left.
+#[cfg(not(feature = "record"))]
+pub use off::{access, data, named_data, partial_data, statement};
+
+/// Where an element, or a part of one, lies.
+#[inline(always)]
+pub const fn address<T: ?Sized>(element: &T) -> *const () {
+    core::ptr::from_ref(element).cast()
+}
+
+#[cfg(feature = "record")]
+mod on {
+    use core::ffi::{CStr, c_char};
+
+    // SAFETY: these are the run time's signatures (`crates/runtime/src/names.rs`), which the build
+    // script has linked in. The safe ones take addresses as numbers and read nothing behind them.
+    unsafe extern "C" {
+        #[link_name = "RecordData"]
+        pub safe fn data(base: *const (), total_bytes: usize, element_bytes: usize);
+        #[link_name = "RecordPartialData"]
+        pub safe fn partial_data(base: *const (), entry: *const ());
+        #[link_name = "RecordAccess"]
+        pub safe fn access(base: *const (), element: *const ());
+        #[link_name = "RecordStatement"]
+        pub safe fn statement();
+        #[link_name = "RecordNamedData"]
+        fn named(name: *const c_char, base: *const (), total_bytes: usize, element_bytes: usize);
+    }
+
+    #[inline]
+    pub fn named_data<T>(name: &CStr, data: &[T]) {
+        let (base, total_bytes) = (data.as_ptr().cast(), size_of_val(data));
+        // SAFETY: the name ends with a zero byte and is only read during the call; behind the base
+        // nothing is read.
+        unsafe { named(name.as_ptr(), base, total_bytes, size_of::<T>()) }
+    }
+}
+
+#[cfg(not(feature = "record"))]
+mod off {
+    use core::ffi::CStr;
+
+    #[inline(always)]
+    pub const fn data(_: *const (), _: usize, _: usize) {}
+    #[inline(always)]
+    pub const fn partial_data(_: *const (), _: *const ()) {}
+    #[inline(always)]
+    pub const fn access(_: *const (), _: *const ()) {}
+    #[inline(always)]
+    pub const fn statement() {}
+    #[inline(always)]
+    pub const fn named_data<T>(_: &CStr, _: &[T]) {}
+}

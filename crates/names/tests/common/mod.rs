@@ -1,0 +1,95 @@
+//! Programs that run and are profiled, and what is asked of their profiles.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reuselens::attribute::NamesMode;
+use reuselens::capture::{Launch, Running};
+use reuselens::locality::{Dimension, Object, Profile};
+use reuselens::units::Granularity;
+use reuselens::{AnalysisOptions, analyze};
+
+/// A file of `tests/programs`.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name)
+}
+
+/// The line of a source file that has `mark` in it.
+pub fn line(path: &Path, mark: &str) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap();
+    let index = text.lines().position(|line| line.contains(mark)).unwrap();
+    index as u64 + 1
+}
+
+/// What a program prints on its own; it must succeed.
+pub fn alone(program: &Path) -> String {
+    let output = Command::new(program).output().unwrap();
+    assert!(output.status.success(), "{program:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Options with items of so many bytes.
+pub fn items(bytes: u64, names: NamesMode) -> AnalysisOptions {
+    let granularity = Some(Granularity::new(bytes).unwrap());
+    AnalysisOptions {
+        granularity,
+        names,
+        ..AnalysisOptions::default()
+    }
+}
+
+/// Runs a program and analyses it, items being bytes and each instruction counting. `None` if it has
+/// no run time in it.
+pub fn profile(program: &Path) -> Option<Profile> {
+    profile_with(program, &items(1, NamesMode::Instruction))
+}
+
+/// Runs a program and analyses it.
+pub fn profile_with(program: &Path, options: &AnalysisOptions) -> Option<Profile> {
+    let command = vec![program.as_os_str().to_owned()];
+    let launch = Launch {
+        command,
+        ..Launch::default()
+    };
+    let mut running = Running::start(&launch).unwrap();
+    let profile = analyze(&mut running, Vec::new(), options, &mut |_| {}).unwrap();
+    running.saw_run_time().then_some(profile)
+}
+
+/// The object of this name.
+pub fn object<'a>(profile: &'a Profile, name: &str) -> &'a Object {
+    let names: Vec<_> = profile.objects.iter().map(|object| &object.name).collect();
+    let mut found = profile.objects.iter().filter(|object| object.name == name);
+    let object = found
+        .next()
+        .unwrap_or_else(|| panic!("no {name} in {names:?}"));
+    assert!(found.next().is_none(), "{name} twice in {names:?}");
+    object
+}
+
+/// Accesses per element of an object: index and accesses.
+pub fn elements(profile: &Profile, name: &str) -> Vec<(u64, u64)> {
+    object(profile, name).elements.clone()
+}
+
+/// The item touches of a group; 0 if there is no such group.
+pub fn touches(profile: &Profile, by: Dimension, name: &str) -> u64 {
+    let groups = profile.groups(by);
+    groups
+        .iter()
+        .filter(|group| group.name == name)
+        .map(|group| group.accesses)
+        .sum()
+}
+
+/// The codes of the warnings.
+pub fn warnings(profile: &Profile) -> Vec<&str> {
+    profile
+        .warnings
+        .iter()
+        .map(|warning| warning.code.as_str())
+        .collect()
+}
