@@ -200,6 +200,8 @@ fn fortran_names_are_those_of_the_source() {
     std::fs::write(&source, FORTRAN_PROGRAM).unwrap();
     let command = Command::new("gfortran")
         .arg("-g")
+        .arg("-J")
+        .arg(directory.path())
         .arg("-o")
         .arg(&binary)
         .arg(&source)

@@ -195,7 +195,16 @@ impl View<'_> {
             "Cache sizes that gain or lose by more than 1 % of their misses",
         );
         if wins.is_empty() && losses.is_empty() {
-            let _ = writeln!(out, "  none");
+            let same = difference
+                .sizes
+                .iter()
+                .all(|size| size.before == size.after);
+            let text = if same {
+                "None: the two miss equally often at every cache size."
+            } else {
+                "None: at no cache size do the misses change by more than that."
+            };
+            let _ = writeln!(out, "  {text}");
         }
         for (name, ink, ranges) in [
             ("fewer misses", Ink::Hit, wins),

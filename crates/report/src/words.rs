@@ -5,7 +5,7 @@ use reuselens_units::Granularity;
 
 use crate::numbers::ratio_percent;
 
-/// What items are called: `64-byte lines`.
+/// What items are called: `64-byte lines`, and where they are too small for that, `8-byte items`.
 pub(crate) fn items(granularity: Granularity) -> String {
     match granularity.bytes() {
         1 => "items".to_owned(),

@@ -2,9 +2,11 @@
 
 mod common;
 
-use reuselens_locality::Dimension;
-use reuselens_report::{DiffOptions, TextOptions, diff, summary};
-use reuselens_units::{Bytes, Granularity};
+use reuselens_locality::{Dimension, Profile};
+use reuselens_report::{
+    CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, page, summary,
+};
+use reuselens_units::{Bytes, Distance, Granularity};
 
 #[test]
 fn a_summary_fits_on_a_screen() {
@@ -74,6 +76,30 @@ fn traces_of_ids_have_no_bytes() {
 }
 
 #[test]
+fn what_is_smaller_than_a_cache_line_is_no_line() {
+    for (bytes, name) in [
+        (2, "2-byte items"),
+        (8, "8-byte items"),
+        (16, "16-byte items"),
+    ] {
+        let mut profile = common::tiny();
+        profile.granularity = Granularity::new(bytes).unwrap();
+        let text = summary(&profile, &TextOptions::default());
+        let html = page(&profile, &HtmlOptions::default());
+        let variant = Variant {
+            name: "one",
+            caption: "",
+            profile: &profile,
+        };
+        let compared = compare(&[variant], &CompareOptions::default()).unwrap();
+        for report in [text, html, compared] {
+            assert!(report.contains(name), "{report}");
+            assert!(!report.contains("-byte line"), "{report}");
+        }
+    }
+}
+
+#[test]
 fn before_and_after_say_which_sizes_win() {
     let options = DiffOptions::default();
     let text = diff(
@@ -106,6 +132,20 @@ fn what_cannot_be_compared_says_so() {
         text.contains("The profile before has no accesses"),
         "{text}"
     );
-    let same = diff(&common::tiny(), &common::tiny(), &DiffOptions::default()).unwrap();
-    assert!(same.contains("  none\n"), "{same}");
+}
+
+#[test]
+fn profiles_that_hardly_differ_say_so() {
+    let difference = |after: &Profile| {
+        let before = common::matmul(24, false);
+        diff(&before, after, &DiffOptions::default()).unwrap()
+    };
+    let mut after = common::matmul(24, false);
+    let same = difference(&after);
+    let sentence = "  None: the two miss equally often at every cache size.\n";
+    assert!(same.contains(sentence), "{same}");
+    after.histogram.add(Distance::new(1), 1);
+    let near = difference(&after);
+    let sentence = "  None: at no cache size do the misses change by more than that.\n";
+    assert!(near.contains(sentence), "{near}");
 }
