@@ -1,10 +1,12 @@
 //! Programs that run and are profiled, and what is asked of their profiles.
 #![allow(dead_code)]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reuselens::attribute::NamesMode;
+use reuselens::capture::toolchain::{self, Language, RunTimeFiles};
 use reuselens::capture::{Launch, Running};
 use reuselens::locality::{Dimension, Object, Profile};
 use reuselens::units::Granularity;
@@ -22,6 +24,21 @@ pub fn line(path: &Path, mark: &str) -> u64 {
     let text = std::fs::read_to_string(path).unwrap();
     let index = text.lines().position(|line| line.contains(mark)).unwrap();
     index as u64 + 1
+}
+
+/// Compiles sources as `reuselens cc`, `c++`, `fortran` do. Nothing may be warned of.
+pub fn compile(language: Language, flags: &[&str], sources: &[PathBuf], program: &Path) {
+    let mut arguments: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    arguments.extend(sources.iter().map(OsString::from));
+    arguments.extend(["-o".into(), program.as_os_str().to_owned()]);
+    let files = RunTimeFiles::install().unwrap();
+    let mut command = toolchain::command(language, &arguments, &files).unwrap();
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && errors.is_empty(),
+        "{command:?}: {errors}"
+    );
 }
 
 /// What a program prints on its own; it must succeed.
