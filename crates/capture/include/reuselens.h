@@ -3,7 +3,8 @@
  * Compile with `reuselens cc --rl-names` (nothing but these calls is recorded) or with `reuselens cc`
  * (the compiler's hooks record the accesses, and these calls only give names).
  *
- * Without reuselens, define REUSELENS_OFF and every call disappears.
+ * Without reuselens, define REUSELENS_OFF and every call disappears; its arguments are not evaluated.
+ * With a compiler that knows nothing of reuselens, link reuselens.o, which lies beside this folder.
  */
 #ifndef REUSELENS_H
 #define REUSELENS_H
@@ -11,12 +12,16 @@
 #include <stddef.h>
 
 #ifdef REUSELENS_OFF
-#define RecordData(base, total_bytes, element_bytes) ((void)0)
-#define RecordNamedData(name, base, total_bytes, element_bytes) ((void)0)
-#define RecordPartialData(base, entry) ((void)0)
-#define RecordAccess(base, element) ((void)0)
+/* Arguments are not evaluated, but looked at: what only the calls use is no unused variable. */
+#define REUSELENS_SKIP(arguments) (0 ? (void)(arguments) : (void)0)
+#define RecordData(base, total_bytes, element_bytes) \
+    REUSELENS_SKIP(((void)(base), (void)(total_bytes), (void)(element_bytes)))
+#define RecordNamedData(name, base, total_bytes, element_bytes) \
+    REUSELENS_SKIP(((void)(name), (void)(base), (void)(total_bytes), (void)(element_bytes)))
+#define RecordPartialData(base, entry) REUSELENS_SKIP(((void)(base), (void)(entry)))
+#define RecordAccess(base, element) REUSELENS_SKIP(((void)(base), (void)(element)))
 #define RecordStatement() ((void)0)
-#define RecordArray(array) ((void)0)
+#define RecordArray(array) REUSELENS_SKIP((array))
 #else
 
 #ifdef __cplusplus
