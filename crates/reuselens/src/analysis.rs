@@ -29,7 +29,8 @@ pub struct Progress {
 /// bytes per distinct item, and the histograms.
 ///
 /// # Errors
-/// If there is no such engine, or the source cannot be read at all.
+/// If there is no such engine, or the source cannot be read at all: also if it breaks off before there
+/// was anything to analyse.
 pub fn analyze(
     source: &mut dyn Source,
     command: Vec<String>,
@@ -154,7 +155,9 @@ impl Analysis {
                 }
                 Ok(Step::Event(event)) => self.event(event),
                 Ok(Step::End) => return Ok(None),
-                Err(error) if error.is_partial() => return Ok(Some(Stop::Broken(error))),
+                Err(error) if error.is_partial() && blocks > 0 => {
+                    return Ok(Some(Stop::Broken(error)));
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -274,7 +277,7 @@ impl Analysis {
                         message,
                         hint,
                     },
-                    "the trace breaks off",
+                    "it is cut off or damaged",
                 )
             }
         };
