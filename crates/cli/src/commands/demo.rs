@@ -10,6 +10,7 @@ use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language};
 use reuselens::capture::{Launch, Running};
 use reuselens::locality::Profile;
+use reuselens::trace::AtomicFile;
 use reuselens::units::Granularity;
 use reuselens_report::{CompareOptions, Variant};
 
@@ -54,6 +55,7 @@ impl Args {
         };
         let demo = files.read()?;
         let directory = self.directory()?;
+        self.check(files, &demo, &directory)?;
         self.show.say(&format!("{}\n", demo.title))?;
         let program = build(files, &demo, &directory)?;
         let mut profiles = Vec::new();
@@ -85,6 +87,18 @@ impl Args {
             }
         }
         anyhow::bail!("{base} and its numbered successors all exist; use -o DIRECTORY")
+    }
+
+    /// Fails now if something would be overwritten later: sources may have been changed since.
+    fn check(&self, files: &Files, demo: &Demo, directory: &Path) -> anyhow::Result<()> {
+        let pages = demo.variants.iter().map(|variant| &variant.name);
+        let outputs = pages.flat_map(|name| [format!("{name}.rlprof"), format!("{name}.html")]);
+        let sources = files.sources.iter().map(|(name, _)| (*name).to_owned());
+        let own = [files.name.to_owned(), format!("{}.html", files.name)];
+        for name in sources.chain(own).chain(outputs) {
+            AtomicFile::create(&directory.join(name), self.show.force)?;
+        }
+        Ok(())
     }
 
     fn profile(&self, demo: &Demo, program: &Path, words: &[String]) -> anyhow::Result<Profile> {
