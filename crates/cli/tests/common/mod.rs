@@ -226,7 +226,11 @@ impl Done {
     #[track_caller]
     pub fn says(self, texts: &[&str]) -> Done {
         for text in texts {
-            assert!(self.err.contains(text), "'{text}' is not in: {}", self.err);
+            assert!(
+                has_words(&self.err, text),
+                "'{text}' is not in: {}",
+                self.err
+            );
         }
         self
     }
@@ -235,10 +239,20 @@ impl Done {
     #[track_caller]
     pub fn prints(self, texts: &[&str]) -> Done {
         for text in texts {
-            assert!(self.out.contains(text), "'{text}' is not in: {}", self.out);
+            assert!(
+                has_words(&self.out, text),
+                "'{text}' is not in: {}",
+                self.out
+            );
         }
         self
     }
+}
+
+/// Whether a text is in another, wherever that has its line breaks.
+fn has_words(all: &str, text: &str) -> bool {
+    let words: Vec<&str> = all.split_whitespace().collect();
+    all.contains(text) || words.join(" ").contains(text)
 }
 
 impl From<std::process::Output> for Done {

@@ -1,0 +1,354 @@
+//! `reuselens analyze`: every format, and traces that are damaged or none.
+
+mod common;
+
+use std::path::Path;
+
+use common::{DIMENSIONS, Json, Place};
+
+fn analyzed(place: &Place, options: &[&str]) -> Json {
+    let words = [
+        &["analyze", "-q", "-f", "--bins", "exact", "--json", "-"],
+        options,
+    ]
+    .concat();
+    Json::parse(&place.run(&words).succeeds().out)
+}
+
+#[test]
+fn text_is_one_item_per_word() {
+    let place = Place::new();
+    for (text, counts, cold) in [
+        ("a b c a", &[[2, 2, 1]][..], 3),
+        ("a b c a a c b\n", &[[0, 0, 1], [1, 1, 1], [2, 2, 2]], 3),
+        ("1\n2\n1\n", &[[1, 1, 1]], 2),
+        ("16 0x10 16\n", &[[0, 0, 2]], 1),
+        ("x y # x\nx\n", &[[1, 1, 1]], 2),
+        ("a", &[], 1),
+    ] {
+        place.write("t.txt", text);
+        let json = analyzed(&place, &["--format", "text", "t.txt"]);
+        assert_eq!(
+            (json.counts().as_slice(), json.number("cold")),
+            (counts, cold),
+            "{text}"
+        );
+        assert_eq!(json.number("granularity_bytes"), 1);
+    }
+}
+
+#[test]
+fn ids_are_items_whatever_the_granularity_asked_for() {
+    let place = Place::new();
+    let ids = [1_u64, 2, 3, 1, 1, 3, 2, u64::MAX, 1 << 48, u64::MAX];
+    place.write("ids.u64", ids.map(u64::to_le_bytes).concat());
+    let known = [[0, 0, 1], [1, 1, 2], [2, 2, 2]];
+    for options in [&["ids.u64"][..], &["ids.u64", "--granularity", "64"]] {
+        let json = analyzed(&place, options);
+        assert_eq!(json.counts(), known);
+        assert_eq!(json.number("granularity_bytes"), 1);
+    }
+    // Without the ending only by name: a wrong guess gives wrong numbers without a word.
+    std::fs::rename(place.path("ids.u64"), place.path("ids.raw")).unwrap();
+    place
+        .run(&["analyze", "-f", "ids.raw"])
+        .fails(1)
+        .says(&["ids.raw", "--format u64"]);
+    assert_eq!(
+        analyzed(&place, &["ids.raw", "--format", "u64"]).counts(),
+        known
+    );
+}
+
+#[test]
+fn lackey_is_read_and_known_by_its_look() {
+    let place = Place::new();
+    let text =
+        "==1== Lackey, an example Valgrind tool\nI  04001000,3\n L 1000,8\n S 1040,4\n M 1000,8\n";
+    place.write("l.txt", text);
+    let json = analyzed(&place, &["l.txt", "--granularity", "64"]);
+    assert_eq!(json.counts(), [[0, 0, 1], [1, 1, 1]]);
+    let loads = analyzed(&place, &["l.txt", "--granularity", "64", "--kind", "loads"]);
+    assert_eq!((loads.number("accesses"), loads.number("distinct")), (2, 1));
+    let bytes = analyzed(
+        &place,
+        &["l.txt", "--granularity", "1", "--format", "lackey"],
+    );
+    assert_eq!(bytes.number("accesses"), 8 + 4 + 8 + 8);
+}
+
+#[test]
+fn standard_input_is_a_trace_too() {
+    let place = Place::new();
+    let words = ["analyze", "-", "--json", "-", "--bins", "exact"];
+    let done = place.run_on("a b c a", &words).succeeds();
+    assert_eq!(Json::parse(&done.out).counts(), [[2, 2, 1]]);
+    assert_eq!(place.files(), ["stdin.html", "stdin.rlprof"]);
+    place
+        .run_on("a b", &["analyze", "-"])
+        .fails(1)
+        .says(&["stdin.rlprof", "exists already"]);
+    place
+        .run_on("a b", &["analyze", "-", "-o", "two"])
+        .succeeds()
+        .prints(&["accesses to", "two.html"]);
+    place
+        .run_on("", &["analyze", "-", "-o", "three"])
+        .fails(1)
+        .says(&["is empty"]);
+    assert!(!place.path("three.rlprof").exists());
+}
+
+#[test]
+fn the_outputs_are_called_as_the_trace() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("traces")).unwrap();
+    place.write("traces/a.b.txt", "a b c a");
+    place
+        .run(&["analyze", "traces/a.b.txt"])
+        .succeeds()
+        .prints(&["accesses to", "Next: "]);
+    assert_eq!(place.files(), ["a.b.html", "a.b.rlprof", "traces"]);
+    common::is_offline_page(&place.read("a.b.html"));
+    place
+        .run(&["analyze", "traces/a.b.txt"])
+        .fails(1)
+        .says(&["a.b.rlprof", "exists already"]);
+    place
+        .run(&["analyze", "traces/a.b.txt", "-f", "-q"])
+        .succeeds();
+    assert_eq!(std::fs::read_dir(place.path("traces")).unwrap().count(), 1);
+}
+
+#[test]
+fn every_access_counts_for_some_name_even_without_names() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a b c a");
+    let json = analyzed(&place, &["t.txt", "--by", &DIMENSIONS.join(",")]);
+    for by in DIMENSIONS {
+        let sum: u64 = json.groups(by).iter().map(|group| group.accesses).sum();
+        assert_eq!(sum, 7, "{by}");
+    }
+}
+
+#[test]
+fn equal_traces_give_equal_bytes() {
+    let place = Place::new();
+    let text: String = (0..3000_u64).map(|i| format!("{} ", i * i % 509)).collect();
+    place.write("t.txt", text);
+    for name in ["a", "b"] {
+        place
+            .run(&["analyze", "-q", "t.txt", "-o", name])
+            .succeeds();
+    }
+    assert!(place.read("a.rlprof") == place.read("b.rlprof"));
+    assert!(place.read("a.html") == place.read("b.html"));
+}
+
+#[test]
+fn what_is_no_trace_is_told() {
+    let place = Place::new();
+    place.write("empty", "");
+    place.write(
+        "noise",
+        (0..1000_u32)
+            .map(|i| (i * i * 7 >> 3) as u8)
+            .collect::<Vec<u8>>(),
+    );
+    place.write(
+        "prose",
+        "What is this? It is prose, and no trace;\nbut every word could be an item.\n",
+    );
+    place.write("packed.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
+    place.write("packed.zst", b"\x28\xb5\x2f\xfd\0\0\0\0");
+    std::fs::create_dir(place.path("folder")).unwrap();
+    for (trace, hints) in [
+        ("empty", &["empty is empty"][..]),
+        (
+            "noise",
+            &["those of no trace", "--format u64", "reuselens formats"],
+        ),
+        ("prose", &["--format text"]),
+        (
+            "packed.gz",
+            &["compressed with gzip", "| reuselens analyze -"],
+        ),
+        ("packed.zst", &["zstd", "| reuselens analyze -"]),
+        ("folder", &["folder"]),
+        ("none", &["cannot open none", "No such file"]),
+    ] {
+        place.run(&["analyze", trace]).fails(1).says(hints);
+    }
+    place
+        .run(&["analyze", "noise", "--format", "native"])
+        .fails(1)
+        .says(&["noise"]);
+    place
+        .run(&["analyze", "prose", "--format", "lackey"])
+        .fails(1)
+        .says(&["prose"]);
+    place
+        .run(&["analyze", "prose", "--format", "tea"])
+        .fails(1)
+        .says(&["'tea'", "reuselens formats"]);
+    place.run(&["analyze"]).fails(2).says(&["TRACE"]);
+    let expected = [
+        "empty",
+        "folder",
+        "noise",
+        "packed.gz",
+        "packed.zst",
+        "prose",
+    ];
+    assert_eq!(place.files(), expected, "no half results");
+    // A profile is no trace; what to do with it is said.
+    place.write("t.txt", "a b a");
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    place.run(&["analyze", "t.rlprof", "-o", "x"]).fails(1);
+}
+
+/// Records a run of more than one chunk; its accesses.
+fn long_trace(place: &Place) -> u64 {
+    place.build("count/count.c", &["-pthread"]);
+    place
+        .run(&[
+            "record",
+            "-q",
+            "-o",
+            "t.rltrace",
+            "--",
+            "./count",
+            "5000",
+            "220",
+        ])
+        .succeeds();
+    let json = analyzed(place, &["t.rltrace"]);
+    assert_eq!(json.warnings(), [""; 0]);
+    json.number("accesses")
+}
+
+/// Analyses what is left of a trace: all before the damage and a warning, or a clear refusal. Returns
+/// the accesses that were read.
+fn damaged(place: &Place, bytes: &[u8]) -> u64 {
+    place.write("bad.rltrace", bytes);
+    let _ = std::fs::remove_file(place.path("bad.json"));
+    let done = place.run(&["analyze", "-f", "bad.rltrace", "--json", "bad.json"]);
+    if !place.path("bad.json").exists() {
+        done.fails(1).says(&["bad.rltrace"]);
+        return 0;
+    }
+    let json = place.json("bad.json");
+    assert_eq!(json.warnings(), ["truncated"]);
+    assert!(
+        json.0["outcome"]["incomplete"].is_string(),
+        "{}",
+        json.0["outcome"]
+    );
+    // The summary says it too.
+    done.succeeds()
+        .prints(&["everything before it was read", "record it again"]);
+    json.number("accesses")
+}
+
+#[test]
+fn a_trace_that_is_cut_off_is_analysed_up_to_there() {
+    let place = Place::new();
+    let all = long_trace(&place);
+    let whole = place.read("t.rltrace");
+    let size = whole.len();
+    let cuts = [
+        1,
+        7,
+        8,
+        9,
+        30,
+        100,
+        size / 8,
+        size / 4,
+        size / 2,
+        size * 3 / 4,
+        size - 100,
+        size - 41,
+        size - 1,
+    ];
+    let found = cuts.map(|length| damaged(&place, &whole[..length]));
+    assert!(
+        found.windows(2).all(|pair| pair[0] <= pair[1]),
+        "more of it, more accesses: {found:?}"
+    );
+    assert!(
+        found.iter().any(|read| (1..all).contains(read)),
+        "part of it is read: {found:?}"
+    );
+    assert_eq!(found[12], all, "only the ending is missing");
+}
+
+#[test]
+fn a_trace_that_was_changed_is_never_taken_for_whole() {
+    let place = Place::new();
+    let all = long_trace(&place);
+    let whole = place.read("t.rltrace");
+    for position in (0..whole.len())
+        .step_by(whole.len() / 16)
+        .chain([1, 8, 12, whole.len() - 1])
+    {
+        let mut bytes = whole.clone();
+        bytes[position] ^= 0x55;
+        assert!(damaged(&place, &bytes) <= all, "byte {position}");
+    }
+    let twice = [&whole[..], &whole[..]].concat();
+    assert!(
+        damaged(&place, &twice) <= all,
+        "what follows the ending is not of the trace"
+    );
+    let half = [&whole[..whole.len() / 2], &whole[whole.len() / 2 + 5..]].concat();
+    assert!(damaged(&place, &half) <= all, "bytes are missing");
+}
+
+#[test]
+fn numbers_that_break_off_are_read_up_to_there() {
+    let place = Place::new();
+    place.write(
+        "odd.u64",
+        [1_u64, 2, 1]
+            .map(u64::to_le_bytes)
+            .concat()
+            .split_last()
+            .unwrap()
+            .1,
+    );
+    let json = analyzed(&place, &["odd.u64"]);
+    assert_eq!(
+        (json.number("accesses"), json.warnings()),
+        (2, vec!["truncated".to_owned()])
+    );
+}
+
+#[test]
+fn lackey_itself_and_we_see_the_same_program() {
+    if !common::has("valgrind") {
+        return;
+    }
+    let place = Place::new();
+    place.write("none.txt", "");
+    let done = std::process::Command::new("valgrind")
+        .args([
+            "--tool=lackey",
+            "--trace-mem=yes",
+            "--log-file=l.txt",
+            "/bin/true",
+        ])
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    if !Path::new(&place.path("l.txt")).exists() || !done.status.success() {
+        return eprintln!("skipped: valgrind does not run here");
+    }
+    let lines = place.text("l.txt");
+    let count = |start: &str| lines.lines().filter(|line| line.starts_with(start)).count() as u64;
+    let json = analyzed(&place, &["l.txt"]);
+    assert_eq!(
+        json.number("references"),
+        count(" L ") + count(" S ") + 2 * count(" M ")
+    );
+}

@@ -1,0 +1,236 @@
+//! `reuselens convert`.
+
+mod common;
+
+use std::fs::File;
+
+use common::{Json, Place};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+/// A folder with `count.rltrace`.
+fn recorded() -> Place {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+        .run(&["record", "-q", "--", "./count", "100", "30"])
+        .succeeds();
+    place
+}
+
+fn analyzed(place: &Place, trace: &str, options: &[&str]) -> Json {
+    let words = [
+        &[
+            "analyze", "-q", "-f", "--bins", "exact", "--json", "-", trace,
+        ],
+        options,
+    ]
+    .concat();
+    Json::parse(&place.run(&words).succeeds().out)
+}
+
+#[test]
+fn text_of_items_has_the_same_distances() {
+    let place = recorded();
+    for granularity in ["8", "64", "4096"] {
+        let words = [
+            "convert",
+            "count.rltrace",
+            "items.txt",
+            "-f",
+            "--granularity",
+            granularity,
+        ];
+        place
+            .run(&words)
+            .succeeds()
+            .prints(&["items.txt: ", "Next: reuselens analyze items.txt"]);
+        let items = analyzed(&place, "items.txt", &[]);
+        let trace = analyzed(&place, "count.rltrace", &["--granularity", granularity]);
+        assert_eq!(items.counts(), trace.counts(), "{granularity}");
+        assert_eq!(items.number("distinct"), trace.number("distinct"));
+        assert_eq!(
+            place.text("items.txt").lines().count() as u64,
+            trace.number("accesses")
+        );
+        assert_eq!(items.number("granularity_bytes"), 1, "ids are the items");
+    }
+}
+
+#[test]
+fn text_of_addresses_is_hexadecimal_and_goes_to_standard_output() {
+    let place = recorded();
+    let done = place.run(&["convert", "count.rltrace", "-"]).succeeds();
+    assert!(
+        done.out.lines().all(|line| line.starts_with("0x")),
+        "{}",
+        &done.out[..200]
+    );
+    let through_pipe = place
+        .run_on(&done.out, &["analyze", "-", "-q", "--json", "-"])
+        .succeeds();
+    let json = Json::parse(&through_pipe.out);
+    assert_eq!(json.number("accesses"), done.out.lines().count() as u64);
+    let read = place
+        .run_on(place.read("count.rltrace"), &["convert", "-", "-"])
+        .succeeds();
+    assert!(read.out == done.out, "from standard input too");
+}
+
+#[test]
+fn a_native_copy_holds_everything() {
+    let place = recorded();
+    place
+        .run(&["convert", "count.rltrace", "copy.rltrace", "--to", "native"])
+        .succeeds();
+    let by = ["--by", "line,object,context,thread"];
+    let (copy, trace) = (
+        analyzed(&place, "copy.rltrace", &by),
+        analyzed(&place, "count.rltrace", &by),
+    );
+    assert_eq!(copy.without_command(), trace.without_command());
+    // Text becomes native too.
+    place.write("abc.txt", "a b c a");
+    place
+        .run(&["convert", "abc.txt", "abc.rltrace", "--to", "native"])
+        .succeeds();
+    assert_eq!(analyzed(&place, "abc.rltrace", &[]).counts(), [[2, 2, 1]]);
+}
+
+#[test]
+fn a_table_has_a_row_per_row() {
+    let place = recorded();
+    let words = [
+        "convert",
+        "count.rltrace",
+        "rows.parquet",
+        "--to",
+        "parquet",
+    ];
+    let done = place.run(&words).succeeds();
+    let rows: i64 = done.out.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(done.out.contains(&format!("{rows} rows")), "{}", done.out);
+    let reader =
+        SerializedFileReader::new(File::open(place.path("rows.parquet")).unwrap()).unwrap();
+    let about = reader.metadata().file_metadata();
+    assert_eq!(about.num_rows(), rows);
+    let columns = about.schema_descr();
+    let names: Vec<&str> = columns
+        .columns()
+        .iter()
+        .map(|column| column.name())
+        .collect();
+    assert_eq!(
+        names,
+        ["process", "thread", "kind", "size", "pc", "address"]
+    );
+    assert!(
+        !done.out.contains("reuselens analyze"),
+        "what cannot be read back: {}",
+        done.out
+    );
+    let done = place.run(&["analyze", "rows.parquet"]).fails(1);
+    done.says(&["Parquet", "written but not read"]);
+}
+
+#[test]
+fn nothing_is_overwritten_without_force() {
+    let place = recorded();
+    place.write("out.txt", "precious");
+    let done = place.run(&["convert", "count.rltrace", "out.txt"]).fails(1);
+    done.says(&["out.txt", "exists already", "--force"]);
+    assert_eq!(place.text("out.txt"), "precious");
+    let done = place
+        .run(&["convert", "count.rltrace", "out.txt", "-f", "-q"])
+        .succeeds();
+    assert_eq!(done.out, "");
+    assert!(place.text("out.txt").starts_with("0x"));
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let place = recorded();
+    let trace = "count.rltrace";
+    for (words, hint) in [
+        (
+            &[trace, "-", "--to", "native"][..],
+            "only text goes to standard output",
+        ),
+        (
+            &[trace, "x", "--to", "parquet", "--granularity", "8"],
+            "goes with --to text only",
+        ),
+        (&[trace, "x", "--granularity", "48"], "--granularity 64"),
+        (&[trace, "x", "--to", "lackey"], "native"),
+        (&[trace], "OUTPUT"),
+    ] {
+        place
+            .run(&[&["convert"], words].concat())
+            .fails(2)
+            .says(&[hint]);
+    }
+    place
+        .run(&["convert", "none", "x"])
+        .fails(1)
+        .says(&["cannot open none"]);
+    place.run(&["convert", "count.html", "x"]).fails(1);
+    assert_eq!(place.files(), ["count", "count.rltrace"]);
+}
+
+#[test]
+fn a_trace_that_is_cut_off_is_copied_up_to_there() {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+        .run(&["record", "-q", "--", "./count", "5000", "220"])
+        .succeeds();
+    let whole = place.read("count.rltrace");
+    place.write("cut.rltrace", &whole[..whole.len() - 40]);
+    let done = place
+        .run(&["convert", "cut.rltrace", "cut.txt", "--granularity", "64"])
+        .succeeds();
+    done.says(&["warning", "cut.rltrace", "cut off", "everything before"]);
+    let done = place
+        .run(&["convert", "cut.rltrace", "copy.rltrace", "--to", "native"])
+        .succeeds();
+    done.says(&["warning"]);
+    let copy = analyzed(&place, "copy.rltrace", &[]);
+    assert_eq!(
+        copy.number("accesses"),
+        place.text("cut.txt").lines().count() as u64
+    );
+    assert!(
+        copy.warnings().contains(&"truncated".to_owned()),
+        "{:?}",
+        copy.warnings()
+    );
+}
+
+#[test]
+fn two_processes_in_one_text_are_warned_of() {
+    let place = Place::new();
+    place.build("count/forking.c", &[]);
+    place.run(&["record", "-q", "--", "./forking"]).succeeds();
+    let done = place
+        .run(&["convert", "forking.rltrace", "forking.txt"])
+        .succeeds();
+    done.says(&["warning", "2 processes"]);
+    place
+        .run(&["convert", "forking.rltrace", "copy", "--to", "native"])
+        .succeeds();
+    let (copy, trace) = (
+        analyzed(&place, "copy", &[]),
+        analyzed(&place, "forking.rltrace", &[]),
+    );
+    assert_eq!(copy.without_command(), trace.without_command());
+}
+
+#[test]
+fn a_reader_that_has_heard_enough_is_no_failure() {
+    let place = recorded();
+    let mut command = place.command(&["convert", "count.rltrace", "-"]);
+    let pipe = std::process::Stdio::piped;
+    let mut child = command.stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    drop(child.stdout.take());
+    let done = common::Done::from(child.wait_with_output().unwrap()).succeeds();
+    assert_eq!(done.err, "");
+}

@@ -1,0 +1,213 @@
+//! `reuselens diff`.
+
+mod common;
+
+use common::{Place, is_offline_page};
+
+/// `naive` and `tiled`: two orders of loops of one product of matrices.
+fn products() -> Place {
+    let place = Place::new();
+    place.build("matmul/matmul.c", &["-O2"]);
+    for variant in ["naive", "tiled"] {
+        let words = [
+            "profile", "-q", "-o", variant, "--", "./matmul", variant, "64",
+        ];
+        place.run(&words).succeeds();
+    }
+    place
+}
+
+#[test]
+fn a_change_shows_where_it_wins_and_where_it_loses() {
+    let place = products();
+    let done = place
+        .run(&["diff", "naive.rlprof", "tiled.rlprof"])
+        .succeeds();
+    done.prints(&[
+        "./matmul naive 64",
+        "./matmul tiled 64",
+        "accesses",
+        "distinct data",
+    ]);
+    let done = place.run(&[
+        "diff",
+        "naive.rlprof",
+        "tiled.rlprof",
+        "--by",
+        "function",
+        "--cache",
+        "8K",
+    ]);
+    let done = done.succeeds();
+    done.clone()
+        .prints(&["8 KiB", "by function", "fewer misses", "more misses"]);
+    let line = |name: &str| {
+        let found = done
+            .out
+            .lines()
+            .find(|line| line.trim_end().ends_with(name));
+        found
+            .unwrap_or_else(|| panic!("no {name} in {}", done.out))
+            .to_owned()
+    };
+    assert!(line(" naive").contains("gone"), "{}", line(" naive"));
+    assert!(line(" block").contains("new"), "{}", line(" block"));
+    // The other way round, what was gone is new.
+    let back = place
+        .run(&["diff", "tiled.rlprof", "naive.rlprof", "--by", "function"])
+        .succeeds();
+    let naive = back
+        .out
+        .lines()
+        .find(|line| line.trim_end().ends_with(" naive"))
+        .unwrap();
+    assert!(naive.contains("new"), "{naive}");
+}
+
+#[test]
+fn the_same_profile_twice_has_no_change() {
+    let place = products();
+    let done = place.run(&[
+        "diff",
+        "naive.rlprof",
+        "naive.rlprof",
+        "--by",
+        "line,object,context",
+    ]);
+    let done = done.succeeds();
+    let row = |start: &str| {
+        let found = done
+            .out
+            .lines()
+            .find(|line| line.trim_start().starts_with(start));
+        found
+            .unwrap_or_else(|| panic!("no {start} in {}", done.out))
+            .to_owned()
+    };
+    for start in ["accesses", "distinct data"] {
+        assert!(row(start).contains("±0 %"), "{}", row(start));
+    }
+    for word in [
+        "fewer misses",
+        "more misses",
+        "largest changes",
+        "gone",
+        "new ",
+    ] {
+        assert!(!done.out.contains(word), "'{word}' in {}", done.out);
+    }
+}
+
+#[test]
+fn two_runs_of_one_program_have_no_change() {
+    let place = products();
+    place
+        .run(&[
+            "profile", "-q", "-o", "again", "--", "./matmul", "naive", "64",
+        ])
+        .succeeds();
+    let same = place
+        .run(&["diff", "naive.rlprof", "naive.rlprof"])
+        .succeeds()
+        .out;
+    let again = place
+        .run(&["diff", "naive.rlprof", "again.rlprof"])
+        .succeeds()
+        .out;
+    assert_eq!(again.replace("again", "naive"), same);
+}
+
+#[test]
+fn different_items_do_not_compare() {
+    let place = products();
+    let words = [
+        "profile",
+        "-q",
+        "-o",
+        "bytes",
+        "--granularity",
+        "8",
+        "--",
+        "./matmul",
+        "naive",
+        "16",
+    ];
+    place.run(&words).succeeds();
+    let json = place
+        .run(&["report", "naive.rlprof", "--json", "-"])
+        .succeeds()
+        .out;
+    let line = common::Json::parse(&json).number("granularity_bytes");
+    let done = place
+        .run(&["diff", "naive.rlprof", "bytes.rlprof"])
+        .fails(1);
+    done.says(&[
+        "different items",
+        &format!("{line} and 8 bytes"),
+        "--granularity",
+    ]);
+    place
+        .run(&["diff", "bytes.rlprof", "naive.rlprof", "--html", "x.html"])
+        .fails(1);
+    assert!(!place.path("x.html").exists());
+}
+
+#[test]
+fn two_inputs_of_one_program_show_what_moves() {
+    let place = products();
+    place
+        .run(&[
+            "profile", "-q", "-o", "large", "--", "./matmul", "naive", "96",
+        ])
+        .succeeds();
+    let done = place
+        .run(&["diff", "--inputs", "naive.rlprof", "large.rlprof"])
+        .succeeds();
+    assert!(done.out.contains("evadable"), "{}", done.out);
+    let change = place
+        .run(&["diff", "naive.rlprof", "tiled.rlprof"])
+        .succeeds();
+    assert!(
+        !change.out.contains("evadable"),
+        "one input: {}",
+        change.out
+    );
+}
+
+#[test]
+fn the_page_is_written_once() {
+    let place = products();
+    let words = [
+        "diff",
+        "naive.rlprof",
+        "tiled.rlprof",
+        "--html",
+        "change.html",
+    ];
+    place.run(&words).succeeds().prints(&["Page: change.html"]);
+    is_offline_page(&place.read("change.html"));
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["change.html", "exists already"]);
+    place.run(&[&words[..], &["-f", "-q"]].concat()).succeeds();
+}
+
+#[test]
+fn what_is_no_profile_is_told() {
+    let place = Place::new();
+    place.write("trace", "a b c a");
+    place
+        .run(&["diff", "trace", "trace"])
+        .fails(1)
+        .says(&["not a reuselens profile"]);
+    place
+        .run(&["diff", "a.rlprof", "b.rlprof"])
+        .fails(1)
+        .says(&["cannot read a.rlprof"]);
+    place.run(&["diff", "trace"]).fails(2).says(&["AFTER"]);
+    place
+        .run(&["diff", "trace", "trace", "--csv", "-"])
+        .fails(2)
+        .says(&["reuselens report"]);
+}

@@ -1,0 +1,288 @@
+//! `reuselens record`, and that a recorded run is analysed to what the run itself was.
+
+mod common;
+
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use common::{DIMENSIONS, Place, expected};
+
+fn counter() -> Place {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+}
+
+#[test]
+fn a_recorded_run_is_analysed_to_what_the_run_was() {
+    let place = counter();
+    place.build("matmul/matmul.c", &[]);
+    place.build("count/heap.c", &[]);
+    let by = DIMENSIONS.join(",");
+    for command in [
+        &["./count", "300", "40"][..],
+        &["./matmul", "tiled", "40"],
+        &["./heap"],
+    ] {
+        let options = ["--by", &by, "--bins", "exact"];
+        let (_, profiled) = place.profile(&options, command);
+        let words = [&["record", "-f", "-o", "run.rltrace", "--"], command].concat();
+        place.run(&words).succeeds().prints(&[
+            "run.rltrace: ",
+            " events in ",
+            "Next: reuselens analyze",
+        ]);
+        let words = [
+            &["analyze", "-q", "-f", "--json", "run.json", "run.rltrace"],
+            &options[..],
+        ]
+        .concat();
+        place.run(&words).succeeds();
+        assert_eq!(
+            place.json("run.json").without_command(),
+            profiled.without_command()
+        );
+    }
+}
+
+#[test]
+fn threads_forks_and_crashes_are_recorded_whole() {
+    let place = counter();
+    place.build("count/forking.c", &[]);
+    place.build("count/crash.c", &[]);
+    for command in [
+        &["./count", "100", "40", "5"][..],
+        &["./forking"],
+        &["./crash", "kill"],
+    ] {
+        let words = [&["record", "-q", "-f", "-o", "run.rltrace", "--"], command].concat();
+        let done = place.run(&words).succeeds();
+        for kind in ["loads", "stores"] {
+            let options = [
+                "analyze",
+                "-q",
+                "-f",
+                "run.rltrace",
+                "--by",
+                "object",
+                "--kind",
+                kind,
+            ];
+            place
+                .run(&[&options[..], &["--json", "run.json"]].concat())
+                .succeeds();
+            for (object, count) in expected(&done.out, kind) {
+                assert_eq!(
+                    place.json("run.json").object(&object),
+                    count,
+                    "{kind}, {command:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn one_trace_serves_every_granularity_and_filter() {
+    let place = counter();
+    place
+        .run(&["record", "-q", "--", "./count", "200", "20"])
+        .succeeds();
+    for options in [
+        &["--granularity", "8"][..],
+        &["--granularity", "4K", "--kind", "stores"],
+        &["--data", "static", "--engine", "olken"],
+    ] {
+        let (_, profiled) = place.profile(options, &["./count", "200", "20"]);
+        let words = [
+            &[
+                "analyze",
+                "-q",
+                "-f",
+                "count.rltrace",
+                "--json",
+                "count.json",
+            ],
+            options,
+        ]
+        .concat();
+        place.run(&words).succeeds();
+        assert_eq!(
+            place.json("count.json").without_command(),
+            profiled.without_command()
+        );
+    }
+}
+
+#[test]
+fn the_status_is_passed_on_only_when_asked_for() {
+    let place = Place::new();
+    place.build("count/crash.c", &[]);
+    place.build("count/exit_middle.c", &[]);
+    place
+        .run(&["record", "-q", "--", "./exit_middle"])
+        .succeeds();
+    place
+        .run(&["record", "-qf", "--pass-status", "--", "./exit_middle"])
+        .ends_with(3);
+    place
+        .run(&["record", "-q", "--", "./crash", "abort"])
+        .succeeds();
+    place
+        .run(&["record", "-qf", "--pass-status", "--", "./crash", "abort"])
+        .ends_with(134);
+}
+
+#[test]
+fn a_trace_is_not_overwritten_without_force() {
+    let place = counter();
+    place.write("count.rltrace", "precious");
+    let done = place.run(&["record", "--", "./count", "10", "10"]).fails(1);
+    done.clone()
+        .says(&["count.rltrace", "exists already", "--force", "-o"]);
+    assert!(
+        !done.out.contains("expect"),
+        "the program did not run: {}",
+        done.out
+    );
+    assert_eq!(place.text("count.rltrace"), "precious");
+    place
+        .run(&["record", "-f", "--", "./count", "10", "10"])
+        .succeeds();
+    place.run(&["analyze", "-q", "count.rltrace"]).succeeds();
+    let done = place
+        .run(&["record", "-q", "-o", "other", "--", "./count", "10", "10"])
+        .succeeds();
+    assert!(
+        done.out.lines().count() == 2 && done.err.is_empty(),
+        "only the program's: {done:?}"
+    );
+    let expected = [
+        "count",
+        "count.html",
+        "count.rlprof",
+        "count.rltrace",
+        "other",
+    ];
+    assert_eq!(place.files(), expected);
+}
+
+#[test]
+fn what_cannot_be_recorded_leaves_nothing_behind() {
+    let place = Place::new();
+    place
+        .run(&["record", "--", "true"])
+        .fails(1)
+        .says(&["was not built with reuselens"]);
+    place
+        .run(&["record", "--", "./none"])
+        .fails(1)
+        .says(&["cannot run './none'"]);
+    place
+        .run(&["record", "-o", "no/such/place", "--", "true"])
+        .fails(1)
+        .says(&["cannot create no/such/place"]);
+    place.run(&["record"]).fails(2).says(&["PROGRAM"]);
+    assert!(place.files().is_empty(), "{:?}", place.files());
+}
+
+#[test]
+fn a_full_disk_stops_with_a_reason() {
+    let full = "/dev/full";
+    if !std::path::Path::new(full).exists() {
+        return eprintln!("skipped: no {full}");
+    }
+    let place = counter();
+    let words = ["record", "-o", full, "--", "./count", "1000", "1000"];
+    place.run(&words).fails(1).says(&[full, "No space left"]);
+}
+
+/// A program that goes on, hard to compress, until there is a file `stop` or half a minute is over.
+const ENDLESS: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static volatile uint64_t cells[1 << 16];
+int main(void) {
+    uint64_t place = 1;
+    time_t begin = time(NULL);
+    while (access("stop", F_OK) != 0 && time(NULL) - begin < 30)
+        for (int i = 0; i < 100000; i++) {
+            place = place * 6364136223846793005u + 1442695040888963407u;
+            cells[place >> 48] = place;
+        }
+    return 0;
+}
+"#;
+
+/// Records that program and waits until much of the trace is on the disk.
+fn endless(place: &Place) -> Child {
+    use std::os::unix::process::CommandExt;
+    place.write("endless.c", ENDLESS);
+    place
+        .run(&["cc", "-O1", "endless.c", "-o", "endless"])
+        .succeeds();
+    let mut command = place.command(&["record", "-q", "-o", "run.rltrace", "--", "./endless"]);
+    let child = command.process_group(0).spawn().unwrap();
+    let begin = Instant::now();
+    let size =
+        || std::fs::metadata(place.path("run.rltrace.partial")).map_or(0, |about| about.len());
+    while size() < 4 << 20 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(25),
+            "the trace does not grow"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+#[test]
+fn a_recording_that_is_killed_can_be_read_up_to_there() {
+    let place = Place::new();
+    let mut child = endless(&place);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.write("stop", "");
+    assert!(!place.path("run.rltrace").exists());
+    let words = [
+        "analyze",
+        "run.rltrace.partial",
+        "-o",
+        "run",
+        "--json",
+        "run.json",
+    ];
+    place
+        .run(&words)
+        .succeeds()
+        .prints(&["cut off", "everything before it was read"]);
+    let json = place.json("run.json");
+    assert_eq!(json.warnings(), ["truncated"]);
+    assert!(
+        json.number("accesses") > 100_000,
+        "{}",
+        json.number("accesses")
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_completes_the_trace() {
+    let place = Place::new();
+    let mut child = endless(&place);
+    // Ctrl-C goes to the whole group.
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill")
+        .args(["-INT", "--", &group])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    assert!(child.wait().unwrap().success());
+    place
+        .run(&["analyze", "-q", "run.rltrace", "--json", "run.json"])
+        .succeeds();
+    let json = place.json("run.json");
+    assert_eq!(json.0["outcome"]["signal"], 2);
+    assert_eq!(json.warnings(), [""; 0]);
+}
