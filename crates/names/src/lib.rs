@@ -43,7 +43,9 @@
 //! # What is recorded
 //!
 //! Only what the calls say. Data that were not named are recorded too, as single bytes of the memory
-//! they are: nothing is dropped. Names longer than 64 bytes are cut.
+//! they are: nothing is dropped. Names longer than 64 bytes are cut. A name ends with its block of heap
+//! memory. Without hooks nobody sees a function return, so the name of a local array lasts until
+//! something else is named in its place.
 //!
 //! For: Rust programs whose accesses are to be seen as the source means them. Not for: programs to be
 //! measured as they are; Rust has no hooks yet that would see all of their accesses.
