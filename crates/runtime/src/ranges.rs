@@ -1,8 +1,8 @@
 //! Ranges: aggregates that the compiler copies, and `memcpy` and its kin.
 //!
-//! clang calls `__tsan_memcpy`; gcc leaves `memcpy` alone, so programs are linked with
-//! `--wrap=memcpy`, and the calls of the program's own objects arrive at `__wrap_memcpy`. Each records
-//! its ranges and jumps on to the real function with all arguments as they were.
+//! gcc and clang before 16 leave `memcpy` alone, so programs are linked with `--wrap=memcpy`, and the
+//! calls of the program's own objects arrive at `__wrap_memcpy`, which records its ranges and jumps on
+//! to the real function with all arguments as they were. Later clangs call `__tsan_memcpy`.
 
 use core::arch::global_asm;
 
@@ -78,9 +78,6 @@ macro_rules! wrappers {
 }
 
 wrappers! {
-    "__tsan_memcpy" copied "memcpy";
-    "__tsan_memmove" copied "memmove";
-    "__tsan_memset" filled "memset";
     "__wrap_memcpy" copied "__real_memcpy";
     "__wrap_memmove" copied "__real_memmove";
     "__wrap_mempcpy" copied "__real_mempcpy";
@@ -89,3 +86,10 @@ wrappers! {
     "__wrap___memmove_chk" copied "__real___memmove_chk";
     "__wrap___memset_chk" filled "__real___memset_chk";
 }
+
+// The linker wraps these references too: a recorder here would count every range twice.
+global_asm!(
+    ".globl __tsan_memcpy\n.type __tsan_memcpy,@function\n__tsan_memcpy: jmp memcpy@PLT",
+    ".globl __tsan_memmove\n.type __tsan_memmove,@function\n__tsan_memmove: jmp memmove@PLT",
+    ".globl __tsan_memset\n.type __tsan_memset,@function\n__tsan_memset: jmp memset@PLT",
+);
