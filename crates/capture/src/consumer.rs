@@ -109,7 +109,7 @@ impl Consumer {
 
     /// The unfinished blocks of what process `pid` was before it became `process` (exec).
     pub fn replaced(&mut self, pid: u32, process: u32) -> Vec<RawBlock> {
-        self.take_unfinished(|of, number| of == pid && number != process)
+        self.take_unfinished(|of, number| of == pid && number < process)
     }
 
     /// Ids of the living processes that still hold slots.
