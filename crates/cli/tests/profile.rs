@@ -281,6 +281,140 @@ fn a_program_without_accesses_is_no_error() {
         .prints(&["no access was seen"]);
 }
 
+/// Builds a program from text and returns how it is called.
+fn inline(place: &Place, name: &str, text: &str) -> String {
+    let file = format!("{name}.c");
+    place.write(&file, text);
+    place
+        .run(&["cc", "-O1", "-pthread", &file, "-o", name])
+        .succeeds();
+    format!("./{name}")
+}
+
+#[test]
+fn a_process_that_becomes_another_program_again_and_again_is_seen_each_time() {
+    let place = Place::new();
+    let text = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+volatile int cells[100];
+int main(int argc, char **argv) {
+    int left = argc > 1 ? atoi(argv[1]) : 6;
+    for (int i = 0; i < 100; i++) cells[i] = i;
+    if (left == 0) return 5;
+    char next[16];
+    snprintf(next, sizeof next, "%d", left - 1);
+    execl(argv[0], argv[0], next, (char *)0);
+    return 1;
+}
+"#;
+    let program = inline(&place, "again", text);
+    let (_, json) = place.profile(&["--by", "object,thread"], &[&program]);
+    assert_eq!(json.object("cells"), 700, "{:?}", json.groups("object"));
+    assert_eq!(
+        (json.object("unknown"), json.groups("thread").len()),
+        (0, 7)
+    );
+    assert_eq!(json.0["outcome"]["exit"], 5);
+}
+
+#[test]
+fn programs_that_are_started_and_not_instrumented_do_no_harm() {
+    let place = Place::new();
+    let text = r#"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+volatile int cells[100];
+int main(void) {
+    for (int i = 0; i < 100; i++) cells[i] = i;
+    if (system("true") != 0) return 2;
+    pid_t child = vfork();
+    if (child == 0) {
+        execlp("true", "true", (char *)0);
+        _exit(1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    for (int i = 0; i < 100; i++) cells[i] = i;
+    return status;
+}
+"#;
+    let program = inline(&place, "starter", text);
+    let (_, json) = place.profile(&["--by", "object"], &[&program]);
+    assert_eq!(
+        (json.object("cells"), &json.0["outcome"]["exit"]),
+        (200, &0.into())
+    );
+    assert_eq!(json.warnings(), [""; 0]);
+}
+
+#[test]
+fn children_that_outlive_the_program_are_warned_of() {
+    let place = Place::new();
+    let text = r#"
+#include <stdio.h>
+#include <unistd.h>
+volatile int cells[100];
+int main(void) {
+    for (int i = 0; i < 100; i++) cells[i] = i;
+    if (fork() == 0) {
+        for (int i = 0; i < 50; i++) cells[i] = i;
+        FILE *file = fopen("child-is-done", "w");
+        if (file == NULL || fclose(file) != 0) return 1;
+        for (int i = 0; i < 1000 && access("stop", F_OK) != 0; i++) usleep(20000);
+        return 0;
+    }
+    while (access("child-is-done", F_OK) != 0) usleep(1000);
+    return 0;
+}
+"#;
+    let program = inline(&place, "parent", text);
+    let words = [
+        "profile", "-q", "--by", "object", "--json", "x.json", "--", &program,
+    ];
+    // Not through pipes, which the child would hold open.
+    let status = place.command(&words).status().unwrap();
+    place.write("stop", "");
+    assert!(status.success());
+    assert_eq!(place.json("x.json").warnings(), ["still-running"]);
+    assert_eq!(place.json("x.json").object("cells"), 150);
+}
+
+#[test]
+fn two_hundred_threads_at_one_time_are_seen() {
+    let place = Place::new();
+    let text = r#"
+#include <pthread.h>
+enum { THREADS = 200 };
+volatile int cells[THREADS];
+static pthread_barrier_t all;
+static void *work(void *cell) {
+    volatile int *mine = cell;
+    for (int i = 0; i < 100; i++) *mine = i;
+    pthread_barrier_wait(&all);
+    return NULL;
+}
+int main(void) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&all, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, work, (void *)&cells[i]) != 0) return 1;
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
+"#;
+    let program = inline(&place, "crowd", text);
+    let (_, json) = place.profile(&["--by", "object,thread"], &[&program]);
+    assert_eq!(json.0["outcome"]["exit"], 0);
+    assert_eq!(
+        (json.object("cells"), json.groups("thread").len()),
+        (20_000, 201)
+    );
+    assert_eq!(json.warnings(), [""; 0]);
+}
+
 // ---- what cannot be profiled ----
 
 #[test]
