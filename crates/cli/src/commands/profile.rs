@@ -16,12 +16,7 @@ use crate::progress::Meter;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The program and its arguments, after `--`
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 
     /// Call the outputs FILE.rlprof and FILE.html

@@ -15,12 +15,7 @@ use crate::exit::Outcome;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The program and its arguments, after `--`
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 
     /// The trace file [default: NAME.rltrace]
