@@ -475,6 +475,11 @@ fn wrong_choices_are_known_before_the_run() {
             .fails(2);
         done.says(hints);
     }
+    let mistyped = ["profile", "--granularty", "64", "--", "./marker"];
+    place
+        .run(&mistyped)
+        .fails(2)
+        .says(&["--granularty", "--granularity"]);
     let both = ["profile", "--json", "-", "--csv", "-", "--", "./marker"];
     place.run(&both).fails(2).says(&["standard output"]);
     assert_eq!(place.files(), ["marker", "marker.c"]);
@@ -893,6 +898,11 @@ int main(int argc, char **argv) {
         .run_on("words", &["profile", "-q", "-f", "--", "./echo", "x"])
         .succeeds();
     assert_eq!(done.out, "2 x words (null) 0\n");
+    // What follows the program is the program's, with `--` or without.
+    let done = place
+        .run(&["profile", "-q", "-f", "./echo", "--force", "-q"])
+        .succeeds();
+    assert_eq!(done.out, "3 --force  (null) 0\n");
 }
 
 #[test]
