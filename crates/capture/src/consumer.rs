@@ -4,7 +4,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use reuselens_wire::{BLOCK_BYTES, NO_BLOCK, QUEUE_CELLS, Record, SLOTS, SlotState};
+use reuselens_wire::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, NO_BLOCK, QUEUE_CELLS, Record, SLOTS, SlotState,
+};
 
 use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
 
@@ -22,11 +24,29 @@ pub struct RawBlock {
 /// The reading end of a segment.
 pub struct Consumer {
     segment: Segment,
-    /// Per slot: the last block taken from the queue and when it was begun, so that a block is
-    /// never read twice when its program died just after publishing it.
-    taken: Vec<(u32, u64)>,
+    /// What has been read through each slot.
+    read: Vec<Read>,
     next_reap: Instant,
+    /// What comes before the block last taken.
+    overtaken: Vec<RawBlock>,
 }
+
+/// What has been read through a slot, so that nothing is read twice.
+#[derive(Clone, Copy)]
+struct Read {
+    /// Blocks taken from the queue.
+    blocks: u32,
+    /// The last of them: its number and when it was begun.
+    last: (u32, u64),
+    /// Bytes of the next one that were read before it was finished, header included.
+    part_bytes: usize,
+}
+
+const NOTHING_READ: Read = Read {
+    blocks: 0,
+    last: (NO_BLOCK, 0),
+    part_bytes: BLOCK_HEADER_BYTES,
+};
 
 /// Producers that sleep are woken when the queue is this empty, not at every block.
 const WAKE_AT: u32 = QUEUE_CELLS as u32 / 2;
@@ -39,8 +59,9 @@ impl Consumer {
     pub fn new(segment: Segment) -> Self {
         Consumer {
             segment,
-            taken: vec![(NO_BLOCK, 0); SLOTS],
+            read: vec![NOTHING_READ; SLOTS],
             next_reap: Instant::now(),
+            overtaken: Vec::new(),
         }
     }
 
@@ -64,23 +85,59 @@ impl Consumer {
             futex_wake_all(&queue.taken);
         }
         let slot = found.slot as usize;
-        let (Some(state), Some(header)) =
-            (self.segment.slot(slot), self.segment.block(found.block))
-        else {
+        let header = self.segment.block(found.block).filter(|_| slot < SLOTS);
+        let Some(header) = header else {
             raw.records.clear();
             return true;
         };
-        raw.process = header.process.load(Ordering::Relaxed);
-        raw.thread = header.thread.load(Ordering::Relaxed);
-        raw.first_stamp = header.first_stamp.load(Ordering::Relaxed);
+        let records = std::mem::take(&mut raw.records);
+        *raw = RawBlock {
+            records,
+            ..raw_of(header)
+        };
         raw.last_stamp = header.last_stamp.load(Ordering::Relaxed);
-        raw.stack_high = state.stack_high.load(Ordering::Relaxed);
         let used = header.used_bytes.load(Ordering::Relaxed) as usize;
+        let read = &mut self.read[slot];
+        let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
+        read.blocks = read.blocks.wrapping_add(1);
+        read.last = (found.block, raw.first_stamp);
         self.segment
-            .copy_records(found.block, used, &mut raw.records);
-        self.taken[slot] = (found.block, raw.first_stamp);
+            .copy_records(found.block, from, used, &mut raw.records);
+        self.note_overtaken(found.block, slot);
         self.segment.give_block(found.block);
         true
+    }
+
+    /// What other threads had written when the block just taken was published, as far as it has not
+    /// been read: to be delivered before it, so that what was done before it also comes before it (an
+    /// allocation before another thread's access to it). Nothing where one thread runs.
+    pub fn overtaken(&mut self) -> std::vec::Drain<'_, RawBlock> {
+        self.overtaken.drain(..)
+    }
+
+    fn note_overtaken(&mut self, block: u32, by: usize) {
+        let Some(header) = self.segment.block(block) else {
+            return;
+        };
+        let noted = header.others_noted.load(Ordering::Relaxed) as usize;
+        for (index, other) in header.others.iter().enumerate().take(noted) {
+            let writing = other.block.load(Ordering::Relaxed);
+            let used = other.used_bytes.load(Ordering::Relaxed) as usize;
+            let read = &mut self.read[index];
+            // As many blocks handed over as were taken: the one meant is still being written, or
+            // waits in the queue, so nobody else uses it.
+            let is_next = other.published.load(Ordering::Relaxed) == read.blocks;
+            let Some(theirs) = self.segment.block(writing) else {
+                continue;
+            };
+            if index != by && is_next && used > read.part_bytes {
+                let mut raw = raw_of(theirs);
+                self.segment
+                    .copy_records(writing, read.part_bytes, used, &mut raw.records);
+                read.part_bytes = used.min(BLOCK_BYTES);
+                self.overtaken.push(raw);
+            }
+        }
     }
 
     /// Sleeps until a block may wait.
@@ -167,23 +224,37 @@ impl Consumer {
         let first_stamp = slot.first_stamp.load(Ordering::Relaxed);
         let cursor = slot.cursor.load(Ordering::Acquire);
         let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
-        let mut raw = RawBlock {
-            process,
-            thread: slot.thread.load(Ordering::Relaxed),
-            first_stamp,
-            last_stamp: first_stamp,
-            stack_high: slot.stack_high.load(Ordering::Relaxed),
-            records: Vec::new(),
-        };
-        let fresh = block != NO_BLOCK && self.taken[index] != (block, first_stamp);
-        if fresh && used <= BLOCK_BYTES {
-            self.segment.copy_records(block, used, &mut raw.records);
+        let mut raw = self.segment.block(block).map(raw_of);
+        let read = &mut self.read[index];
+        let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
+        if read.last == (block, first_stamp) {
+            // It died just after it had handed the block over.
+            raw = None;
         }
+        if let Some(raw) = raw.as_mut().filter(|_| used <= BLOCK_BYTES) {
+            self.segment
+                .copy_records(block, from, used, &mut raw.records);
+        }
+        // One that was counted and never arrived, or arrived and was not counted.
+        read.blocks = slot.published.load(Ordering::Relaxed);
         slot.block.store(NO_BLOCK, Ordering::Relaxed);
         slot.state.store(SlotState::Free as u32, Ordering::Release);
-        if fresh {
+        if raw.is_some() {
             self.segment.give_block(block);
         }
-        fresh.then_some(raw)
+        raw
+    }
+}
+
+/// A raw block without records yet: whose block this is.
+fn raw_of(header: &BlockHeader) -> RawBlock {
+    let first_stamp = header.first_stamp.load(Ordering::Relaxed);
+    RawBlock {
+        process: header.process.load(Ordering::Relaxed),
+        thread: header.thread.load(Ordering::Relaxed),
+        first_stamp,
+        last_stamp: first_stamp,
+        stack_high: header.stack_high.load(Ordering::Relaxed),
+        records: Vec::new(),
     }
 }

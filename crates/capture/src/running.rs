@@ -16,7 +16,7 @@ pub struct Running {
     child: Child,
     consumer: Consumer,
     decoder: Decoder,
-    /// Unfinished blocks of processes that have died, next in line.
+    /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
     unfinished: VecDeque<RawBlock>,
     notes: VecDeque<Event>,
     ended: Option<ProcessEnd>,
@@ -75,8 +75,13 @@ impl Running {
                 return true;
             }
             if self.consumer.next(&mut raw) {
-                self.decoder.begin(raw);
-                return true;
+                self.unfinished.extend(self.consumer.overtaken());
+                if self.unfinished.is_empty() {
+                    self.decoder.begin(raw);
+                    return true;
+                }
+                self.unfinished.push_back(std::mem::take(&mut raw));
+                continue;
             }
             if self.ended.is_some() {
                 // The queue was empty after the program had ended: only remains are left.

@@ -95,18 +95,18 @@ impl Segment {
         })
     }
 
-    /// Copies the records of a block of which `used_bytes` are used, header included.
-    pub fn copy_records(&self, block: u32, used_bytes: usize, into: &mut Vec<Record>) {
+    /// Copies the records of a block from byte `from` up to byte `to`, its header included.
+    pub fn copy_records(&self, block: u32, from: usize, to: usize, into: &mut Vec<Record>) {
         into.clear();
         if block as usize >= BLOCKS {
             return;
         }
-        let bytes = used_bytes.clamp(BLOCK_HEADER_BYTES, BLOCK_BYTES) - BLOCK_HEADER_BYTES;
-        let count = bytes / RECORD_BYTES;
+        let from = from.clamp(BLOCK_HEADER_BYTES, BLOCK_BYTES) / RECORD_BYTES * RECORD_BYTES;
+        let count = to.clamp(from, BLOCK_BYTES).saturating_sub(from) / RECORD_BYTES;
         into.reserve(count);
-        let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + BLOCK_HEADER_BYTES;
-        // SAFETY: in bounds of the mapping, room was reserved, and any bytes are a valid record. A
-        // published block is no longer written to; if a program broke that, the copy holds garbage
+        let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + from;
+        // SAFETY: in bounds of the mapping and aligned, room was reserved, and any bytes are a valid
+        // record. Records before the cursor are no longer written to; if a program broke that, the copy holds garbage
         // that the decoder checks like any other input.
         unsafe {
             std::ptr::copy_nonoverlapping(

@@ -10,8 +10,8 @@ use core::ffi::{c_int, c_void};
 
 use reuselens_wire::{Record, WireKind};
 
-use crate::sys;
 use crate::thread::emit;
+use crate::{sys, thread};
 
 unsafe extern "C" {
     fn __libc_malloc(bytes: usize) -> *mut c_void;
@@ -31,9 +31,16 @@ fn began(block: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {
             Record::new(WireKind::Alloc, 0, pc, block as u64),
             Record::new(WireKind::Operand, 0, 0, bytes as u64),
         ]);
+        // Other threads may be given a large block at once: they must not be read before it.
+        if bytes >= SHARED_SOON_BYTES && thread::others_run() {
+            thread::flush();
+        }
     }
     block
 }
+
+/// Blocks of this size are worth being handed over at once where there are several threads.
+const SHARED_SOON_BYTES: usize = 4096;
 
 fn ended(block: *mut c_void, bytes: u64, pc: u64) {
     if !block.is_null() {

@@ -38,6 +38,8 @@ mod segment;
 #[cfg(reuselens_runtime)]
 mod signals;
 #[cfg(reuselens_runtime)]
+mod spawn;
+#[cfg(reuselens_runtime)]
 mod sys;
 #[cfg(reuselens_runtime)]
 mod thread;

@@ -82,18 +82,16 @@ impl Segment {
 
     /// Claims a free slot.
     pub fn claim_slot(self) -> Option<usize> {
-        (0..SLOTS).find(|&index| {
-            let state = &self.slot(index).state;
-            state.load(Ordering::Relaxed) == SlotState::Free as u32
-                && state
-                    .compare_exchange(
-                        SlotState::Free as u32,
-                        SlotState::Claimed as u32,
-                        Ordering::Acquire,
-                        Ordering::Relaxed,
-                    )
-                    .is_ok()
-        })
+        let claim = |index: &usize| {
+            let state = &self.slot(*index).state;
+            let (free, claimed) = (SlotState::Free as u32, SlotState::Claimed as u32);
+            let (taken, seen) = (Ordering::Acquire, Ordering::Relaxed);
+            state.load(seen) == free && state.compare_exchange(free, claimed, taken, seen).is_ok()
+        };
+        let index = (0..SLOTS).find(claim)?;
+        let used = &self.header().slots_used;
+        used.fetch_max(index as u32 + 1, Ordering::Release);
+        Some(index)
     }
 }
 

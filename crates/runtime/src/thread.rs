@@ -1,9 +1,10 @@
 //! A thread's way through blocks: attach, write, publish, end.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, NO_BLOCK, RECORD_BYTES, Record, Slot, SlotState, WireKind,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot,
+    SlotState, WireKind,
 };
 
 use crate::segment::Segment;
@@ -53,6 +54,18 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     }
 }
 
+/// Runs `work` with this thread's hooks silent.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe {
+        (*t).busy += 1;
+        let result = work();
+        (*t).busy -= 1;
+        result
+    }
+}
+
 /// Makes sure that this thread has a slot with room; false if it does not record.
 pub fn prepare() -> bool {
     let t = tls();
@@ -73,7 +86,7 @@ fn room(slot: &Slot) -> usize {
     cursor.wrapping_neg() & (BLOCK_BYTES - 1)
 }
 
-/// Writes at the cursor.
+/// Writes records that belong together: the cursor moves once, so the reader sees all or none.
 ///
 /// # Safety
 /// There must be room, and the slot must be this thread's.
@@ -81,12 +94,22 @@ fn room(slot: &Slot) -> usize {
 unsafe fn put(slot: &Slot, records: &[Record]) {
     let mut cursor = slot.cursor.load(Ordering::Relaxed);
     for record in records {
-        // SAFETY: the caller made room. Volatile, so that it never becomes a call of `memcpy`, which
-        // may be wrapped and come back here.
-        unsafe { (cursor as *mut Record).write_volatile(*record) };
-        cursor += RECORD_BYTES as u64;
+        // SAFETY: the caller made room.
+        unsafe { write(&mut cursor, *record) };
     }
     slot.cursor.store(cursor, Ordering::Release);
+}
+
+/// Writes one record and moves on.
+///
+/// # Safety
+/// The cursor must be in this thread's block, with room.
+#[inline]
+unsafe fn write(cursor: &mut u64, record: Record) {
+    // SAFETY: by the caller. Volatile, so that it never becomes a call of `memcpy`, which may be
+    // wrapped and come back here.
+    unsafe { (*cursor as *mut Record).write_volatile(record) };
+    *cursor += RECORD_BYTES as u64;
 }
 
 /// Gets the thread a block with room; false if it does not record.
@@ -180,18 +203,21 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
         publish(slot, unsafe { (*tls()).slot_index }, true);
     }
     let operand = |number| Record::new(WireKind::Operand, 0, 0, number);
-    // SAFETY: texts are at most a path long, far below a block.
+    let mut cursor = slot.cursor.load(Ordering::Relaxed);
+    // SAFETY: texts are at most a path long, far below a block, so there is room. The cursor moves
+    // once, at the end: the reader never sees a part of an event.
     unsafe {
-        put(slot, &[event]);
+        write(&mut cursor, event);
         for &number in operands {
-            put(slot, &[operand(number)]);
+            write(&mut cursor, operand(number));
         }
         for piece in text.chunks(8) {
             let mut bytes = [0; 8];
             bytes[..piece.len()].copy_from_slice(piece);
-            put(slot, &[operand(u64::from_le_bytes(bytes))]);
+            write(&mut cursor, operand(u64::from_le_bytes(bytes)));
         }
     }
+    slot.cursor.store(cursor, Ordering::Release);
 }
 
 /// Takes an empty block for a slot that has none.
@@ -204,7 +230,17 @@ fn take_block(segment: Segment, slot: &Slot) {
         block = segment.header().pool.take(link);
     }
     let address = segment.block_address(block);
-    slot.first_stamp.store(sys::stamp(), Ordering::Relaxed);
+    let (header, stamp) = (segment.block(block), sys::stamp());
+    let copy = |to: &AtomicU32, from: &AtomicU32| {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed)
+    };
+    copy(&header.process, &slot.process);
+    copy(&header.thread, &slot.thread);
+    header
+        .stack_high
+        .store(slot.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
+    header.first_stamp.store(stamp, Ordering::Relaxed);
+    slot.first_stamp.store(stamp, Ordering::Relaxed);
     slot.block_address.store(address, Ordering::Relaxed);
     slot.cursor
         .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
@@ -221,24 +257,47 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
     let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
     let header = segment.block(block);
     header.used_bytes.store(used as u32, Ordering::Relaxed);
-    header
-        .process
-        .store(slot.process.load(Ordering::Relaxed), Ordering::Relaxed);
-    header
-        .thread
-        .store(slot.thread.load(Ordering::Relaxed), Ordering::Relaxed);
-    header
-        .first_stamp
-        .store(slot.first_stamp.load(Ordering::Relaxed), Ordering::Relaxed);
     header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
+    note_others(segment, header, slot_index as usize);
     if !push(segment, block, slot_index as u32) {
         return false;
     }
     slot.block.store(NO_BLOCK, Ordering::Release);
+    slot.published.fetch_add(1, Ordering::Release);
     if again {
         take_block(segment, slot);
     }
     true
+}
+
+/// Notes in a block how far the other threads have come: what they did before this moment is to be
+/// read before this block.
+fn note_others(segment: Segment, header: &BlockHeader, own: usize) {
+    let used = segment.header().slots_used.load(Ordering::Acquire) as usize;
+    let noted = if used > 1 { used.min(OTHERS) } else { 0 };
+    header.others_noted.store(noted as u32, Ordering::Relaxed);
+    for (index, other) in header.others.iter().enumerate().take(noted) {
+        let slot = segment.slot(index);
+        let published = slot.published.load(Ordering::Acquire);
+        let block = slot.block.load(Ordering::Acquire);
+        let start = slot.block_address.load(Ordering::Relaxed);
+        // An address of the other thread's own process: only the difference counts.
+        let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start);
+        let stayed = slot.published.load(Ordering::Acquire) == published
+            && slot.block.load(Ordering::Acquire) == block;
+        let live = slot.state.load(Ordering::Acquire) == SlotState::Live as u32;
+        let usable = index != own && live && stayed && used <= BLOCK_BYTES as u64;
+        other.published.store(published, Ordering::Relaxed);
+        other.used_bytes.store(used as u32, Ordering::Relaxed);
+        other
+            .block
+            .store(if usable { block } else { NO_BLOCK }, Ordering::Relaxed);
+    }
+}
+
+/// Whether other threads record too.
+pub fn others_run() -> bool {
+    Segment::get().is_some_and(|s| s.header().slots_used.load(Ordering::Relaxed) > 1)
 }
 
 /// The consumer is woken only when so many blocks wait, so that waking is rare; it also looks by
@@ -252,7 +311,8 @@ fn push(segment: Segment, block: u32, slot_index: u32) -> bool {
         let seen = queue.taken.load(Ordering::SeqCst);
         if queue.push(block, slot_index).is_ok() {
             let count = queue.published.fetch_add(1, Ordering::SeqCst);
-            if count.is_multiple_of(WAKE_EVERY) && queue.consumer_sleeps.load(Ordering::SeqCst) != 0 {
+            if count.is_multiple_of(WAKE_EVERY) && queue.consumer_sleeps.load(Ordering::SeqCst) != 0
+            {
                 sys::futex_wake(&queue.published);
             }
             return true;

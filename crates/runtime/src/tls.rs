@@ -16,6 +16,7 @@ pub static DUMMY: Slot = Slot {
     process: core::sync::atomic::AtomicU32::new(0),
     thread: core::sync::atomic::AtomicU32::new(0),
     pid: core::sync::atomic::AtomicU32::new(0),
+    published: core::sync::atomic::AtomicU32::new(0),
 };
 
 // The first field is the slot's address, from the start that of the dummy.

@@ -15,7 +15,9 @@ pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 /// cursor are zero" is the only bounds check that an access needs.
 pub const BLOCK_BYTES: usize = 1 << 16;
 /// Bytes of a block's header; records follow.
-pub const BLOCK_HEADER_BYTES: usize = 64;
+pub const BLOCK_HEADER_BYTES: usize = 64 + OTHERS * size_of::<Other>();
+/// Slots whose progress a block notes; threads beyond are ordered by whole blocks only.
+pub const OTHERS: usize = 32;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 16;
 /// Threads that can record at one time, over all processes.
@@ -49,6 +51,8 @@ pub struct Header {
     pub next_process: AtomicU32,
     /// Next number of a thread.
     pub next_thread: AtomicU32,
+    /// One more than the highest slot that was ever used.
+    pub slots_used: AtomicU32,
     /// Threads that found no slot: their accesses are not recorded.
     pub unrecorded_threads: AtomicU32,
     /// Events that could not be recorded (no slot, nested signal handlers).
@@ -95,9 +99,26 @@ pub struct Slot {
     pub thread: AtomicU32,
     /// The operating system's process id.
     pub pid: AtomicU32,
+    /// Blocks that were handed over through this slot so far. If the reader has taken as many, the
+    /// current block is next in the thread's order.
+    pub published: AtomicU32,
 }
 
-/// The start of a block. Filled in when the block is published.
+/// How far another thread had come when a block was published: all of that was done before, and is
+/// read before it.
+#[repr(C)]
+pub struct Other {
+    /// Its slot's [`Slot::published`].
+    pub published: AtomicU32,
+    /// The block it was writing, or [`NO_BLOCK`] if nothing is noted.
+    pub block: AtomicU32,
+    /// Bytes used of that block, header included.
+    pub used_bytes: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
+}
+
+/// The start of a block. Whose it is, is filled in when it is taken; the rest when it is published.
 #[repr(C, align(64))]
 pub struct BlockHeader {
     /// Bytes used, header included.
@@ -112,6 +133,14 @@ pub struct BlockHeader {
     pub first_stamp: AtomicU64,
     /// When it was published.
     pub last_stamp: AtomicU64,
+    /// First address above the thread's stack (producer's memory), 0 if unknown.
+    pub stack_high: AtomicU64,
+    /// How many entries of `others` are noted.
+    pub others_noted: AtomicU32,
+    /// Nothing.
+    pub unused: [AtomicU32; 5],
+    /// The progress of the threads in the first slots, by slot.
+    pub others: [Other; OTHERS],
 }
 
 const _: () = assert!(size_of::<BlockHeader>() == BLOCK_HEADER_BYTES);

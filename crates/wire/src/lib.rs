@@ -23,7 +23,8 @@ mod record;
 
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, HEADER_BYTES,
-    Header, MAGIC, NO_BLOCK, RECORD_BYTES, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION,
+    Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES, SLOTS, Slot, SlotState,
+    VERSION,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
