@@ -152,7 +152,7 @@ fn what_is_no_trace_is_told() {
     place.write(
         "noise",
         (0..1000_u32)
-            .map(|i| (i * i * 7 >> 3) as u8)
+            .map(|i| ((i * i * 7) >> 3) as u8)
             .collect::<Vec<u8>>(),
     );
     place.write(
