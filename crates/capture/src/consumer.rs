@@ -154,14 +154,47 @@ impl Consumer {
         queue.consumer_sleeps.store(0, Ordering::SeqCst);
     }
 
-    /// The unfinished blocks of processes that have died, oldest first; call when no block waits.
-    /// `everyone` also takes those of the living (at the end).
-    pub fn reap(&mut self, everyone: bool) -> Vec<RawBlock> {
-        if !everyone && Instant::now() < self.next_reap {
+    /// Ids of the processes that have died and still hold slots; looks only now and then.
+    pub fn dead(&mut self) -> Vec<u32> {
+        if Instant::now() < self.next_reap {
             return Vec::new();
         }
         self.next_reap = Instant::now() + REAP_EVERY;
-        self.take_unfinished(|pid, _| everyone || !process_exists(pid))
+        let mut pids = self.processes();
+        pids.retain(|pid| !process_exists(*pid));
+        pids
+    }
+
+    /// The unfinished blocks of these processes, oldest first; call when all that they completed is
+    /// taken.
+    pub fn reap(&mut self, dead: &[u32]) -> Vec<RawBlock> {
+        self.take_unfinished(|pid, _| dead.contains(&pid))
+    }
+
+    /// The unfinished blocks of everyone, at the end. The living keep their slots: they still write.
+    pub fn rest(&mut self) -> Vec<RawBlock> {
+        let living = self.still_running();
+        let mut blocks = self.take_unfinished(|pid, _| living.binary_search(&pid).is_err());
+        let slots: Vec<usize> = self.live_slots().collect();
+        blocks.extend(slots.into_iter().filter_map(|index| self.look_at(index)));
+        blocks.sort_by_key(|block| block.first_stamp);
+        blocks
+    }
+
+    /// What is in a slot's block and was not read; the slot stays as it is.
+    fn look_at(&self, index: usize) -> Option<RawBlock> {
+        let slot = self.segment.slot(index)?;
+        let block = slot.block.load(Ordering::Acquire);
+        let cursor = slot.cursor.load(Ordering::Acquire);
+        let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
+        let mut raw = raw_of(self.segment.block(block)?);
+        let read = &self.read[index];
+        let unread = read.last != (block, raw.first_stamp) && used <= BLOCK_BYTES;
+        if unread {
+            self.segment
+                .copy_records(block, read.part_bytes, used, &mut raw.records);
+        }
+        unread.then_some(raw)
     }
 
     /// The unfinished blocks of what process `pid` was before it became `process` (exec).
@@ -169,14 +202,19 @@ impl Consumer {
         self.take_unfinished(|of, number| of == pid && number < process)
     }
 
-    /// Ids of the living processes that still hold slots.
+    /// Ids of the living processes that still hold slots, in order.
     pub fn still_running(&self) -> Vec<u32> {
-        let mut pids: Vec<u32> = self
+        let mut pids = self.processes();
+        pids.retain(|pid| process_exists(*pid));
+        pids
+    }
+
+    /// Ids of all processes that hold slots, in order.
+    fn processes(&self) -> Vec<u32> {
+        let slots = self
             .live_slots()
-            .filter_map(|index| self.segment.slot(index))
-            .map(|slot| slot.pid.load(Ordering::Relaxed))
-            .filter(|pid| process_exists(*pid))
-            .collect();
+            .filter_map(|index| self.segment.slot(index));
+        let mut pids: Vec<u32> = slots.map(|slot| slot.pid.load(Ordering::Relaxed)).collect();
         pids.sort_unstable();
         pids.dedup();
         pids

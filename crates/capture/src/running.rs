@@ -94,7 +94,11 @@ impl Running {
                 self.finish();
                 continue;
             }
-            self.reap(false);
+            let dead = self.consumer.dead();
+            if !dead.is_empty() {
+                self.take_complete();
+                self.unfinished.extend(self.consumer.reap(&dead));
+            }
             if let Ok(Some(status)) = self.child.try_wait() {
                 self.ended = Some(process_end(status));
                 take_interrupts_back();
@@ -104,19 +108,17 @@ impl Running {
         }
     }
 
-    /// Puts the unfinished blocks of the dead in line, after those that they had completed: a process
-    /// may have done both since the queue was last seen empty.
-    fn reap(&mut self, everyone: bool) {
-        let remains = self.consumer.reap(everyone);
-        if !remains.is_empty() {
-            let complete = std::iter::from_fn(|| {
-                let mut raw = RawBlock::default();
-                self.consumer.next(&mut raw).then_some(raw)
-            });
-            self.unfinished
-                .extend(complete.take(reuselens_wire::QUEUE_CELLS));
+    /// Puts in line what waits in the queue: a process that is found dead may have done all its work
+    /// since the queue was last seen empty, and its complete blocks come before the unfinished one.
+    fn take_complete(&mut self) {
+        let mut raw = RawBlock::default();
+        for _ in 0..reuselens_wire::QUEUE_CELLS {
+            if !self.consumer.next(&mut raw) {
+                break;
+            }
+            self.unfinished.extend(self.consumer.overtaken());
+            self.unfinished.push_back(std::mem::take(&mut raw));
         }
-        self.unfinished.extend(remains);
     }
 
     /// Takes what the program left behind and writes down what the reader must know.
@@ -124,7 +126,8 @@ impl Running {
         self.finished = true;
         self.consumer.close();
         let living = self.consumer.still_running();
-        self.reap(true);
+        self.take_complete();
+        self.unfinished.extend(self.consumer.rest());
         if !living.is_empty() {
             self.note(
                 "still-running",
@@ -141,7 +144,7 @@ impl Running {
             self.note(
                 "unrecorded-threads",
                 format!(
-                    "{threads} thread(s) were not recorded: more than {} ran at one time",
+                    "{threads} thread(s) were not recorded: {} ran at one time, or had just ended",
                     reuselens_wire::SLOTS
                 ),
                 "run the program with fewer threads",
