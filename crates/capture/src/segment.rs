@@ -165,11 +165,13 @@ pub fn futex_wake_all(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Whether a process exists and runs; a zombie does not.
+/// Whether a process exists and runs; a zombie does not, unless other threads of it go on.
 pub fn process_exists(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-    !state.is_some_and(|rest| rest.starts_with(['Z', 'X']))
+    let over = state.is_some_and(|rest| rest.starts_with(['Z', 'X']));
+    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    !over || threads() > 1
 }

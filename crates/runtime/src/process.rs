@@ -14,6 +14,8 @@ static READY: AtomicU32 = AtomicU32::new(0);
 static INSTRUMENTED: AtomicU32 = AtomicU32::new(0);
 /// Number of this process + 1; 0 before it has one.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// How often this process's line has forked; changes in the child.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Set once the process has been announced.
 static ANNOUNCED: AtomicU32 = AtomicU32::new(0);
 /// Number of the process that this one was forked from + 1, or 0.
@@ -138,7 +140,12 @@ pub fn stack_bounds() -> (u64, u64) {
         // SAFETY: set by the dynamic loader; lies in the last page or so of the stack.
         let end = unsafe { __libc_stack_end } as u64;
         let high = end.next_multiple_of(4096) + (256 << 10);
-        return (high.saturating_sub(sys::stack_limit()), high);
+        let low = high.saturating_sub(sys::stack_limit());
+        let here = 0_u8;
+        // After a fork the first thread may run on the stack of another one.
+        if (low..high).contains(&(&raw const here as u64)) {
+            return (low, high);
+        }
     }
     let (mut low, mut bytes) = (0_usize, 0_usize);
     let mut attributes = [0_u64; 8];
@@ -179,6 +186,11 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
     }
 }
 
+/// Changes when this process turns out to be a new child.
+pub fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
 /// What the parent did so far comes before what the child does.
 unsafe extern "C" fn before_fork() {
     thread::flush();
@@ -188,6 +200,7 @@ unsafe extern "C" fn before_fork() {
 unsafe extern "C" fn in_child() {
     PARENT.store(NUMBER.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     ANNOUNCED.store(0, Ordering::Relaxed);
+    FORKS.fetch_add(1, Ordering::Relaxed);
     let t = tls();
     // SAFETY: this thread's own state; the parent keeps the slots.
     unsafe {
@@ -195,6 +208,9 @@ unsafe extern "C" fn in_child() {
         (*t).signal_slot = core::ptr::null();
         (*t).busy = 0;
         (*t).destructor_rounds = 0;
+        (*t).signal_depth = 0;
         (*t).state = State::New;
     }
+    // At once: what it inherits is what there is now.
+    thread::prepare();
 }

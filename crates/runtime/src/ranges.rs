@@ -81,6 +81,7 @@ wrappers! {
     "__wrap_memcpy" copied "__real_memcpy";
     "__wrap_memmove" copied "__real_memmove";
     "__wrap_mempcpy" copied "__real_mempcpy";
+    "__wrap___mempcpy_chk" copied "__real___mempcpy_chk";
     "__wrap_memset" filled "__real_memset";
     "__wrap___memcpy_chk" copied "__real___memcpy_chk";
     "__wrap___memmove_chk" copied "__real___memmove_chk";

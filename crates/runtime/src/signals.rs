@@ -2,8 +2,10 @@
 //! events of handlers go through a slot of their own: `sigaction` and `signal` are replaced, and the
 //! program's handlers run inside ours, which switches slots around them.
 //!
-//! A handler that is left by `siglongjmp` keeps its thread on the second slot, which is as good as the
-//! first. Handlers that interrupt handlers are not recorded; their events count as lost.
+//! A handler that is left by `siglongjmp` leaves its thread on the second slot until the next signal,
+//! which knows by its stack pointer that the handler is gone (unless one of them runs on a stack of its
+//! own). Handlers that interrupt handlers, or the start of a thread's recording, are not recorded;
+//! their events count as lost.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -35,12 +37,22 @@ unsafe extern "C" {
 }
 
 unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_void) {
+    let here = 0_u8;
+    let pointer = &raw const here as u64;
     let t = tls();
     // SAFETY: this thread's own state, put back before the interrupted code goes on.
     unsafe {
-        let (slot, busy) = ((*t).slot, (*t).busy);
+        if (*t).signal_depth > 0 && pointer > (*t).signal_pointer {
+            // The handler that we seem to be in was left by a jump.
+            (*t).signal_depth = 0;
+            (*t).slot = thread::own_slot(t);
+        }
+        let saved = ((*t).slot, (*t).busy, (*t).signal_pointer);
+        let forks = process::forks();
         (*t).slot = slot_for_handler();
-        (*t).busy = 0;
+        // While a thread's recording begins, or in a nested handler, the hooks stay silent.
+        (*t).busy = u64::from(core::ptr::eq((*t).slot, &DUMMY));
+        (*t).signal_pointer = pointer;
         (*t).signal_depth += 1;
         let handler = HANDLERS[signal as usize % SIGNALS].load(Ordering::Relaxed);
         if handler > SIG_IGN {
@@ -48,9 +60,12 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_vo
                 core::mem::transmute(handler);
             handler(signal, info, context);
         }
+        if process::forks() != forks {
+            // A child that was forked in the handler: the slots are its parent's.
+            return;
+        }
         (*t).signal_depth -= 1;
-        (*t).busy = busy;
-        (*t).slot = slot;
+        ((*t).slot, (*t).busy, (*t).signal_pointer) = saved;
     }
 }
 
@@ -60,6 +75,7 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
     // SAFETY: this thread's own state.
     unsafe {
         if (*t).signal_depth > 0 || (*t).state != State::Live {
+            thread::count_lost();
             return &DUMMY;
         }
         if (*t).signal_slot.is_null()
@@ -68,11 +84,7 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
             (*t).signal_slot = slot;
             (*t).signal_slot_index = index;
         }
-        if (*t).signal_slot.is_null() {
-            &DUMMY
-        } else {
-            (*t).signal_slot
-        }
+        if (*t).signal_slot.is_null() { &DUMMY } else { (*t).signal_slot }
     }
 }
 
@@ -133,6 +145,17 @@ unsafe fn replace(signal: c_int, new: *const Action, old: *mut Action) -> c_int 
     }
 }
 
+/// `signal` as System V has it: once, and not blocking itself.
+///
+/// # Safety
+/// As `signal(2)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __sysv_signal(number: c_int, handler: usize) -> usize {
+    const ONCE_UNBLOCKED: c_int = 0x8000_0000_u32 as c_int | 0x4000_0000;
+    // SAFETY: the handler is the program's own.
+    quietly(|| unsafe { install(number, handler, ONCE_UNBLOCKED) })
+}
+
 /// `signal(2)` as BSD and glibc have it: handlers stay and calls are restarted.
 ///
 /// # Safety
@@ -140,21 +163,17 @@ unsafe fn replace(signal: c_int, new: *const Action, old: *mut Action) -> c_int 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
     // SAFETY: the handler is the program's own.
-    quietly(|| unsafe { install(number, handler) })
+    quietly(|| unsafe { install(number, handler, SA_RESTART) })
 }
 
 #[inline(never)]
-unsafe fn install(number: c_int, handler: usize) -> usize {
+unsafe fn install(number: c_int, handler: usize, flags: c_int) -> usize {
     // SAFETY: both structures are ours; the handler is the program's own.
     unsafe {
         let mut action = core::mem::zeroed::<Action>();
         action.handler = handler;
-        action.flags = SA_RESTART;
+        action.flags = flags;
         let mut old = core::mem::zeroed::<Action>();
-        if sigaction(number, &raw const action, &raw mut old) == 0 {
-            old.handler
-        } else {
-            SIG_ERR
-        }
+        if sigaction(number, &raw const action, &raw mut old) == 0 { old.handler } else { SIG_ERR }
     }
 }

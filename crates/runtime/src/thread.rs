@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot,
     SlotState, WireKind,
 };
 
@@ -121,12 +121,30 @@ unsafe fn make_room(t: *mut Tls) -> bool {
     unsafe {
         (*t).busy = 1;
         let ready = if core::ptr::eq((*t).slot, &DUMMY) {
-            (*t).state == State::New && attach(t) || count_lost(t)
+            match (*t).state {
+                State::New => attach(t),
+                _ => {
+                    count_lost();
+                    false
+                }
+            }
         } else {
-            publish(&*(*t).slot, (*t).slot_index, true) || give_up(t)
+            publish(&*(*t).slot, slot_index(t), true) || give_up(t)
         };
         (*t).busy = 0;
         ready
+    }
+}
+
+/// Number of the slot that the thread writes through now.
+unsafe fn slot_index(t: *const Tls) -> u64 {
+    // SAFETY: by the caller.
+    unsafe {
+        if core::ptr::eq((*t).slot, (*t).signal_slot) {
+            (*t).signal_slot_index
+        } else {
+            (*t).slot_index
+        }
     }
 }
 
@@ -137,14 +155,24 @@ unsafe fn give_up(t: *mut Tls) -> bool {
     false
 }
 
-unsafe fn count_lost(t: *mut Tls) -> bool {
-    // SAFETY: this thread's own state.
-    if unsafe { (*t).state } == State::Unrecorded
-        && let Some(segment) = Segment::get()
-    {
+/// Counts an event, or a signal handler's events, that cannot be recorded.
+pub fn count_lost() {
+    if let Some(segment) = Segment::get() {
         segment.header().lost_events.fetch_add(1, Ordering::Relaxed);
     }
-    false
+}
+
+/// This thread's slot outside of signal handlers.
+///
+/// # Safety
+/// `t` must be the calling thread's state.
+pub unsafe fn own_slot(t: *const Tls) -> *const Slot {
+    // SAFETY: by the caller.
+    match (unsafe { (*t).state }, Segment::get()) {
+        // SAFETY: by the caller.
+        (State::Live, Some(segment)) => segment.slot(unsafe { (*t).slot_index } as usize),
+        _ => &DUMMY,
+    }
 }
 
 /// Gives this thread a slot and a block and announces it.
@@ -160,6 +188,14 @@ unsafe fn attach(t: *mut Tls) -> bool {
         return false;
     };
     let (process, first_of_process) = process::number(header);
+    if process > u32::from(u16::MAX) {
+        // Items carry their process in sixteen bits.
+        segment.slot(index).state.store(SlotState::Free as u32, Ordering::Release);
+        header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: this thread's own state.
+        unsafe { (*t).state = State::Unrecorded };
+        return false;
+    }
     let (stack_low, stack_high) = process::stack_bounds();
     let slot = segment.slot(index);
     slot.process.store(process, Ordering::Relaxed);
@@ -200,7 +236,7 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
     let records = 1 + operands.len() + text.len().div_ceil(8);
     if room(slot) < records * RECORD_BYTES {
         // SAFETY: reads this thread's state.
-        publish(slot, unsafe { (*tls()).slot_index }, true);
+        publish(slot, unsafe { slot_index(tls()) }, true);
     }
     let operand = |number| Record::new(WireKind::Operand, 0, 0, number);
     let mut cursor = slot.cursor.load(Ordering::Relaxed);
@@ -254,6 +290,10 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
         return false;
     };
     let block = slot.block.load(Ordering::Relaxed);
+    if block as usize >= BLOCKS {
+        // The other side has taken it away: it took this process for dead.
+        return false;
+    }
     let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
     let header = segment.block(block);
     header.used_bytes.store(used as u32, Ordering::Relaxed);
@@ -352,8 +392,9 @@ pub unsafe fn end(t: *mut Tls) {
     // SAFETY: by the caller.
     unsafe {
         (*t).busy = 1;
-        (*t).state = State::Ended;
-        let slot = (*t).slot;
+        // A handler that was left by a jump may have left us on its slot.
+        let slot = if core::ptr::eq((*t).slot, &DUMMY) { &raw const DUMMY } else { own_slot(t) };
+        (*t).slot = slot;
         if !core::ptr::eq(slot, &DUMMY) {
             announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
             release(&*slot, (*t).slot_index);
@@ -364,6 +405,7 @@ pub unsafe fn end(t: *mut Tls) {
             release(&*signal_slot, (*t).signal_slot_index);
             (*t).signal_slot = core::ptr::null();
         }
+        (*t).state = State::Ended;
         (*t).busy = 0;
     }
 }

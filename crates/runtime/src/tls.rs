@@ -26,9 +26,9 @@ global_asm!(
     ".globl rl_tls",
     ".hidden rl_tls",
     ".type rl_tls,@object",
-    ".size rl_tls,64",
+    ".size rl_tls,72",
     "rl_tls: .quad {dummy}",
-    ".zero 56",
+    ".zero 64",
     ".text",
     dummy = sym DUMMY,
 );
@@ -66,9 +66,11 @@ pub struct Tls {
     pub signal_slot: *const Slot,
     /// Number of that slot.
     pub signal_slot_index: u64,
+    /// Stack pointer of the signal handler that runs.
+    pub signal_pointer: u64,
 }
 
-const _: () = assert!(size_of::<Tls>() == 64);
+const _: () = assert!(size_of::<Tls>() == 72);
 
 /// This thread's state.
 #[inline(always)]

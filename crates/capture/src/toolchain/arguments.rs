@@ -32,6 +32,8 @@ pub struct Arguments {
     pub has_debug_level: bool,
     pub is_shared: bool,
     pub is_static: bool,
+    /// `-nostdlib`.
+    is_bare: bool,
 }
 
 /// Options whose value is the next argument, which is then no input.
@@ -80,6 +82,7 @@ impl Arguments {
             has_debug_level: false,
             is_shared: false,
             is_static: false,
+            is_bare: false,
         };
         let mut has_inputs = false;
         let mut value_of = None;
@@ -136,9 +139,14 @@ impl Arguments {
 
     fn option(&mut self, text: &str) {
         match text {
-            "-c" | "-S" if self.stage == Stage::Link => self.stage = Stage::Compile,
-            "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" | "--version" | "--help" | "-nostdlib" => {
+            "-c" | "-S" if self.stage == Stage::Link || self.is_bare => self.stage = Stage::Compile,
+            "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" | "--version" | "--help" => {
                 self.stage = Stage::Neither;
+            }
+            // Without the C library there is nothing that our run time could stand on.
+            "-nostdlib" if self.stage == Stage::Link => {
+                self.stage = Stage::Neither;
+                self.is_bare = true;
             }
             "-shared" => self.is_shared = true,
             "-static" | "-static-pie" | "--static" => self.is_static = true,

@@ -10,7 +10,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o"));
 /// An archive without members: stands in for the compiler's own run time.
 const EMPTY_ARCHIVE: &[u8] = b"!<arch>\n";
 /// What a program exports to instrumented libraries that it loads.
-const DYNAMIC_LIST: &[u8] = b"{ __tsan_*; Record*; record*_; };\n";
+const DYNAMIC_LIST: &[u8] = b"{ __tsan_*; __wrap_*; Record*; record*_; };\n";
 
 const FILES: [(&str, &[u8]); 7] = [
     ("reuselens.o", OBJECT),

@@ -127,11 +127,24 @@ fn compile_flags(
     if clang {
         // Without this clang leaves out reads that are followed by a write of the same place.
         command.args(["-mllvm", "-tsan-instrument-read-before-write"]);
-    } else if language != Language::Fortran {
+        return;
+    }
+    command.args(GCC_KEEPS_RANGES_AS_CALLS);
+    if language != Language::Fortran {
         // gcc warns that its own run time cannot model fences; ours executes them.
-        command.arg("-Wno-tsan");
+        command.args(["-Wno-tsan", "-fno-builtin-memcpy", "-fno-builtin-memmove"]);
+        command.arg("-fno-builtin-memset");
     }
 }
+
+/// gcc expands copies of known size without a hook, turns loops into such copies, and calls `memcpy`
+/// for large assignments that a hook has told of already. So: calls stay calls, loops stay loops, and
+/// assignments never become calls.
+const GCC_KEEPS_RANGES_AS_CALLS: [&str; 3] = [
+    "-fno-tree-loop-distribute-patterns",
+    "-mmemcpy-strategy=rep_8byte:-1:noalign",
+    "-mmemset-strategy=rep_8byte:-1:noalign",
+];
 
 fn link_flags(
     command: &mut Command,
@@ -151,6 +164,7 @@ fn link_flags(
     if arguments.is_shared {
         // The hooks are found in the program that loads the library.
         command.arg("-Wl,-z,undefs");
+        wrap(command, arguments);
         return Ok(());
     }
     if arguments.has_language {
@@ -159,12 +173,16 @@ fn link_flags(
     let mut dynamic_list = OsString::from("-Wl,--dynamic-list=");
     dynamic_list.push(files.dynamic_list());
     command.arg(files.object()).arg(dynamic_list);
+    wrap(command, arguments);
+    Ok(())
+}
+
+fn wrap(command: &mut Command, arguments: &Arguments) {
     if !arguments.names_only {
         for function in WRAPPED {
             command.arg(format!("-Wl,--wrap={function}"));
         }
     }
-    Ok(())
 }
 
 /// The link sees `-fsanitize=thread` too: keeps the compiler's own run time out of it.
@@ -190,11 +208,13 @@ fn keep_sanitizer_out(
         .arg(files.empty_libraries());
 }
 
-/// gcc and older clangs leave calls of these alone, so the linker sends the program's own calls through the run time.
-const WRAPPED: [&str; 7] = [
+/// gcc and older clangs leave calls of these alone, so the linker sends the program's own calls
+/// through the run time.
+const WRAPPED: [&str; 8] = [
     "memcpy",
     "memmove",
     "mempcpy",
+    "__mempcpy_chk",
     "memset",
     "__memcpy_chk",
     "__memmove_chk",
