@@ -42,7 +42,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_vo
     let t = tls();
     // SAFETY: this thread's own state, put back before the interrupted code goes on.
     unsafe {
-        if (*t).signal_depth > 0 && pointer > (*t).signal_pointer {
+        if (*t).signal_depth > 0 && pointer >= (*t).signal_pointer {
             // The handler that we seem to be in was left by a jump.
             (*t).signal_depth = 0;
             (*t).slot = thread::own_slot(t);
