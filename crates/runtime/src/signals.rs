@@ -84,7 +84,11 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
             (*t).signal_slot = slot;
             (*t).signal_slot_index = index;
         }
-        if (*t).signal_slot.is_null() { &DUMMY } else { (*t).signal_slot }
+        if (*t).signal_slot.is_null() {
+            &DUMMY
+        } else {
+            (*t).signal_slot
+        }
     }
 }
 
@@ -174,6 +178,10 @@ unsafe fn install(number: c_int, handler: usize, flags: c_int) -> usize {
         action.handler = handler;
         action.flags = flags;
         let mut old = core::mem::zeroed::<Action>();
-        if sigaction(number, &raw const action, &raw mut old) == 0 { old.handler } else { SIG_ERR }
+        if sigaction(number, &raw const action, &raw mut old) == 0 {
+            old.handler
+        } else {
+            SIG_ERR
+        }
     }
 }

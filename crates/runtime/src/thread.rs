@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot,
-    SlotState, WireKind,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record,
+    Slot, SlotState, WireKind,
 };
 
 use crate::segment::Segment;
@@ -190,7 +190,10 @@ unsafe fn attach(t: *mut Tls) -> bool {
     let (process, first_of_process) = process::number(header);
     if process > u32::from(u16::MAX) {
         // Items carry their process in sixteen bits.
-        segment.slot(index).state.store(SlotState::Free as u32, Ordering::Release);
+        segment
+            .slot(index)
+            .state
+            .store(SlotState::Free as u32, Ordering::Release);
         header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this thread's own state.
         unsafe { (*t).state = State::Unrecorded };
@@ -393,7 +396,11 @@ pub unsafe fn end(t: *mut Tls) {
     unsafe {
         (*t).busy = 1;
         // A handler that was left by a jump may have left us on its slot.
-        let slot = if core::ptr::eq((*t).slot, &DUMMY) { &raw const DUMMY } else { own_slot(t) };
+        let slot = if core::ptr::eq((*t).slot, &DUMMY) {
+            &raw const DUMMY
+        } else {
+            own_slot(t)
+        };
         (*t).slot = slot;
         if !core::ptr::eq(slot, &DUMMY) {
             announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
