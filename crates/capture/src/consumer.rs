@@ -273,8 +273,12 @@ impl Consumer {
             self.segment
                 .copy_records(block, from, used, &mut raw.records);
         }
-        // One that was counted and never arrived, or arrived and was not counted.
-        read.blocks = slot.published.load(Ordering::Relaxed);
+        // It counts as handed over, so that what waiting blocks have noted about it is out of date; that
+        // also levels one that was counted and never arrived, or arrived and was not counted.
+        read.blocks = slot
+            .published
+            .fetch_add(1, Ordering::Relaxed)
+            .wrapping_add(1);
         slot.block.store(NO_BLOCK, Ordering::Relaxed);
         slot.state.store(SlotState::Free as u32, Ordering::Release);
         if raw.is_some() {
