@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 use reuselens_wire::{Record, WireKind};
 
 use crate::thread::emit;
-use crate::{sys, thread};
+use crate::{publish, sys, thread};
 
 unsafe extern "C" {
     fn __libc_malloc(bytes: usize) -> *mut c_void;
@@ -32,7 +32,7 @@ fn began(block: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {
             Record::new(WireKind::Operand, 0, 0, bytes as u64),
         ]);
         // Other threads may be given a large block at once: they must not be read before it.
-        if bytes >= SHARED_SOON_BYTES && thread::others_run() {
+        if bytes >= SHARED_SOON_BYTES && publish::others_run() {
             thread::flush();
         }
     }

@@ -32,6 +32,8 @@ mod names;
 #[cfg(reuselens_runtime)]
 mod process;
 #[cfg(reuselens_runtime)]
+mod publish;
+#[cfg(reuselens_runtime)]
 mod ranges;
 #[cfg(reuselens_runtime)]
 mod segment;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use reuselens_wire::{Header, Record, Slot, WireKind};
 
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{modules, segment, sys, thread};
+use crate::{modules, publish, segment, sys, thread};
 
 /// Set once the program's own constructors run: what libraries do before is not the program's.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -123,7 +123,7 @@ pub unsafe fn announce(slot: &Slot) {
 
 /// Publishes the process and its first thread: what other threads do comes after that.
 pub fn announced(slot: &Slot, slot_index: u64) {
-    thread::publish(slot, slot_index, true);
+    publish::publish(slot, slot_index, true);
     ANNOUNCED.store(1, Ordering::Release);
 }
 

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
     ("runtime", &["wire"]),
+    ("names", &[]),
     ("trace", &["units"]),
     ("distance", &["units"]),
     ("locality", &["units"]),
@@ -49,7 +50,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const CLOSED: [&str; 2] = ["wire", "runtime"];
 
 /// Development dependencies that point elsewhere, and why: user, used, reason.
-const FOR_TESTS: &[(&str, &str, &str)] = &[];
+const FOR_TESTS: &[(&str, &str, &str)] = &[(
+    "names",
+    "reuselens",
+    "what a program says of its data is seen by profiling it",
+)];
 
 /// Finds dependencies that the table does not have.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {

@@ -129,20 +129,20 @@ impl Args {
         Ok(profile)
     }
 
-    fn deliver(
+    /// Writes each variant's profile and page; where the profiles are.
+    fn keep(
         &self,
         files: &Files,
         demo: &Demo,
         directory: &Path,
         profiles: &[Profile],
-    ) -> Outcome {
+    ) -> anyhow::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for (variant, profile) in demo.variants.iter().zip(profiles) {
             let path = directory.join(format!("{}.rlprof", variant.name));
             write_whole(&path, &profile.to_bytes(), self.show.force)?;
-            let page = self
-                .show
-                .page(profile, &format!("{} {}", files.name, variant.name))?;
+            let title = format!("{} {}", files.name, variant.name);
+            let page = self.show.page(profile, &title)?;
             write_whole(
                 &path.with_extension("html"),
                 page.as_bytes(),
@@ -150,6 +150,17 @@ impl Args {
             )?;
             paths.push(path);
         }
+        Ok(paths)
+    }
+
+    fn deliver(
+        &self,
+        files: &Files,
+        demo: &Demo,
+        directory: &Path,
+        profiles: &[Profile],
+    ) -> Outcome {
+        let paths = self.keep(files, demo, directory, profiles)?;
         let variants: Vec<Variant<'_>> = demo
             .variants
             .iter()

@@ -1,0 +1,122 @@
+//! Blocks change hands: full ones go to the analysing side, empty ones come from the pool.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use reuselens_wire::{
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, Slot, SlotState,
+};
+
+use crate::segment::Segment;
+use crate::sys;
+
+/// Takes an empty block for a slot that has none.
+pub fn take_block(segment: Segment, slot: &Slot) {
+    let link = |block| &segment.block(block).next_free;
+    let mut block = segment.header().pool.take(link);
+    while block == NO_BLOCK {
+        // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
+        sys::yield_now();
+        block = segment.header().pool.take(link);
+    }
+    let address = segment.block_address(block);
+    let (header, stamp) = (segment.block(block), sys::stamp());
+    let copy = |to: &AtomicU32, from: &AtomicU32| {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed)
+    };
+    copy(&header.process, &slot.process);
+    copy(&header.thread, &slot.thread);
+    header
+        .stack_high
+        .store(slot.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
+    header.first_stamp.store(stamp, Ordering::Relaxed);
+    slot.first_stamp.store(stamp, Ordering::Relaxed);
+    slot.block_address.store(address, Ordering::Relaxed);
+    slot.cursor
+        .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
+    slot.block.store(block, Ordering::Release);
+}
+
+/// Hands the slot's block to the analysing side and, with `again`, takes a new one. False if the
+/// other side is gone.
+pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
+    let Some(segment) = Segment::get() else {
+        return false;
+    };
+    let block = slot.block.load(Ordering::Relaxed);
+    if block as usize >= BLOCKS {
+        // The other side has taken it away: it took this process for dead.
+        return false;
+    }
+    let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
+    let header = segment.block(block);
+    header.used_bytes.store(used as u32, Ordering::Relaxed);
+    header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
+    note_others(segment, header, slot_index as usize);
+    if !push(segment, block, slot_index as u32) {
+        return false;
+    }
+    slot.block.store(NO_BLOCK, Ordering::Release);
+    slot.published.fetch_add(1, Ordering::Release);
+    if again {
+        take_block(segment, slot);
+    }
+    true
+}
+
+/// Notes in a block how far the other threads have come: what they did before this moment is to be
+/// read before this block.
+fn note_others(segment: Segment, header: &BlockHeader, own: usize) {
+    let used = segment.header().slots_used.load(Ordering::Acquire) as usize;
+    let noted = if used > 1 { used.min(OTHERS) } else { 0 };
+    header.others_noted.store(noted as u32, Ordering::Relaxed);
+    for (index, other) in header.others.iter().enumerate().take(noted) {
+        let slot = segment.slot(index);
+        let published = slot.published.load(Ordering::Acquire);
+        let block = slot.block.load(Ordering::Acquire);
+        let start = slot.block_address.load(Ordering::Relaxed);
+        // An address of the other thread's own process: only the difference counts.
+        let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start);
+        let stayed = slot.published.load(Ordering::Acquire) == published
+            && slot.block.load(Ordering::Acquire) == block;
+        let live = slot.state.load(Ordering::Acquire) == SlotState::Live as u32;
+        let usable = index != own && live && stayed && used <= BLOCK_BYTES as u64;
+        other.published.store(published, Ordering::Relaxed);
+        other.used_bytes.store(used as u32, Ordering::Relaxed);
+        other
+            .block
+            .store(if usable { block } else { NO_BLOCK }, Ordering::Relaxed);
+    }
+}
+
+/// Whether other threads record too.
+pub fn others_run() -> bool {
+    Segment::get().is_some_and(|s| s.header().slots_used.load(Ordering::Relaxed) > 1)
+}
+
+/// The consumer is woken only when so many blocks wait, so that waking is rare; it also looks by
+/// itself every millisecond.
+const WAKE_EVERY: u32 = 8;
+
+fn push(segment: Segment, block: u32, slot_index: u32) -> bool {
+    let header = segment.header();
+    let queue = &header.queue;
+    loop {
+        let seen = queue.taken.load(Ordering::SeqCst);
+        if queue.push(block, slot_index).is_ok() {
+            let count = queue.published.fetch_add(1, Ordering::SeqCst);
+            if count.is_multiple_of(WAKE_EVERY) && queue.consumer_sleeps.load(Ordering::SeqCst) != 0
+            {
+                sys::futex_wake(&queue.published);
+            }
+            return true;
+        }
+        if header.consumer_gone.load(Ordering::Relaxed) != 0
+            || !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
+        {
+            return false;
+        }
+        queue.producers_sleep.fetch_add(1, Ordering::SeqCst);
+        sys::futex_wait(&queue.taken, seen);
+        queue.producers_sleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}
