@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 
 /// Rounds; the median is reported.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 /// A program, built natively and with the hooks.
 struct Subject {
