@@ -134,6 +134,7 @@ impl Attributor {
             (out, piece, full),
         );
         pass.run(block);
+        out.complete();
         self.threads[thread].stack = stack;
         self.threads[thread].touched = touched;
     }

@@ -1,13 +1,16 @@
 //! What an attributor makes of a block.
 
-/// One entry per item touch, in the order of the accesses: the item and the number of the cell it
-/// counts for. The columns are always equally long.
+/// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell and of
+/// the element it counts for. The columns are always equally long, or there is none of elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The items. Equal items are the same data.
     pub items: Vec<u64>,
     /// The cells: indices into [`Tables::cells`](crate::Tables::cells).
     pub cells: Vec<u32>,
+    /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty where
+    /// no touch is of an element that is told apart.
+    pub elements: Vec<u32>,
 }
 
 impl Columns {
@@ -32,6 +35,7 @@ impl Columns {
     pub fn clear(&mut self) {
         self.items.clear();
         self.cells.clear();
+        self.elements.clear();
     }
 
     /// Makes room for `touches` more.
@@ -44,5 +48,19 @@ impl Columns {
     pub(crate) fn push(&mut self, item: u64, cell: u32) {
         self.items.push(item);
         self.cells.push(cell);
+    }
+
+    /// The last touch is of this element.
+    pub(crate) fn set_element(&mut self, element: u32) {
+        // Touches of no element are made up for when one of some follows.
+        self.elements.resize(self.items.len() - 1, 0);
+        self.elements.push(element);
+    }
+
+    /// What comes next belongs to others: the columns get their length.
+    pub(crate) fn complete(&mut self) {
+        if !self.elements.is_empty() {
+            self.elements.resize(self.items.len(), 0);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Whose access was it: the instruction, the data object, the calling context, the thread.
 //!
-//! An [`Attributor`] takes in the events and blocks of a trace and yields, for each block, two
-//! [`Columns`]: the items touched (for a distance engine) and the number of the cell that each touch
-//! counts for (for histograms by key). At the end its [`Tables`] say what the cells are, with names.
+//! An [`Attributor`] takes in the events and blocks of a trace and yields, for each block, the
+//! [`Columns`]: the items touched (for a distance engine), and the numbers of the cell and of the element
+//! that each touch counts for (for histograms by key). At the end its [`Tables`] say what the cells are, with names.
 //!
 //! Names come from a [`SymbolSource`]: [`Loader`] reads them from the program's files, [`NoSymbols`]
 //! has none. The attributor itself opens no files.
@@ -22,6 +22,7 @@ mod attributor;
 mod cells;
 mod columns;
 mod contexts;
+mod elements;
 mod hash;
 mod intervals;
 mod loader;
@@ -44,6 +45,7 @@ mod tables;
 pub use attributor::Attributor;
 pub use cells::CellKey;
 pub use columns::Columns;
+pub use elements::ElementKey;
 pub use loader::Loader;
 pub use options::{DataFilter, Kinds, NamesMode, Options};
 pub use symbols::{Function, NoSymbols, StaticSymbol, SymbolSource, Variable};

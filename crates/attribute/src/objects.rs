@@ -1,5 +1,6 @@
 //! The data objects, as they turn up.
 
+use crate::elements::{Counter, Elements};
 use crate::hash::FastMap;
 use crate::places::Place;
 use crate::shadow::MAX_OBJECTS;
@@ -51,8 +52,8 @@ pub(crate) struct RawObject {
     pub peak: u64,
     pub blocks: u64,
     pub element_bytes: u64,
-    /// Accesses per element, by index.
-    pub elements: Vec<u64>,
+    /// By index.
+    pub elements: Vec<Counter>,
 }
 
 /// All objects. 0 is the unknown one, 1 the unknown frame.
@@ -60,15 +61,10 @@ pub(crate) struct RawObject {
 pub(crate) struct Objects {
     list: Vec<RawObject>,
     numbers: FastMap<ObjectKey, u32>,
-    /// Element counters that may still be made.
-    counters_left: usize,
-    /// Whether an object or a counter could not be made.
+    pub elements: Elements,
+    /// Whether an object could not be made.
     pub objects_full: bool,
-    pub counters_full: bool,
 }
-
-/// Element counters in all objects together: 32 MiB.
-const MAX_COUNTERS: usize = 1 << 22;
 
 impl Objects {
     pub const UNKNOWN_FRAME: u32 = 1;
@@ -78,9 +74,8 @@ impl Objects {
         let mut objects = Objects {
             list: Vec::new(),
             numbers: FastMap::default(),
-            counters_left: MAX_COUNTERS,
+            elements: Elements::new(),
             objects_full: false,
-            counters_full: false,
         };
         objects.get_or_add(ObjectKey::Unknown, Where::Unknown);
         objects.get_or_add(ObjectKey::UnknownFrame, Where::Stack);
@@ -142,16 +137,19 @@ impl Objects {
     }
 
     /// Makes sure that the object has counters for so many elements, within the limit on all of them.
-    pub fn count_elements(&mut self, object: u32, elements: u64) {
-        let have = self.list[object as usize].elements.len();
-        let want = usize::try_from(elements).unwrap_or(usize::MAX);
-        let more = want.saturating_sub(have);
-        if more > self.counters_left {
-            self.counters_full = true;
-        } else if more > 0 {
-            self.counters_left -= more;
-            self.list[object as usize].elements.resize(want, 0);
-        }
+    pub fn reserve_elements(&mut self, object: u32, elements: u64) {
+        let counters = &mut self.list[object as usize].elements;
+        self.elements.reserve(counters, elements);
+    }
+
+    /// Counts an access to an element of an object; its number, or 0 if it has none.
+    #[inline]
+    pub fn count_element(&mut self, object: u32, index: u64) -> u32 {
+        let counters = &mut self.list[object as usize].elements;
+        let counter = usize::try_from(index)
+            .ok()
+            .and_then(|index| counters.get_mut(index));
+        counter.map_or(0, |counter| self.elements.count(counter, object, index))
     }
 
     /// Calls `change` on the place of each object that has one.
@@ -167,6 +165,6 @@ impl Objects {
     /// Memory held.
     pub fn memory(&self) -> u64 {
         let each = size_of::<RawObject>() + size_of::<(ObjectKey, u32)>();
-        (self.list.capacity() * each + (MAX_COUNTERS - self.counters_left) * 8) as u64
+        (self.list.capacity() * each) as u64 + self.elements.memory()
     }
 }

@@ -70,8 +70,8 @@ pub struct Options {
     pub contexts: bool,
     /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, nothing is.
     pub max_cells: usize,
-    /// Whether accesses are counted per element of static symbols too, where the element size is
-    /// known. Named structures always have counters.
+    /// Whether the elements of static symbols are told apart too, where their size is known. Those of
+    /// named structures always are.
     pub elements: bool,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
     /// processes, sites and objects do not apply.

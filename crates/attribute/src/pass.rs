@@ -185,9 +185,6 @@ impl<'a> Pass<'a> {
         if !PLAIN && !self.passes(object, structure, address) {
             return;
         }
-        if structure != NO_STRUCTURE {
-            self.shared.count_elements(structure, address, size);
-        }
         let remembered = self.process.sites.slot(slot);
         let cell = if remembered.object == object && remembered.owner == self.owner {
             remembered.cell
@@ -197,20 +194,48 @@ impl<'a> Pass<'a> {
         self.shared.references += 1;
         let (first, last) = self.granularity.cover(address ^ self.fold, size);
         self.columns.push(first, cell);
+        if structure != NO_STRUCTURE {
+            self.element(structure, address, size);
+        }
         if last != first {
-            self.push_rest(first + 1, last, cell);
+            self.push_rest(access, structure, cell);
         }
     }
 
-    /// The items after the first.
+    /// The items of an access after the first.
     #[cold]
-    fn push_rest(&mut self, first: u64, last: u64, cell: u32) {
-        for item in first..=last {
+    fn push_rest(&mut self, access: Access, structure: u32, cell: u32) {
+        let (address, size) = (access.address, access.size);
+        let (first, last) = self.granularity.cover(address ^ self.fold, size);
+        for item in first + 1..=last {
             if self.columns.len() >= self.piece {
-                (self.full)(self.columns);
-                self.columns.clear();
+                self.hand_over();
             }
             self.columns.push(item, cell);
+            if structure != NO_STRUCTURE {
+                let start = (item << self.granularity.shift()) ^ self.fold;
+                let rest = size - start.wrapping_sub(address).min(size);
+                self.element(structure, start, rest);
+            }
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
+        self.columns.complete();
+        (self.full)(self.columns);
+        self.columns.clear();
+    }
+
+    /// Counts the last touch for an element: that of the first byte at `address`, where `size` bytes
+    /// are left of the access.
+    #[inline(never)]
+    fn element(&mut self, structure: u32, address: u64, size: u64) {
+        let item_end = address | (self.granularity.bytes() - 1);
+        let last = address.saturating_add(size.saturating_sub(1)).min(item_end);
+        let element = self.shared.count_element(structure, address, last);
+        if element != 0 {
+            self.columns.set_element(element);
         }
     }
 

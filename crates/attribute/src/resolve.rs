@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Context, Frame, Object, ObjectKind, ProfiledThread, Site};
+use reuselens_locality::{Context, Element, Frame, Object, ObjectKind, ProfiledThread, Site};
 use reuselens_trace::Kind;
 
 use crate::attributor::ThreadState;
 use crate::cells::CellKey;
+use crate::elements::ElementKey;
 use crate::hash::FastMap;
 use crate::naming::{file_name, heap_name, is_library_frame, is_system_module, kind_name};
 use crate::objects::{ObjectKey, RawObject};
@@ -24,7 +25,9 @@ pub(crate) fn tables(
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.keys().to_vec();
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
+    let elements = resolver.elements();
     resolver.warn_of_modules_without_lines();
+    resolver.shared.warn_of_elements();
     let mut warnings = std::mem::take(&mut resolver.shared.warnings.0);
     warnings.extend(resolver.symbols.warnings());
     Tables {
@@ -33,6 +36,7 @@ pub(crate) fn tables(
         contexts: resolver.contexts,
         threads: threads.iter().map(named_thread).collect(),
         cells,
+        elements,
         warnings,
     }
 }
@@ -108,6 +112,15 @@ impl<'a> Resolver<'a> {
             context: self.context(key.context),
             thread: key.thread,
         }
+    }
+
+    fn elements(&mut self) -> Vec<ElementKey> {
+        let raw = self.shared.objects.elements.keys().to_vec();
+        let key = |key: ElementKey| ElementKey {
+            object: self.object(key.object),
+            ..key
+        };
+        raw.into_iter().map(key).collect()
     }
 
     fn site(&mut self, raw: u32) -> u32 {
@@ -350,13 +363,8 @@ fn add_counts(object: &mut Object, raw: &RawObject) {
         ObjectKey::Static { .. } => 1,
         _ => object.blocks.saturating_add(raw.blocks),
     };
-    let mut elements: std::collections::BTreeMap<u64, u64> = object.elements.drain(..).collect();
-    for (index, count) in (0_u64..)
-        .zip(&raw.elements)
-        .filter(|(_, count)| **count > 0)
-    {
-        let sum = elements.entry(index).or_default();
-        *sum = sum.saturating_add(*count);
-    }
-    object.elements.extend(elements);
+    let counters = (0..).zip(&raw.elements);
+    let used = counters.filter(|(_, counter)| counter.accesses > 0);
+    let elements = used.map(|(index, counter)| Element::counted(index, counter.accesses));
+    object.add_elements(&elements.collect::<Vec<_>>());
 }

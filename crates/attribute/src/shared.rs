@@ -153,16 +153,9 @@ impl Shared {
 
     /// The number of a structure whose elements are counted.
     pub fn structure(&mut self, base: u64, bytes: u64, element: u64, object: u32) -> u32 {
-        self.objects
-            .count_elements(object, bytes.div_ceil(element.max(1)));
-        if self.objects.counters_full {
-            self.warnings.once(
-                "elements-not-counted",
-                "the data structures have more elements than there are counters; accesses per element are missing for some",
-                "give RecordData larger elements, or name fewer structures",
-            );
-        }
         let element = element.max(1);
+        let elements = bytes.div_ceil(element);
+        self.objects.reserve_elements(object, elements);
         self.structures
             .get_or_add(Structure {
                 base,
@@ -269,23 +262,47 @@ impl Shared {
         })
     }
 
-    /// Counts an access to the elements of a structure that `size` bytes cover.
+    /// Counts a touch of a structure's bytes `first..=last`, all in one item, for the element that holds
+    /// the first: its number, or 0 if it has none.
     #[inline(never)]
-    pub fn count_elements(&mut self, structure: u32, address: u64, size: u64) {
+    pub fn count_element(&mut self, structure: u32, first: u64, last: u64) -> u32 {
         let Some(structure) = self.structures.get(structure) else {
-            return;
+            return 0;
         };
-        let counters = &mut self.objects.get_mut(structure.object).elements;
-        let end = structure
-            .base
-            .saturating_add(structure.bytes)
-            .saturating_sub(1);
-        let last = address.saturating_add(size.saturating_sub(1)).min(end);
-        let to = usize::try_from(structure.index(last)).unwrap_or(usize::MAX);
-        let from = usize::try_from(structure.index(address)).unwrap_or(usize::MAX);
-        let to = to.saturating_add(1).min(counters.len());
-        for count in counters.get_mut(from.min(to)..to).unwrap_or_default() {
-            *count = count.saturating_add(1);
+        if !structure.contains(first) {
+            return 0;
+        }
+        let index = structure.index(first);
+        let elements = &mut self.objects.elements;
+        elements.shared_items |= structure.contains(last) && structure.index(last) != index;
+        self.objects.count_element(structure.object, index)
+    }
+
+    /// What became of the elements that the reader must know.
+    pub fn warn_of_elements(&mut self) {
+        let elements = &self.objects.elements;
+        let cases = [
+            (
+                elements.counters_full,
+                "elements-not-counted",
+                "the data structures have more elements than there are counters; accesses per element are missing for some",
+                "give RecordData larger elements, or name fewer structures",
+            ),
+            (
+                elements.numbers_full,
+                "elements-without-distances",
+                "more than 131072 elements of data structures were accessed; of those that came later only the accesses are counted",
+                "analyse a smaller input, or name fewer structures",
+            ),
+            (
+                elements.shared_items,
+                "elements-share-items",
+                "some accesses touch several elements in one item; they count for the first of these",
+                "take items as large as elements, for instance --granularity 8",
+            ),
+        ];
+        for (_, code, message, hint) in cases.into_iter().filter(|case| case.0) {
+            self.warnings.once(code, message, hint);
         }
     }
 

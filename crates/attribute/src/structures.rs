@@ -27,10 +27,16 @@ impl Structure {
         }
     }
 
+    /// Whether an address is in it.
+    #[inline]
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.bytes
+    }
+
     /// The first byte of the element that contains an address, if the structure does.
     pub fn element_start(&self, address: u64) -> Option<u64> {
-        let inside = address.wrapping_sub(self.base) < self.bytes;
-        inside.then(|| self.base + self.index(address) * self.element)
+        self.contains(address)
+            .then(|| self.base + self.index(address) * self.element)
     }
 }
 

@@ -3,6 +3,7 @@
 use reuselens_locality::{Context, Object, ProfiledThread, Site, Warning};
 
 use crate::cells::CellKey;
+use crate::elements::ElementKey;
 
 /// The tables that the numbers of cells refer to. Only what was accessed is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct Tables {
     /// By the numbers in [`Columns::cells`](crate::Columns::cells). Two cells can have equal keys (their
     /// parts turned out to be the same only when they were named): add such cells up.
     pub cells: Vec<CellKey>,
+    /// By the numbers in [`Columns::elements`](crate::Columns::elements); the first is none. Two can have
+    /// equal keys, as cells can.
+    pub elements: Vec<ElementKey>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
 }

@@ -196,7 +196,12 @@ proptest! {
         }
         let done = run.finish();
         prop_assert_eq!(done.columns.items.len(), done.columns.cells.len());
+        prop_assert_eq!(done.elements().len(), done.columns.items.len());
         let tables = done.tables;
+        for object in &tables.objects {
+            let elements = object.elements.iter().map(|element| element.accesses).sum::<u64>();
+            prop_assert!(elements <= done.columns.items.len() as u64);
+        }
         for cell in tables.cells {
             prop_assert!((cell.site as usize) < tables.sites.len());
             prop_assert!((cell.object as usize) < tables.objects.len());

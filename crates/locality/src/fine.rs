@@ -13,11 +13,12 @@ use crate::sparse::Sparse;
 /// equal bins per octave. Small enough to have one for every line of a program; exact at every cache
 /// size of up to 31 · 2ⁿ items, which is what caches are made of, and never wider than 1/16 elsewhere.
 ///
-/// Counts are 64 bits, saturate, and sum to the accesses. Memory: 8 bytes per bin up to the largest
-/// used. Equality, and the stored form, depend on the counts alone.
-#[derive(Clone, Debug, Default)]
+/// Counts are 64 bits, saturate, and sum to the accesses. Memory: 16 bytes per bin that holds accesses,
+/// of which most groups of a program have a handful.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FineHistogram {
-    counts: Vec<u64>,
+    /// The bins that hold accesses, ascending, with their counts; no zeros.
+    counts: Vec<(u16, u64)>,
     cold: u64,
 }
 
@@ -32,8 +33,9 @@ impl FineHistogram {
 
     /// From counts by bin, at most [`Self::BINS`] of them.
     pub(crate) fn from_counts(counts: &[u64], cold: u64) -> Self {
+        let used = (0_u16..).zip(counts.iter().copied());
         FineHistogram {
-            counts: trimmed(counts).to_vec(),
+            counts: used.filter(|(_, count)| *count > 0).collect(),
             cold,
         }
     }
@@ -68,11 +70,17 @@ impl FineHistogram {
             self.cold = self.cold.saturating_add(accesses);
             return;
         };
-        let bin = Self::bin(items);
-        if bin >= self.counts.len() {
-            self.counts.resize(bin + 1, 0);
+        if accesses > 0 {
+            self.add_to_bin(Self::bin(items) as u16, accesses);
         }
-        self.counts[bin] = self.counts[bin].saturating_add(accesses);
+    }
+
+    #[inline]
+    pub(crate) fn add_to_bin(&mut self, bin: u16, accesses: u64) {
+        match self.counts.binary_search_by_key(&bin, |(bin, _)| *bin) {
+            Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(accesses),
+            Err(at) => self.counts.insert(at, (bin, accesses)),
+        }
     }
 
     /// Counts a column of distances.
@@ -92,13 +100,48 @@ impl FineHistogram {
 
     /// Adds all counts of another histogram.
     pub fn merge(&mut self, other: &FineHistogram) {
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count = count.saturating_add(*more);
-        }
         self.cold = self.cold.saturating_add(other.cold);
+        let mut at = 0;
+        for (index, &(bin, more)) in other.counts.iter().enumerate() {
+            while self.counts.get(at).is_some_and(|(mine, _)| *mine < bin) {
+                at += 1;
+            }
+            match self.counts.get_mut(at) {
+                Some((mine, count)) if *mine == bin => *count = count.saturating_add(more),
+                Some(_) => return self.merge_rest(at, &other.counts[index..]),
+                None => return self.counts.extend_from_slice(&other.counts[index..]),
+            }
+        }
+    }
+
+    /// Merges bins of which some are not here yet; those before `at` are smaller than all of them.
+    fn merge_rest(&mut self, at: usize, others: &[(u16, u64)]) {
+        let mine = self.counts.split_off(at);
+        let mut mine = mine.into_iter().peekable();
+        for &(bin, more) in others {
+            while let Some(smaller) = mine.next_if(|(mine, _)| *mine < bin) {
+                self.counts.push(smaller);
+            }
+            let count = mine.next_if(|(mine, _)| *mine == bin);
+            let count = count.map_or(0, |(_, count)| count);
+            self.counts.push((bin, count.saturating_add(more)));
+        }
+        self.counts.extend(mine);
+    }
+
+    /// The accesses of this histogram that are not in another; none where the other has more.
+    pub(crate) fn without(&self, other: &FineHistogram) -> FineHistogram {
+        let mut others = other.counts.iter().peekable();
+        let left = |&(bin, count): &(u16, u64)| {
+            while others.next_if(|(other, _)| *other < bin).is_some() {}
+            let other = others.next_if(|(other, _)| *other == bin);
+            let left = count.saturating_sub(other.map_or(0, |(_, count)| *count));
+            (left > 0).then_some((bin, left))
+        };
+        FineHistogram {
+            counts: self.counts.iter().filter_map(left).collect(),
+            cold: self.cold.saturating_sub(other.cold),
+        }
     }
 
     /// The number of cold accesses.
@@ -108,12 +151,12 @@ impl FineHistogram {
 
     /// The number of accesses.
     pub fn accesses(&self) -> u64 {
-        total(self.counts.iter().copied().chain([self.cold]))
+        total(self.pairs().map(|(_, count)| count).chain([self.cold]))
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.cold == 0 && trimmed(&self.counts).is_empty()
+        self.cold == 0 && self.counts.is_empty()
     }
 
     /// The bins that hold accesses, ascending: lowest distance, highest distance, accesses.
@@ -148,24 +191,26 @@ impl FineHistogram {
     /// accesses.
     pub fn is_exact_at(&self, items: u64) -> bool {
         let bin = Self::bin(items);
-        Self::range(bin).0 == items || self.counts.get(bin).is_none_or(|count| *count == 0)
+        let is_empty = || {
+            !self
+                .counts
+                .iter()
+                .any(|(used, _)| usize::from(*used) == bin)
+        };
+        Self::range(bin).0 == items || is_empty()
     }
 
     /// The bins that hold accesses, with their counts.
     fn pairs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        (0_u64..)
-            .zip(self.counts.iter().copied())
-            .filter(|(_, count)| *count > 0)
+        self.counts
+            .iter()
+            .map(|(bin, count)| (u64::from(*bin), *count))
     }
-}
 
-/// The counts up to the last that is not zero.
-fn trimmed(counts: &[u64]) -> &[u64] {
-    let len = counts
-        .iter()
-        .rposition(|count| *count > 0)
-        .map_or(0, |last| last + 1);
-    &counts[..len]
+    /// The memory held on the heap, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<(u16, u64)>()
+    }
 }
 
 impl Histogram for FineHistogram {
@@ -178,14 +223,6 @@ impl Histogram for FineHistogram {
     }
 }
 
-impl PartialEq for FineHistogram {
-    fn eq(&self, other: &Self) -> bool {
-        self.cold == other.cold && trimmed(&self.counts) == trimmed(&other.counts)
-    }
-}
-
-impl Eq for FineHistogram {}
-
 impl Serialize for FineHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Sparse::encode(self.pairs(), self.cold).serialize(serializer)
@@ -196,13 +233,11 @@ impl<'de> Deserialize<'de> for FineHistogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let sparse = Sparse::deserialize(deserializer)?;
         let pairs = sparse.decode(Self::BINS as u64).map_err(D::Error::custom)?;
-        let len = pairs.last().map_or(0, |(bin, _)| *bin as usize + 1);
-        let mut counts = vec![0; len];
-        for (bin, count) in pairs {
-            counts[bin as usize] = count;
-        }
         Ok(FineHistogram {
-            counts,
+            counts: pairs
+                .into_iter()
+                .map(|(bin, count)| (bin as u16, count))
+                .collect(),
             cold: sparse.cold(),
         })
     }
@@ -242,7 +277,46 @@ mod tests {
     }
 
     #[test]
-    fn zeros_at_the_end_do_not_show() {
+    fn bins_meet_wherever_they_lie() {
+        let of = |bins: &[(u64, u64)]| {
+            let mut histogram = FineHistogram::new();
+            for &(items, accesses) in bins {
+                histogram.add(Distance::new(items), accesses);
+            }
+            histogram
+        };
+        let cases: [(&[_], &[_], &[_]); 5] = [
+            (
+                &[(1, 2), (9, 1)],
+                &[(0, 5), (5, 1), (9, 3), (70, 1)],
+                &[(0, 5), (1, 2), (5, 1), (9, 4), (70, 1)],
+            ),
+            (&[], &[(3, 1)], &[(3, 1)]),
+            (&[(3, 1)], &[], &[(3, 1)]),
+            (&[(1, 1), (2, 1)], &[(1, 1), (2, 1)], &[(1, 2), (2, 2)]),
+            (
+                &[(4, 1), (8, 1)],
+                &[(4, u64::MAX), (6, 1)],
+                &[(4, u64::MAX), (6, 1), (8, 1)],
+            ),
+        ];
+        for (a, b, sum) in cases {
+            let (a, b, sum) = (of(a), of(b), of(sum));
+            for (mut into, other) in [(a.clone(), &b), (b.clone(), &a)] {
+                into.merge(other);
+                assert_eq!(into, sum);
+            }
+        }
+        let both = of(&[(1, 2), (5, 3), (9, 1)]);
+        assert_eq!(
+            both.without(&of(&[(0, 4), (5, 1), (9, 1)])),
+            of(&[(1, 2), (5, 2)])
+        );
+        assert_eq!(both.without(&both), FineHistogram::new());
+    }
+
+    #[test]
+    fn zeros_do_not_show() {
         let mut wide = FineHistogram::new();
         wide.add(Distance::new(1 << 40), 0);
         assert!(wide.is_empty());

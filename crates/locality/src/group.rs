@@ -24,6 +24,8 @@ pub enum Dimension {
     Line,
     /// The data object that was accessed.
     Object,
+    /// The element of a data object that was accessed, where elements are told apart.
+    Element,
     /// The calls that led to the access.
     Context,
     /// The instruction that accessed.
@@ -33,7 +35,7 @@ pub enum Dimension {
 /// A name that `--by` does not take.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{fact}; use one of program, thread, function, line, object, context, instruction, for instance --by line"
+    "{fact}; use one of program, thread, function, line, object, element, context, instruction, for instance --by line"
 )]
 pub struct DimensionError {
     fact: String,
@@ -41,12 +43,13 @@ pub struct DimensionError {
 
 impl Dimension {
     /// All of them, from coarse to fine.
-    pub const ALL: [Dimension; 7] = [
+    pub const ALL: [Dimension; 8] = [
         Dimension::Program,
         Dimension::Thread,
         Dimension::Function,
         Dimension::Line,
         Dimension::Object,
+        Dimension::Element,
         Dimension::Context,
         Dimension::Instruction,
     ];
@@ -59,6 +62,7 @@ impl Dimension {
             Dimension::Function => "function",
             Dimension::Line => "line",
             Dimension::Object => "object",
+            Dimension::Element => "element",
             Dimension::Context => "context",
             Dimension::Instruction => "instruction",
         }
@@ -70,7 +74,8 @@ impl Dimension {
             Dimension::Program => 0,
             Dimension::Thread => cell.thread,
             Dimension::Function | Dimension::Line | Dimension::Instruction => cell.site,
-            Dimension::Object => cell.object,
+            // Cells hold all elements of their object, so none has a name of this dimension.
+            Dimension::Object | Dimension::Element => cell.object,
             Dimension::Context => cell.context,
         };
         index as usize
@@ -141,20 +146,20 @@ pub struct CrossGroup {
 
 /// A sum of cells.
 #[derive(Default)]
-struct Tally {
-    histogram: FineHistogram,
-    sum: u128,
-    max: u64,
+pub(crate) struct Tally {
+    pub(crate) histogram: FineHistogram,
+    pub(crate) sum: u128,
+    pub(crate) max: u64,
 }
 
 impl Tally {
-    fn add(&mut self, cell: &Cell) {
+    pub(crate) fn add(&mut self, cell: &Cell) {
         self.histogram.merge(&cell.histogram);
         self.sum = self.sum.saturating_add(cell.distance_sum);
         self.max = self.max.max(cell.distance_max);
     }
 
-    fn group(self, by: Dimension, name: String) -> Group {
+    pub(crate) fn group(self, by: Dimension, name: String) -> Group {
         let accesses = self.histogram.accesses();
         let cold = self.histogram.cold();
         let reuses = accesses - cold;
@@ -178,10 +183,15 @@ impl Tally {
 impl Profile {
     /// The accesses grouped by one dimension: most accesses first, then by name. The counts of the
     /// groups sum to those of the cells; entries of equal name are one group. The program as a whole is
-    /// all accesses, cells or not. Cost: linear in the cells.
+    /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of equally many
+    /// accesses come by index; what belongs to none of known distances is `(no element)`. Cost: linear
+    /// in the cells, or in the elements.
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
         if by == Dimension::Program {
             return vec![whole(&self.histogram)];
+        }
+        if by == Dimension::Element {
+            return self.element_groups();
         }
         let names = Names::new(self, by);
         let tallies = self.tally(|cell| names.of(cell));
@@ -197,7 +207,8 @@ impl Profile {
         groups
     }
 
-    /// The accesses grouped by two dimensions at once: most accesses first, then by both names.
+    /// The accesses grouped by two dimensions at once: most accesses first, then by both names. Which
+    /// element belongs to which other group is not kept: all have `(no element)`.
     pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
         let (firsts, seconds) = (Names::new(self, first), Names::new(self, second));
         let tallies = self.tally(|cell| (firsts.of(cell), seconds.of(cell)));

@@ -5,6 +5,7 @@
 //!
 //! - Counts: [`ExactHistogram`] (each distance), [`FineHistogram`] (16 bins per octave, for every line
 //!   and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),
+//!   [`ElementHistograms`] (very many of few accesses each),
 //!   [`Log2Histogram`] (the bins of the field). All are [`Histogram`]s.
 //! - Caches: [`MissRatioCurve`] (fully associative, every size), [`SetAssociative`] (Smith and Hill's
 //!   model), and what a [`Machine`] has.
@@ -33,6 +34,9 @@ mod context_tree;
 mod context_union;
 mod curve;
 mod difference;
+mod element;
+mod element_groups;
+mod element_histograms;
 pub mod error;
 mod evadable;
 mod exact;
@@ -58,6 +62,8 @@ mod testing;
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use difference::{BinChange, DifferenceError, LocalityChange, SizeChange, SizeRange};
+pub use element::Element;
+pub use element_histograms::ElementHistograms;
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Context, Dimension, Frame, Profile, Site};
+use crate::{Context, Dimension, Frame, Object, Profile, Site};
 
 /// Levels of a calling context that are named at each end; more in between are only counted.
 const SHOWN: usize = 16;
@@ -28,8 +28,10 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
         Dimension::Object => profile
             .objects
             .iter()
-            .map(|object| known(&object.name, "(unknown object)"))
+            .map(|each| object(each).to_owned())
             .collect(),
+        // See `Profile::element_groups`.
+        Dimension::Element => Vec::new(),
         Dimension::Context => (0..profile.contexts.len())
             .map(|node| context(&profile.contexts, node))
             .collect(),
@@ -46,7 +48,10 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
 
 /// The name of an index that the table does not have.
 pub(crate) fn unknown(by: Dimension) -> String {
-    format!("(unknown {by})")
+    match by {
+        Dimension::Element => "(no element)".to_owned(),
+        _ => format!("(unknown {by})"),
+    }
 }
 
 fn known(name: &str, unknown: &str) -> String {
@@ -60,6 +65,14 @@ fn known(name: &str, unknown: &str) -> String {
 fn function(site: &Site) -> String {
     let name = site.frames.first().map_or("", |frame| &frame.function);
     known(name, "(unknown function)")
+}
+
+/// The name of an object.
+pub(crate) fn object(object: &Object) -> &str {
+    match object.name.as_str() {
+        "" => "(unknown object)",
+        name => name,
+    }
 }
 
 /// `file:line` of the innermost frame.

@@ -3,7 +3,7 @@
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{ExactHistogram, FineHistogram};
+use crate::{Element, ExactHistogram, FineHistogram};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -140,8 +140,8 @@ pub struct Object {
     pub element_bytes: u64,
     /// Number of blocks that were allocated over the run (1 for symbols).
     pub blocks: u64,
-    /// Accesses per element, where elements are known and counted: index, accesses; ascending.
-    pub elements: Vec<(u64, u64)>,
+    /// The elements that were accessed, where elements are known and told apart; by index.
+    pub elements: Vec<Element>,
 }
 
 /// A node of the calling context tree. Node 0 is the root, which has no caller.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::context_union::ContextUnion;
+use crate::element::merge_elements;
 use crate::{Cell, Context, Frame, Object, ObjectKind, Profile, ProfiledThread, Site};
 
 /// What makes an object the same in another run: not how large it was there.
@@ -184,7 +185,8 @@ fn key(object: &Object) -> ObjectKey<'_> {
 /// Takes another run's object in: the largest size, the sum of the counts. Names differ only where
 /// both are entry 0; the one that orders last stays.
 fn unite(into: &mut Object, other: &Object) {
-    let elements = add_elements(&into.elements, &other.elements);
+    let mut elements = std::mem::take(&mut into.elements);
+    merge_elements(&mut elements, &other.elements);
     let bytes = into.bytes.max(other.bytes);
     let blocks = match other.kind {
         // A symbol is one block in every run.
@@ -192,19 +194,12 @@ fn unite(into: &mut Object, other: &Object) {
         _ => into.blocks.saturating_add(other.blocks),
     };
     if key(other) > key(into) {
-        *into = other.clone();
+        *into = Object {
+            elements: Vec::new(),
+            ..other.clone()
+        };
     }
     (into.bytes, into.blocks, into.elements) = (bytes, blocks, elements);
-}
-
-/// The sums of two lists of accesses per element, ascending.
-fn add_elements(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
-    for &(index, accesses) in a.iter().chain(b) {
-        let sum = sums.entry(index).or_insert(0);
-        *sum = sum.saturating_add(accesses);
-    }
-    sums.into_iter().collect()
 }
 
 /// Adds a cell's distances.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use reuselens_locality::{
-    Cell, Context, Dimension, ExactHistogram, FineHistogram, Frame, Machine, Method, Object,
-    ObjectKind, Outcome, Profile, ProfiledThread, Site, Warning,
+    Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, Method,
+    Object, ObjectKind, Outcome, Profile, ProfiledThread, Site, Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -35,13 +35,27 @@ fn site() -> impl Strategy<Value = Site> {
         })
 }
 
+/// An element, with or without distances.
+fn element() -> impl Strategy<Value = Element> {
+    let distances = prop::collection::vec((0..9_u64, 1..9_u64), 0..3);
+    (0..4_u64, 1..9_u64, distances).prop_map(|(index, accesses, distances)| {
+        let mut element = Element::counted(index, accesses);
+        for (items, count) in distances {
+            element.histogram.add(Distance::new(items), count);
+            element.distance_sum += u128::from(items * count);
+            element.distance_max = element.distance_max.max(items);
+        }
+        element
+    })
+}
+
 fn object() -> impl Strategy<Value = Object> {
     let kind = prop::sample::select(vec![
         ObjectKind::Static,
         ObjectKind::Heap,
         ObjectKind::Unknown,
     ]);
-    let elements = prop::collection::vec((0..4_u64, 1..9_u64), 0..3);
+    let elements = prop::collection::vec(element(), 0..3);
     (
         kind,
         name(),

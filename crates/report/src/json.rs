@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use reuselens_locality::{
-    CurvePoint, Dimension, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram, Machine,
-    MissRatioCurve, Outcome, Profile, Warning,
+    CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram,
+    Machine, MissRatioCurve, Outcome, Profile, Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -111,6 +111,22 @@ struct GroupJson {
     max: u64,
     /// Misses in each of `caches`, in their order.
     misses: Vec<u64>,
+    /// Of an object whose elements are told apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    elements: Vec<ElementJson>,
+}
+
+/// `[index, accesses, cold, mean]`; the last two are null where only accesses were counted, the mean
+/// also where all are cold.
+#[derive(Serialize)]
+struct ElementJson(u64, u64, Option<u64>, Option<f64>);
+
+impl From<&Element> for ElementJson {
+    fn from(element: &Element) -> Self {
+        let known = !element.histogram.is_empty();
+        let cold = known.then(|| element.histogram.cold());
+        ElementJson(element.index, element.accesses, cold, element.mean())
+    }
 }
 
 /// A cache, and what misses in it.
@@ -157,6 +173,10 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
     }
     let curve = MissRatioCurve::new(histogram);
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
+    let mut groups: Vec<GroupJson> = groups
+        .map(|group| group_json(profile, group, options.bins, &levels))
+        .collect();
+    add_elements(profile, &mut groups);
     Document {
         schema: SCHEMA,
         version: &profile.version,
@@ -170,9 +190,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         cold: histogram.cold(),
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
-        groups: groups
-            .map(|group| group_json(profile, group, options.bins, &levels))
-            .collect(),
+        groups,
         warnings: &profile.warnings,
         references: profile.references,
         mean: histogram.mean().unwrap_or(0.0),
@@ -252,6 +270,19 @@ fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Lev
             .map(|level| group.misses(level.items))
             .collect(),
         name: group.name,
+        elements: Vec::new(),
+    }
+}
+
+/// Gives the objects their elements.
+fn add_elements(profile: &Profile, groups: &mut [GroupJson]) {
+    let elements = profile.elements();
+    for group in groups
+        .iter_mut()
+        .filter(|group| group.by == Dimension::Object)
+    {
+        let of_group = elements.get(&group.name).into_iter().flatten();
+        group.elements = of_group.map(ElementJson::from).collect();
     }
 }
 

@@ -100,6 +100,39 @@ fn the_keys_come_in_the_order_of_the_schema() {
 }
 
 #[test]
+fn objects_have_their_elements() {
+    let profile = common::matmul_by_element(12);
+    let value = check(&profile, Bins::Log2);
+    let groups = value["groups"].as_array().unwrap();
+    let of = |by: &'static str| groups.iter().filter(move |group| group["by"] == by);
+    for object in of("object").filter(|object| object["name"] != "unknown memory") {
+        let elements = object["elements"].as_array().unwrap();
+        assert_eq!(elements.len(), 144, "{object}");
+        let accesses = |element: &Value| element[1].as_u64().unwrap();
+        assert_eq!(
+            elements.iter().map(accesses).sum::<u64>(),
+            object["accesses"]
+        );
+        let (matrix, _) = object["name"].as_str().unwrap().split_once(' ').unwrap();
+        for element in elements.iter().filter(|element| !element[2].is_null()) {
+            let name = format!("{matrix}[{}] (matmul.c)", element[0]);
+            let group = of("element").find(|group| group["name"] == *name).unwrap();
+            assert_eq!(
+                (&group["accesses"], &group["cold"]),
+                (&element[1], &element[2])
+            );
+            assert_eq!(
+                group["mean"].as_f64().unwrap(),
+                element[3].as_f64().unwrap_or(0.0)
+            );
+        }
+    }
+    let rest = of("element").find(|group| group["name"] == "(no element)");
+    assert_eq!(rest.unwrap()["accesses"], 13, "the last of c");
+    assert!(of("line").all(|group| group.get("elements").is_none()));
+}
+
+#[test]
 fn no_accesses_give_zeros() {
     let value = check(&common::empty(), Bins::Log2);
     assert_eq!(value["histogram"]["counts"], Value::Array(Vec::new()));

@@ -78,6 +78,7 @@ fn pages() -> Vec<(&'static str, Profile)> {
         ("tiny", common::tiny()),
         ("ids", ids),
         ("matmul", common::matmul(48, false)),
+        ("elements", common::matmul_by_element(48)),
     ]
 }
 
@@ -112,10 +113,28 @@ fn pages_are_well_formed_and_complete() {
         );
         assert_eq!(
             text.contains("The source, with its misses"),
-            matches!(name, "matmul" | "tiny" | "ids"),
+            matches!(name, "matmul" | "tiny" | "ids" | "elements"),
             "{name}"
         );
     }
+}
+
+#[test]
+fn structures_are_drawn_from_end_to_end() {
+    let options = HtmlOptions::default();
+    let with = page(&common::matmul_by_element(48), &options);
+    assert_eq!(with.matches("<figure class=\"strip\">").count(), 3);
+    assert!(with.contains("elements 0 to 2,303; 113 k accesses, of which"));
+    let table = &data(&with)["tables"]["element"];
+    assert_eq!(table["names"].as_array().unwrap().len(), 100);
+    assert!(table["rest"].is_array());
+    let without = page(&common::matmul(48, false), &options);
+    assert!(!without.contains("class=\"strip\"") && data(&without)["tables"]["element"].is_null());
+    assert!(
+        with.len() < without.len() + 40_000,
+        "{} bytes",
+        with.len() - without.len()
+    );
 }
 
 #[test]

@@ -43,6 +43,26 @@ fn every_dimension_and_any_cache_can_be_asked_for() {
 }
 
 #[test]
+fn the_hottest_elements_are_listed() {
+    let options = TextOptions {
+        by: vec![Dimension::Element],
+        cache: Some(Bytes(1024)),
+        ..TextOptions::default()
+    };
+    let text = summary(&common::matmul_by_element(24), &options);
+    let table = text
+        .split("Most misses in 1 KiB by element")
+        .nth(1)
+        .unwrap();
+    insta::assert_snapshot!("elements", table);
+    let none = summary(&common::matmul(24, false), &options);
+    assert!(
+        none.contains("No elements are told apart: name data"),
+        "{none}"
+    );
+}
+
+#[test]
 fn colour_only_when_asked_and_never_from_names() {
     let mut profile = common::tiny();
     profile.objects[1].name = "red \u{1b}[31m name".into();

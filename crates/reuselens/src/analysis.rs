@@ -3,7 +3,8 @@
 use reuselens_attribute::{Attributor, Columns, Loader, Options, Tables};
 use reuselens_distance::{ENGINES, Engine};
 use reuselens_locality::{
-    Cell, ExactHistogram, KeyedHistograms, Machine, Method, Outcome, Profile, Warning,
+    Cell, Element, ElementHistograms, ExactHistogram, KeyedHistograms, Machine, Method, Outcome,
+    Profile, Warning,
 };
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
@@ -61,6 +62,7 @@ struct Counts {
     distances: Vec<Distance>,
     histogram: ExactHistogram,
     keyed: KeyedHistograms,
+    elements: ElementHistograms,
     accesses: u64,
 }
 
@@ -71,6 +73,9 @@ impl Counts {
         self.engine.process(&columns.items, distances);
         self.histogram.add_column(distances);
         self.keyed.add_column(&columns.cells, distances);
+        if !columns.elements.is_empty() {
+            self.elements.add_column(&columns.elements, distances);
+        }
         self.accesses += columns.items.len() as u64;
     }
 }
@@ -117,6 +122,7 @@ impl Analysis {
                 distances: Vec::new(),
                 histogram: ExactHistogram::new(),
                 keyed: KeyedHistograms::new(),
+                elements: ElementHistograms::new(),
                 accesses: 0,
             },
             memory_limit: options.memory_limit.unwrap_or_else(free),
@@ -167,6 +173,7 @@ impl Analysis {
         self.counts.engine.memory()
             + self.counts.histogram.memory()
             + self.counts.keyed.memory()
+            + self.counts.elements.memory()
             + self.attributor.memory()
     }
 
@@ -206,6 +213,7 @@ impl Analysis {
         let references = self.attributor.references();
         let mut tables = self.attributor.finish(&mut self.loader);
         self.warnings.append(&mut tables.warnings);
+        add_distances(&mut tables, self.counts.elements);
         if self.counts.accesses == 0 && whole {
             self.warnings.push(no_accesses());
         }
@@ -232,7 +240,7 @@ impl Analysis {
     fn method(&self, source: &dyn Source, options: &AnalysisOptions) -> Method {
         let name = self.counts.engine.name();
         let order = if self.threads > 1 {
-            "threads interleaved as they ran, block by block (up to 4092 events each), in the order in \
+            "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
              which the blocks were completed; exact within each thread"
         } else {
             "program order"
@@ -309,4 +317,24 @@ fn cells(tables: &Tables, keyed: &KeyedHistograms) -> Vec<Cell> {
         })
     };
     tables.cells.iter().enumerate().filter_map(cell).collect()
+}
+
+/// Gives the elements of the tables' objects, which so far have their accesses, their distances.
+fn add_distances(tables: &mut Tables, mut histograms: ElementHistograms) {
+    // Number 0 is no element.
+    for (number, key) in (0..).zip(&tables.elements).skip(1) {
+        let object = tables.objects.get_mut(key.object as usize);
+        let element = object.and_then(|object| object.element_mut(key.index));
+        if let (Some(element), Some((histogram, distance_sum, distance_max))) =
+            (element, histograms.take(number))
+        {
+            // The accesses are there already; two numbers may be of one element.
+            element.merge(&Element {
+                histogram,
+                distance_sum,
+                distance_max,
+                ..Element::default()
+            });
+        }
+    }
 }

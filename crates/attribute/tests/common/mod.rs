@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use reuselens_attribute::{
     Attributor, Columns, Function, Options, StaticSymbol, SymbolSource, Tables, Variable,
 };
-use reuselens_locality::Frame;
+use reuselens_locality::{Frame, Object};
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Thread, ThreadId,
 };
@@ -209,6 +209,13 @@ impl Run {
             assert_eq!(self.columns.items.len(), self.columns.cells.len());
             self.all.items.extend(&self.columns.items);
             self.all.cells.extend(&self.columns.cells);
+            if !self.columns.elements.is_empty() {
+                assert_eq!(self.columns.items.len(), self.columns.elements.len());
+            }
+            let earlier = self.all.items.len() - self.columns.items.len();
+            self.all.elements.resize(earlier, 0);
+            self.all.elements.extend(&self.columns.elements);
+            self.all.elements.resize(self.all.items.len(), 0);
             self.block.clear();
         }
     }
@@ -223,6 +230,14 @@ impl Run {
             references,
         }
     }
+}
+
+/// The accesses per element of an object.
+pub fn counts(object: &Object) -> Vec<(u64, u64)> {
+    let elements = object.elements.iter();
+    elements
+        .map(|element| (element.index, element.accesses))
+        .collect()
 }
 
 /// What came out.
@@ -243,6 +258,16 @@ impl Finished {
         cells
             .map(|cell| self.tables.objects[cell.object as usize].name.as_str())
             .collect()
+    }
+
+    /// The element of each touch, as `A[2]`; empty for none.
+    pub fn elements(&self) -> Vec<String> {
+        let elements = self.columns.elements.iter().map(|element| {
+            let key = self.tables.elements[*element as usize];
+            let name = &self.tables.objects[key.object as usize].name;
+            (*element != 0).then(|| format!("{name}[{}]", key.index))
+        });
+        elements.map(Option::unwrap_or_default).collect()
     }
 
     /// The functions of each touch's context, outermost first, joined by `>`.

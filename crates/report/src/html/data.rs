@@ -83,7 +83,7 @@ impl Table {
 }
 
 /// What the tables of one dimension say: key, tab, head of the first column, note.
-const WORDS: [(Dimension, [&str; 4]); 5] = [
+const WORDS: [(Dimension, [&str; 4]); 6] = [
     (
         Dimension::Line,
         [
@@ -100,6 +100,15 @@ const WORDS: [(Dimension, [&str; 4]); 5] = [
             "Objects",
             "Data object",
             "The variables, heap blocks and stacks that are missed.",
+        ],
+    ),
+    (
+        Dimension::Element,
+        [
+            "element",
+            "Elements",
+            "Element",
+            "Elements of data structures, those of most misses; above, the structures from end to end.",
         ],
     ),
     (
@@ -143,6 +152,10 @@ const CROSS: [&str; 4] = [
 pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
     let mut tables = Vec::new();
     for (by, words) in WORDS {
+        if by == Dimension::Element {
+            tables.extend(elements(scene, words));
+            continue;
+        }
         let groups = scene.profile.groups(by).into_iter().map(Row::from);
         tables.push(Table::new(words, groups.collect(), scene.top));
         if by == Dimension::Line {
@@ -152,6 +165,21 @@ pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
     }
     tables.retain(|table| !table.rows.is_empty());
     tables
+}
+
+/// Elements that their table has at most: they are many, and alike.
+const ELEMENTS: usize = 100;
+
+/// The elements of most misses, if there are any that are told apart.
+fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<Table> {
+    let objects = &scene.profile.objects;
+    if objects.iter().all(|object| object.elements.is_empty()) {
+        return None;
+    }
+    let mut groups = scene.profile.groups(Dimension::Element);
+    groups.sort_by_cached_key(|group| std::cmp::Reverse(group.misses(scene.chosen.items)));
+    let rows = groups.into_iter().map(Row::from).collect();
+    Some(Table::new(words, rows, scene.top.min(ELEMENTS)))
 }
 
 /// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the one

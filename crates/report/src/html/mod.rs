@@ -3,6 +3,7 @@
 mod compare;
 mod curve;
 mod data;
+mod elements;
 mod escape;
 mod headline;
 mod histogram;

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
+use reuselens_locality::Dimension;
+
 use super::data::{Row, Table};
+use super::elements;
 use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches;
@@ -30,6 +33,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
              <p class=\"soft\">{1}</p><div class=\"scroll\">",
             table.by, table.note
         );
+        if table.by == Dimension::Element.name() {
+            elements::strips(out, scene);
+        }
         write_table(out, scene, table);
         out.push_str("</div></div>");
     }
@@ -98,10 +104,7 @@ fn write_table(out: &mut String, scene: &Scene, table: &Table) {
     out.push_str("</tbody>");
     if let Some((groups, rest)) = &table.left_out {
         let name = crate::numbers::noun(*groups as u64, "more group", "more groups");
-        let _ = write!(
-            out,
-            "<tfoot><tr><th scope=\"row\">{name} of fewer accesses, together</th>"
-        );
+        let _ = write!(out, "<tfoot><tr><th scope=\"row\">{name}, together</th>");
         cells(out, scene, rest, rest.misses(scene.chosen.items), all);
         out.push_str("<td></td></tr></tfoot>");
     }

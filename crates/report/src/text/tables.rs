@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_locality::{Dimension, Group, Profile};
 
 use super::TextOptions;
-use super::paint::{Ink, Paint, shorten};
+use super::paint::{Ink, Paint, shorten, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::{count, percent};
 
@@ -129,6 +129,11 @@ struct Table<'a> {
 impl Table<'_> {
     fn write(&self, out: &mut String, by: Dimension) {
         let mut groups = self.groups(by);
+        if by == Dimension::Element && groups.iter().all(|(group, _)| group.name.starts_with('(')) {
+            let text = "No elements are told apart: name data structures with RecordData, or analyse with --elements.";
+            let text = wrap(text, self.width, 2);
+            let _ = writeln!(out, "  {}", self.paint.ink(Ink::Soft, &text));
+        }
         groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
         let all = groups.len();
         groups.truncate(self.top);

@@ -62,6 +62,8 @@ pub struct Recorder {
     counter: Counter,
     histogram: ExactHistogram,
     cells: BTreeMap<Key, (FineHistogram, u128, u64)>,
+    /// Elements of 8 bytes by object and index, of objects that begin at whole MiB.
+    elements: BTreeMap<(u32, u64), Element>,
     references: u64,
 }
 
@@ -71,6 +73,7 @@ impl Recorder {
             counter: Counter::new(accesses),
             histogram: ExactHistogram::new(),
             cells: BTreeMap::new(),
+            elements: BTreeMap::new(),
             references: 0,
         }
     }
@@ -81,10 +84,30 @@ impl Recorder {
         self.histogram.add(distance, 1);
         let cell = self.cells.entry(key).or_default();
         cell.0.add(distance, 1);
+        let index = (address & 0xf_ffff) / 8;
+        let one = Element::counted(index, 0);
+        let element = self.elements.entry((key.1, index)).or_insert(one);
+        element.accesses += 1;
+        element.histogram.add(distance, 1);
+        let items = distance.items().unwrap_or(0);
+        element.distance_sum += u128::from(items);
+        element.distance_max = element.distance_max.max(items);
         if let Some(items) = distance.items() {
             cell.1 += u128::from(items);
             cell.2 = cell.2.max(items);
         }
+    }
+
+    /// As `finish`, with the elements of all objects but the unknown one.
+    pub fn finish_with_elements(self, profile: &mut Profile) {
+        for ((object, _), element) in &self.elements {
+            if *object > 0 {
+                profile.objects[*object as usize]
+                    .elements
+                    .push(element.clone());
+            }
+        }
+        self.finish(profile);
     }
 
     pub fn finish(self, profile: &mut Profile) {
@@ -195,6 +218,16 @@ pub fn empty() -> Profile {
 /// The source of the program that [`matmul`] models.
 pub const MATMUL_C: &str = include_str!("matmul.c");
 
+/// The product of `matmul`, with the elements of its matrices told apart; but for the last of `c`, of
+/// which only the accesses are known.
+pub fn matmul_by_element(n: u64) -> Profile {
+    let mut profile = matmul(n, false);
+    run_matmul(n, false, &mut profile, Recorder::finish_with_elements);
+    let last = profile.objects[3].elements.last_mut().unwrap();
+    *last = Element::counted(last.index, last.accesses);
+    profile
+}
+
 /// `n` × `n` matrix product by two threads in the order of loops `ijk`, or `ikj` if `swapped`.
 pub fn matmul(n: u64, swapped: bool) -> Profile {
     let mut profile = empty();
@@ -233,7 +266,7 @@ pub fn matmul(n: u64, swapped: bool) -> Profile {
         context(0, "worker", Frame::default()),
         context(5, "multiply", frame("worker", file, 28)),
     ]);
-    run_matmul(n, swapped, &mut profile);
+    run_matmul(n, swapped, &mut profile, Recorder::finish);
     profile.warnings.push(Warning {
         code: "uninstrumented-code".into(),
         message:
@@ -244,7 +277,7 @@ pub fn matmul(n: u64, swapped: bool) -> Profile {
     profile
 }
 
-fn run_matmul(n: u64, swapped: bool, profile: &mut Profile) {
+fn run_matmul(n: u64, swapped: bool, profile: &mut Profile, finish: fn(Recorder, &mut Profile)) {
     let at = |matrix: u64, row: u64, column: u64| 0x10_0000 * matrix + (row * n + column) * 8;
     let mut recorder = Recorder::new((3 * n * n * n + 4 * n * n) as usize + 16);
     for matrix in [1, 2] {
@@ -266,7 +299,7 @@ fn run_matmul(n: u64, swapped: bool, profile: &mut Profile) {
     for i in 0..n {
         recorder.touch((5, 3, 4, 0), at(3, i, i));
     }
-    recorder.finish(profile);
+    finish(recorder, profile);
 }
 
 fn row_product(

@@ -1,0 +1,152 @@
+//! A fine histogram for each of very many groups of few accesses, filled in one pass.
+
+use reuselens_units::{Bytes, Distance};
+
+use crate::FineHistogram;
+
+/// The distances of one element. One cache line, and all that an access needs as long as it falls into
+/// the bin of the one before.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+struct Tally {
+    histogram: FineHistogram,
+    /// Sum of the finite distances.
+    sum: u128,
+    /// Largest finite distance.
+    max: u64,
+    /// The last accesses, which the histogram does not have yet: how many, and their bin.
+    run: u32,
+    bin: u16,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, distance: Distance) {
+        let Some(items) = distance.items() else {
+            return self.histogram.add(distance, 1);
+        };
+        self.sum = self.sum.saturating_add(u128::from(items));
+        self.max = self.max.max(items);
+        let bin = FineHistogram::bin(items) as u16;
+        if bin != self.bin || self.run == u32::MAX {
+            self.end_run();
+            self.bin = bin;
+        }
+        self.run += 1;
+    }
+
+    fn end_run(&mut self) {
+        if self.run > 0 {
+            self.histogram.add_to_bin(self.bin, u64::from(self.run));
+            self.run = 0;
+        }
+    }
+}
+
+/// Histograms of elements of data structures: numbers from 1 on; 0 is no element, and not counted.
+///
+/// As [`KeyedHistograms`](crate::KeyedHistograms), but for a hundred thousand groups with a few accesses
+/// each. Memory: 64 bytes per element, and 16 bytes per bin in which it has accesses, at most twice
+/// that while the histograms grow.
+#[derive(Clone, Debug, Default)]
+pub struct ElementHistograms {
+    tallies: Vec<Tally>,
+    /// Bytes of all histograms.
+    heap: usize,
+}
+
+impl ElementHistograms {
+    /// No elements.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a column: `distances[i]` for the element `elements[i]`. Elements come to be as they are
+    /// named, with all smaller ones. Cost per access: a search in the bins that the element uses.
+    ///
+    /// # Panics
+    /// If the two slices differ in length (a fault of the caller).
+    pub fn add_column(&mut self, elements: &[u32], distances: &[Distance]) {
+        assert_eq!(elements.len(), distances.len(), "one element for each");
+        let top = elements.iter().max().map_or(0, |top| *top as usize);
+        if top > 0 && top >= self.tallies.len() {
+            self.tallies.resize(top + 1, Tally::default());
+        }
+        for (&element, &distance) in elements.iter().zip(distances) {
+            if element != 0 {
+                let tally = &mut self.tallies[element as usize];
+                let before = tally.histogram.heap_bytes();
+                tally.add(distance);
+                self.heap += tally.histogram.heap_bytes() - before;
+            }
+        }
+    }
+
+    /// Takes out the histogram of an element, the sum of its finite distances and the largest of them;
+    /// `None` for one that never came to be.
+    pub fn take(&mut self, element: u32) -> Option<(FineHistogram, u128, u64)> {
+        let mut tally = std::mem::take(self.tallies.get_mut(element as usize)?);
+        self.heap -= tally.histogram.heap_bytes();
+        tally.end_run();
+        Some((tally.histogram, tally.sum, tally.max))
+    }
+
+    /// The memory held.
+    pub fn memory(&self) -> Bytes {
+        Bytes((self.heap + self.tallies.capacity() * size_of::<Tally>()) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_fills_one_cache_line() {
+        assert_eq!(size_of::<Tally>(), 64);
+    }
+
+    #[test]
+    fn runs_of_one_bin_are_all_there() {
+        let mut elements = ElementHistograms::new();
+        let raw = [0, 0, 40, 41, u64::MAX, 41, 0, 7];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
+        let mut expected = FineHistogram::new();
+        for cut in 0..raw.len() {
+            elements.add_column(&vec![3; cut], &distances[..cut]);
+            elements.add_column(&vec![3; raw.len() - cut], &distances[cut..]);
+            expected.add_column(&distances);
+        }
+        assert_eq!(elements.take(3), Some((expected, 129 * 8, 41)));
+    }
+
+    #[test]
+    fn each_element_has_its_own_distances() {
+        let mut elements = ElementHistograms::new();
+        elements.add_column(&[], &[]);
+        elements.add_column(&[0, 0], &[Distance::new(3), Distance::COLD]);
+        assert_eq!(elements.memory(), Bytes(0), "no element, nothing to keep");
+        let raw = [5, u64::MAX, 7, 1 << 60, 40, 9];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
+        elements.add_column(&[2, 2, 1, 2, 1, 0], &distances);
+        let mut expected = FineHistogram::new();
+        for index in [0, 1, 3] {
+            expected.add(distances[index], 1);
+        }
+        assert_eq!(elements.take(2), Some((expected, (1 << 60) + 5, 1 << 60)));
+        let (histogram, sum, max) = elements.take(1).unwrap();
+        assert_eq!((histogram.accesses(), sum, max), (2, 47, 40));
+        assert_eq!(elements.take(3), None);
+        assert_eq!(elements.take(2), Some((FineHistogram::new(), 0, 0)));
+    }
+
+    #[test]
+    fn many_elements_take_little_memory() {
+        let mut elements = ElementHistograms::new();
+        let numbers: Vec<u32> = (1..=100_000).collect();
+        for raw in [u64::MAX, 1, 20_000, 1 << 30] {
+            elements.add_column(&numbers, &vec![Distance::new(raw); 100_000]);
+        }
+        assert!(elements.memory() < Bytes(16 << 20), "{}", elements.memory());
+    }
+}
