@@ -44,7 +44,10 @@ fn action() -> impl Strategy<Value = Action> {
 
 /// The owner of each byte, one by one: what the maps must agree with.
 struct Oracle {
-    heap: BTreeMap<u64, (u64, String)>,
+    /// By address: the block's first byte, its number, its name.
+    heap: BTreeMap<u64, (u64, u64, String)>,
+    /// Blocks so far: one may begin where another began that was never freed.
+    blocks: u64,
     named: BTreeMap<u64, String>,
     statics: Vec<(u64, u64, &'static str)>,
 }
@@ -60,7 +63,7 @@ impl Oracle {
     fn owner(&self, address: u64) -> String {
         let inside = |(low, high, _): &&(u64, u64, &str)| (*low..*high).contains(&(address - BIAS));
         let named = self.named.get(&address).cloned();
-        let heap = self.heap.get(&address).map(|(_, name)| name.clone());
+        let heap = self.heap.get(&address).map(|(_, _, name)| name.clone());
         let fixed = self
             .statics
             .iter()
@@ -74,16 +77,18 @@ impl Oracle {
         let starts = self
             .heap
             .iter()
-            .filter(|(address, (start, _))| *address == start);
-        let length = |start: u64| {
+            .filter(|(address, (start, _, _))| *address == start);
+        let length = |start: u64, number: u64| {
             let same = |address: &u64| {
                 self.heap
                     .get(address)
-                    .is_some_and(|(from, _)| *from == start)
+                    .is_some_and(|(_, of, _)| *of == number)
             };
             (start..).take_while(same).count() as u64
         };
-        starts.map(|(start, _)| (*start, length(*start))).collect()
+        starts
+            .map(|(start, (_, number, _))| (*start, length(*start, *number)))
+            .collect()
     }
 }
 
@@ -98,9 +103,11 @@ fn perform(run: &mut Run, oracle: &mut Oracle, action: &Action, expected: &mut V
             run.alloc(at(0x400, site + 1), low, bytes);
             oracle.clear(low, low + bytes);
             let name = format!("heap from make (prog.c:{})", site + 1);
+            oracle.blocks += 1;
+            let number = oracle.blocks;
             oracle
                 .heap
-                .extend((low..low + bytes).map(|address| (address, (low, name.clone()))));
+                .extend((low..low + bytes).map(|address| (address, (low, number, name.clone()))));
         }
         Action::Free { offset, bytes } => {
             let low = ARENA + offset;
@@ -139,7 +146,7 @@ proptest! {
     fn look_up_agrees_with_an_owner_per_byte(actions in prop::collection::vec(action(), 1..300)) {
         let mut run = Run::new(Options { granularity: Granularity::BYTE, ..Options::default() });
         let statics = run.symbols.statics.clone();
-        let mut oracle = Oracle { heap: BTreeMap::new(), named: BTreeMap::new(), statics };
+        let mut oracle = Oracle { heap: BTreeMap::new(), blocks: 0, named: BTreeMap::new(), statics };
         let mut expected = Vec::new();
         for action in &actions {
             perform(&mut run, &mut oracle, action, &mut expected);
