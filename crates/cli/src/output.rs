@@ -146,7 +146,7 @@ impl Show {
             color: color(),
             top: self.top(),
             by: self.dimensions(),
-            inputs: inputs.then_some(true),
+            inputs: Some(inputs),
         };
         let text = reuselens_report::diff(before, after, &options)?;
         std::io::stdout().write_all(text.as_bytes())?;
