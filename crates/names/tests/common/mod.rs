@@ -89,7 +89,15 @@ pub fn object<'a>(profile: &'a Profile, name: &str) -> &'a Object {
 
 /// Accesses per element of an object: index and accesses.
 pub fn elements(profile: &Profile, name: &str) -> Vec<(u64, u64)> {
-    object(profile, name).elements.clone()
+    let object = object(profile, name);
+    // An access counts once for each item that it touches.
+    let touches = (object.element_bytes / profile.granularity.bytes()).max(1);
+    let count = |element: &reuselens::locality::Element| element.accesses / touches;
+    object
+        .elements
+        .iter()
+        .map(|element| (element.index, count(element)))
+        .collect()
 }
 
 /// The item touches of a group; 0 if there is no such group.

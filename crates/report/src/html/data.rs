@@ -108,7 +108,8 @@ const WORDS: [(Dimension, [&str; 4]); 6] = [
             "element",
             "Elements",
             "Element",
-            "Elements of data structures, those of most misses; above, the structures from end to end.",
+            "The elements of most misses. The strips are whole structures from end to end: the accesses to \
+             each element, those that miss in orange.",
         ],
     ),
     (
