@@ -10,6 +10,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::thread::quietly;
 use crate::tls::{DUMMY, State, tls};
 use crate::{process, thread};
 
@@ -105,18 +106,6 @@ unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Acti
     }
     // SAFETY: the program's pointers, passed on.
     quietly(|| unsafe { replace(signal, new, old) })
-}
-
-/// Does something with this thread's hooks silent: copying and clearing structures may call `memcpy`
-/// and `memset`, which may be wrapped.
-fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    let t = tls();
-    // SAFETY: this thread's own state.
-    unsafe { (*t).busy += 1 };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { (*t).busy -= 1 };
-    result
 }
 
 /// Puts our handler in front of the program's. Not inlined, so that none of it moves out of `quietly`.

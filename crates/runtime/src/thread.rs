@@ -52,7 +52,8 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     }
 }
 
-/// Runs `work` with this thread's hooks silent.
+/// Runs `work` with this thread's hooks silent: copying and clearing structures may call `memcpy` and
+/// `memset`, which may be wrapped, and libc's functions may allocate.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let t = tls();
     // SAFETY: this thread's own state.
