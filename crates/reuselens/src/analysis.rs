@@ -1,14 +1,13 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::{Attributor, Columns, Loader, Options, Tables};
-use reuselens_distance::{ENGINES, Engine};
 use reuselens_locality::{
-    Cell, Element, ElementHistograms, ExactHistogram, KeyedHistograms, Machine, Method, Outcome,
-    Profile, Warning,
+    Cell, Element, ElementHistograms, KeyedHistograms, Machine, Method, Outcome, Profile, Warning,
 };
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source, Step, TraceError};
-use reuselens_units::{Accesses, Bytes, Distance, Granularity};
+use reuselens_units::{Accesses, Bytes, Granularity};
 
+use crate::counts::{self, Counted, Counts};
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
 /// How far an analysis has come.
@@ -49,35 +48,11 @@ struct Analysis {
     granularity: Granularity,
     attributor: Attributor,
     loader: Loader,
-    counts: Counts,
+    counts: Box<dyn Counts>,
     memory_limit: Bytes,
     outcome: Option<Outcome>,
     warnings: Vec<Warning>,
     threads: u32,
-}
-
-/// Distances and what is counted of them.
-struct Counts {
-    engine: Box<dyn Engine>,
-    distances: Vec<Distance>,
-    histogram: ExactHistogram,
-    keyed: KeyedHistograms,
-    elements: ElementHistograms,
-    accesses: u64,
-}
-
-impl Counts {
-    fn add(&mut self, columns: &Columns) {
-        let distances = &mut self.distances;
-        distances.resize(columns.items.len(), Distance::COLD);
-        self.engine.process(&columns.items, distances);
-        self.histogram.add_column(distances);
-        self.keyed.add_column(&columns.cells, distances);
-        if !columns.elements.is_empty() {
-            self.elements.add_column(&columns.elements, distances);
-        }
-        self.accesses += columns.items.len() as u64;
-    }
 }
 
 /// The memory held is looked at once per so many blocks: a block cannot add much.
@@ -117,14 +92,7 @@ impl Analysis {
             granularity,
             attributor: Attributor::new(attribute_options),
             loader: Loader::new(),
-            counts: Counts {
-                engine: reuselens_distance::by_name(&options.engine)?,
-                distances: Vec::new(),
-                histogram: ExactHistogram::new(),
-                keyed: KeyedHistograms::new(),
-                elements: ElementHistograms::new(),
-                accesses: 0,
-            },
+            counts: counts::begin(options)?,
             memory_limit: options.memory_limit.unwrap_or_else(free),
             outcome: None,
             warnings: Vec::new(),
@@ -146,7 +114,7 @@ impl Analysis {
                     let counts = &mut self.counts;
                     self.attributor
                         .pieces(&block, &mut columns, |piece| counts.add(piece));
-                    let accesses = Accesses(counts.accesses);
+                    let accesses = Accesses(counts.accesses());
                     progress(Progress {
                         accesses,
                         source_bytes: source.progress(),
@@ -170,11 +138,7 @@ impl Analysis {
     }
 
     fn memory(&self) -> Bytes {
-        self.counts.engine.memory()
-            + self.counts.histogram.memory()
-            + self.counts.keyed.memory()
-            + self.counts.elements.memory()
-            + self.attributor.memory()
+        self.counts.memory() + self.attributor.memory()
     }
 
     fn event(&mut self, event: Event) {
@@ -205,16 +169,19 @@ impl Analysis {
         options: &AnalysisOptions,
         stopped: Option<Stop>,
     ) -> Profile {
-        let method = self.method(source, options);
         let whole = stopped.is_none();
         if let Some(stop) = stopped {
             self.stopped(stop);
         }
         let references = self.attributor.references();
+        let accesses = self.counts.accesses();
+        let mut counted = self.counts.finish();
+        let method = method(&counted, self.threads, source, options);
         let mut tables = self.attributor.finish(&mut self.loader);
         self.warnings.append(&mut tables.warnings);
-        add_distances(&mut tables, self.counts.elements);
-        if self.counts.accesses == 0 && whole {
+        self.warnings.append(&mut counted.warnings);
+        add_distances(&mut tables, counted.elements);
+        if accesses == 0 && whole {
             self.warnings.push(no_accesses());
         }
         let mut profile = Profile {
@@ -225,8 +192,8 @@ impl Analysis {
             outcome: self.outcome.unwrap_or_default(),
             granularity: self.granularity,
             references,
-            histogram: self.counts.histogram,
-            cells: cells(&tables, &self.counts.keyed),
+            histogram: counted.histogram,
+            cells: cells(&tables, &counted.keyed),
             sites: tables.sites,
             objects: tables.objects,
             contexts: tables.contexts,
@@ -237,33 +204,13 @@ impl Analysis {
         profile
     }
 
-    fn method(&self, source: &dyn Source, options: &AnalysisOptions) -> Method {
-        let name = self.counts.engine.name();
-        let order = if self.threads > 1 {
-            "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
-             which the blocks were completed; exact within each thread"
-        } else {
-            "program order"
-        };
-        Method {
-            engine: name.to_owned(),
-            exact: ENGINES
-                .iter()
-                .any(|engine| engine.name == name && engine.exact),
-            error_bound: None,
-            source: source.describe(),
-            order: order.to_owned(),
-            kinds: format!("{:?}", options.kinds).to_lowercase(),
-            data: format!("{:?}", options.data).to_lowercase(),
-        }
-    }
-
     fn stopped(&mut self, stop: Stop) {
         let (warning, reason) = match stop {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
                     "the analysis stopped after {} accesses: it holds {needed}, more than the {} it may have",
-                    self.counts.accesses, self.memory_limit
+                    self.counts.accesses(),
+                    self.memory_limit
                 );
                 let hint = "raise --memory-limit, or take a larger --granularity".to_owned();
                 (
@@ -291,6 +238,29 @@ impl Analysis {
         };
         self.warnings.push(warning);
         self.outcome = Some(Outcome::Incomplete(reason.to_owned()));
+    }
+}
+
+fn method(
+    counted: &Counted,
+    threads: u32,
+    source: &dyn Source,
+    options: &AnalysisOptions,
+) -> Method {
+    let order = if threads > 1 {
+        "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
+         which the blocks were completed; exact within each thread"
+    } else {
+        "program order"
+    };
+    Method {
+        engine: counted.engine.clone(),
+        exact: counted.exact,
+        error_bound: counted.error_bound,
+        source: source.describe(),
+        order: order.to_owned(),
+        kinds: format!("{:?}", options.kinds).to_lowercase(),
+        data: format!("{:?}", options.data).to_lowercase(),
     }
 }
 

@@ -25,6 +25,7 @@
 //! ```
 
 mod analysis;
+mod counts;
 mod error;
 mod machine;
 mod options;

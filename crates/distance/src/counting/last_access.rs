@@ -52,6 +52,12 @@ impl LastAccess {
         self.slots.capacity() * size_of::<Slot>()
     }
 
+    /// All items with their last steps, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let used = self.slots.iter().filter(|slot| slot[1] != NEVER);
+        used.map(|slot| (slot[0], slot[1]))
+    }
+
     /// Where to look for `item` first.
     #[inline(always)]
     pub(super) fn home(&self, item: u64) -> usize {
