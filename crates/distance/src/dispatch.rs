@@ -1,44 +1,77 @@
-//! The hot loops, compiled once for any processor and once for those of the last ten years, on which
-//! counting bits is one instruction.
+//! The hot loops, compiled for any processor, for those of the last ten years, on which counting bits is
+//! one instruction, and for those with vectors of 512 bits.
 
 use reuselens_units::Distance;
 
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident => $with_avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*)) => {
+    ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*)) => {
         $(#[$doc])*
         pub(crate) fn $name($this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt")
-            {
-                // SAFETY: all that the function demands is a processor with the five extensions that
-                // it is compiled for, and each was just seen to be there.
-                return unsafe { $with_avx2($this $(, $column)*) };
+            match level() {
+                // SAFETY: all that the function demands is a processor with the extensions that it is
+                // compiled for, and `level` has just seen each of them.
+                Level::Avx512 => return unsafe { $avx512($this $(, $column)*) },
+                // SAFETY: as above.
+                Level::Avx2 => return unsafe { $avx2($this $(, $column)*) },
+                Level::Portable => {}
             }
             $this.process_here($($column),*);
         }
 
         #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
+        fn $avx512($this: &mut $type $(, $column: $slice)*) {
+            $this.process_here($($column),*);
+        }
+
+        #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn $with_avx2($this: &mut $type $(, $column: $slice)*) {
+        fn $avx2($this: &mut $type $(, $column: $slice)*) {
             $this.process_here($($column),*);
         }
     };
 }
 
+/// What the processor has.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Portable,
+    Avx2,
+    Avx512,
+}
+
+#[cfg(target_arch = "x86_64")]
+fn level() -> Level {
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vpopcntdq");
+    match (avx512, avx2) {
+        (true, _) => Level::Avx512,
+        (false, true) => Level::Avx2,
+        (false, false) => Level::Portable,
+    }
+}
+
 dispatched! {
     /// [`CountingTree::process_here`] for the processor at hand.
-    process_counting => counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance])
+    process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance])
 }
 
 dispatched! {
     /// [`LookupBound::process_here`] for the processor at hand.
-    process_bound => bound_avx2(bound: LookupBound, items: &[u64])
+    process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64])
 }
 
 #[cfg(test)]

@@ -1,32 +1,25 @@
 //! Counts per exact distance.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use reuselens_units::{Bytes, Distance};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::counters::Counters;
 use crate::histogram::{Histogram, ratio, total};
 use crate::log2::Log2Histogram;
-use crate::pages::Pages;
 use crate::sparse::Sparse;
-
-/// Slots that there are at most. A distance beyond needs 2²⁶ distinct items, or a trace that lies.
-const SLOTS: u64 = 1 << 26;
 
 /// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
-/// Memory: 8 bytes per distance where distances lie close, at most 1 KiB for one that lies alone, and
-/// a sixteenth of a byte per distance up to the largest; distances from 2²⁶ on cost about 40 bytes
-/// each that occurs. Equality, and the stored form, depend on the counts alone.
+/// Memory: 4 to 8 bytes per distance up to the largest, of which the system gives only what is touched;
+/// about 48 bytes for each distance that is far beyond the number of accesses. Equality, and the stored form, depend on the counts alone.
 #[derive(Clone, Default)]
 pub struct ExactHistogram {
     /// Slot 0 counts the cold accesses, slot `d + 1` those at distance `d`.
-    near: Pages,
-    /// Distances that have no slot; no zeros.
-    far: BTreeMap<u64, u64>,
+    counts: Counters,
 }
 
 /// The slot of a distance. Cold is the largest number: one step on, it is slot 0, without a branch.
@@ -44,48 +37,23 @@ impl ExactHistogram {
     /// Counts a column of distances. Cost: two passes over the column, no allocation unless a
     /// distance is larger than every one before.
     pub fn add_column(&mut self, distances: &[Distance]) {
-        if distances.is_empty() {
-            return;
-        }
-        let top = distances
-            .iter()
-            .fold(0, |top, &distance| top.max(slot(distance)));
-        if top >= SLOTS {
-            return self.add_far_column(distances);
-        }
-        self.near.reserve(top as usize);
-        for &distance in distances {
-            let count = self.near.count(slot(distance) as usize);
-            *count = count.saturating_add(1);
-        }
+        self.counts
+            .add_column(distances.iter().map(|distance| slot(*distance)));
     }
 
     /// Counts `accesses` accesses at `distance`.
     pub fn add(&mut self, distance: Distance, accesses: u64) {
-        if accesses == 0 {
-            return;
-        }
-        let slot = slot(distance);
-        let count = if slot < SLOTS {
-            self.near.reserve(slot as usize);
-            self.near.count(slot as usize)
-        } else {
-            self.far.entry(slot - 1).or_insert(0)
-        };
-        *count = count.saturating_add(accesses);
+        self.counts.add(slot(distance), accesses);
     }
 
     /// Adds all counts of another histogram. Cost: linear in the other's memory.
     pub fn merge(&mut self, other: &ExactHistogram) {
-        self.near.merge(&other.near);
-        for (&distance, &more) in &other.far {
-            self.add(Distance::new(distance), more);
-        }
+        self.counts.merge(&other.counts);
     }
 
     /// The number of cold accesses: with an exact engine, the number of distinct items.
     pub fn cold(&self) -> u64 {
-        self.near.get(0)
+        self.counts.get(0)
     }
 
     /// The number of accesses.
@@ -95,7 +63,7 @@ impl ExactHistogram {
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.far.is_empty() && self.near.last().is_none()
+        self.counts.last().is_none()
     }
 
     /// The distances that occur, ascending, each with its count.
@@ -105,16 +73,13 @@ impl ExactHistogram {
 
     /// Those of at least `items`.
     fn iter_from(&self, items: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let first = usize::try_from(items.saturating_add(1)).unwrap_or(usize::MAX);
-        let near = self
-            .near
-            .iter_from(first)
-            .map(|(slot, count)| (slot as u64 - 1, count));
-        near.chain(
-            self.far
-                .range(items..)
-                .map(|(distance, count)| (*distance, *count)),
-        )
+        let slots = items
+            .checked_add(1)
+            .map(|first| self.counts.iter_from(first));
+        slots
+            .into_iter()
+            .flatten()
+            .map(|(slot, count)| (slot - 1, count))
     }
 
     /// The sum of the finite distances. Saturates.
@@ -132,12 +97,7 @@ impl ExactHistogram {
 
     /// The largest finite distance, or `None` if every access is cold.
     pub fn max(&self) -> Option<u64> {
-        let far = self.far.last_key_value().map(|(distance, _)| *distance);
-        far.or_else(|| {
-            self.near
-                .last()
-                .and_then(|slot| (slot as u64).checked_sub(1))
-        })
+        self.counts.last().and_then(|slot| slot.checked_sub(1))
     }
 
     /// The same accesses in the field's log2 bins.
@@ -163,24 +123,7 @@ impl ExactHistogram {
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
-        Bytes(self.near.memory() + self.far.len() as u64 * 40)
-    }
-
-    /// A column with distances that have no slot: they are sorted first, to look each up once.
-    #[cold]
-    fn add_far_column(&mut self, distances: &[Distance]) {
-        let mut far = Vec::new();
-        for &distance in distances {
-            if slot(distance) < SLOTS {
-                self.add(distance, 1)
-            } else {
-                far.push(distance)
-            }
-        }
-        far.sort_unstable();
-        for run in far.chunk_by(|a, b| a == b) {
-            self.add(run[0], run.len() as u64);
-        }
+        Bytes(self.counts.memory())
     }
 }
 
@@ -223,7 +166,7 @@ impl<'de> Deserialize<'de> for ExactHistogram {
         let sparse = Sparse::deserialize(deserializer)?;
         let mut histogram = ExactHistogram::new();
         histogram.add(Distance::COLD, sparse.cold());
-        // The longest first: the list of pages grows once.
+        // The longest first: the list of pieces grows once.
         for (distance, count) in sparse
             .decode(u64::MAX)
             .map_err(D::Error::custom)?
@@ -255,8 +198,8 @@ mod tests {
             5000,
             u64::MAX - 1,
             3,
-            SLOTS - 2,
-            SLOTS - 1,
+            (1 << 30) - 2,
+            (1 << 30) - 1,
             1 << 60,
         ];
         let mut whole = ExactHistogram::new();
@@ -268,8 +211,8 @@ mod tests {
         assert_eq!(whole, single);
         let pairs: Vec<_> = whole.iter().collect();
         let far = [
-            (SLOTS - 2, 1),
-            (SLOTS - 1, 1),
+            ((1 << 30) - 2, 1),
+            ((1 << 30) - 1, 1),
             (1 << 60, 2),
             (u64::MAX - 1, 1),
         ];
@@ -301,8 +244,7 @@ mod tests {
         wide.add_column(&[]);
         assert!(wide.is_empty());
         assert_eq!(wide, ExactHistogram::new());
-        wide.near.reserve(1 << 20);
-        *wide.near.count(1 << 20) = 0;
+        wide.add(Distance::new(1 << 20), 0);
         wide.add(Distance::new(2), 4);
         let mut narrow = ExactHistogram::new();
         narrow.add(Distance::new(2), 4);

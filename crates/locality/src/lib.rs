@@ -32,6 +32,7 @@
 
 mod context_tree;
 mod context_union;
+mod counters;
 mod curve;
 mod difference;
 mod element;
@@ -50,7 +51,6 @@ mod log2;
 mod machine;
 mod merge;
 mod names;
-mod pages;
 mod profile;
 mod profile_file;
 mod set_associative;

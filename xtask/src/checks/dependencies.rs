@@ -12,12 +12,13 @@ pub const WHY: &str = "data flows one way, so each crate knows only those to its
 /// For each crate in `crates/`: the crates of the workspace that it may use. Left to right.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("memory", &[]),
     ("wire", &[]),
     ("runtime", &["wire"]),
     ("names", &[]),
     ("trace", &["units"]),
-    ("distance", &["units"]),
-    ("locality", &["units"]),
+    ("distance", &["units", "memory"]),
+    ("locality", &["units", "memory"]),
     ("attribute", &["units", "trace", "locality"]),
     ("capture", &["units", "wire", "trace"]),
     ("report", &["units", "locality"]),

@@ -1,5 +1,7 @@
 //! Where every item was last accessed: an open-addressing hash table.
 
+use reuselens_memory::Huge;
+
 use super::live_bits::LiveBits;
 use crate::prefetch::prefetch;
 
@@ -23,7 +25,7 @@ const NEIGHBOURS: u32 = 2;
 /// stride and no alignment of real addresses crowds one part of the table. (Whoever may write the
 /// trace and knows the mix can still make a slow one; a wrong result they cannot make.)
 pub(super) struct LastAccess {
-    slots: Vec<Slot>,
+    slots: Huge<Slot>,
     /// log2 of the number of lines is `64 - shift`.
     shift: u32,
     used: usize,
@@ -36,7 +38,7 @@ impl LastAccess {
 
     fn with_log2(log2: u32) -> Self {
         LastAccess {
-            slots: vec![[0; 2]; 1 << log2],
+            slots: Huge::new(1 << log2),
             shift: 64 - (log2 - NEIGHBOURS),
             used: 0,
         }
@@ -49,7 +51,7 @@ impl LastAccess {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
+        self.slots.bytes()
     }
 
     /// All items with their last steps, in no order.
@@ -81,7 +83,7 @@ impl LastAccess {
     pub(super) fn grow(&mut self) {
         let log2 = self.slots.len().ilog2() + 1;
         let old = std::mem::replace(self, Self::with_log2(log2));
-        for slot in old.slots.into_iter().filter(|slot| slot[1] != NEVER) {
+        for slot in old.slots.iter().filter(|slot| slot[1] != NEVER) {
             self.replace(slot[0], self.home(slot[0]), slot[1]);
         }
     }
@@ -90,7 +92,7 @@ impl LastAccess {
     /// There must be an empty slot.
     #[inline(always)]
     pub(super) fn replace(&mut self, item: u64, home: usize, step: u64) -> u64 {
-        let slots = self.slots.as_mut_slice();
+        let slots: &mut [Slot] = &mut self.slots;
         let mask = slots.len() - 1;
         let mut index = home;
         loop {

@@ -10,8 +10,6 @@ const GROUP: u32 = LINE + 5;
 /// Steps per chunk of 16 groups.
 const CHUNK: u32 = GROUP + 4;
 
-/// A field of nine bits for each word of a line but the first.
-const FIELDS: u64 = 0x0040_2010_0804_0201;
 /// The shortest axis.
 const SHORTEST: u64 = 1 << 15;
 
@@ -34,6 +32,21 @@ macro_rules! behind {
     }};
 }
 
+/// The same for the eight words of a line.
+#[repr(align(16))]
+struct BehindWord([[u16; 8]; 9]);
+
+static BEHIND_WORD: BehindWord = {
+    let mut rows = [[u16::MAX; 8]; 9];
+    let mut index = 0;
+    while index < 8 * 8 {
+        if index % 8 <= index / 8 {
+            rows[index / 8][index % 8] = 0;
+        }
+        index += 1;
+    }
+    BehindWord(rows)
+};
 static BEHIND_16: Behind<u16> = behind!(u16);
 static BEHIND_32: Behind<u32> = behind!(u32);
 
@@ -61,8 +74,8 @@ fn add_behind_32<const N: usize>(parts: &mut [u32; N], part: usize, count: u32) 
 #[repr(align(64))]
 struct Chunk {
     words: [u64; 1 << (CHUNK - 6)],
-    /// Per line: nine bits for each word but the first, the live steps in the words before it.
-    lines: [u64; 1 << (CHUNK - LINE)],
+    /// Per line, for each of its words: the live steps in the words before it.
+    lines: [[u16; 8]; 1 << (CHUNK - LINE)],
     /// Per group, for each of its lines: the live steps in the lines before it.
     groups: [[u16; 32]; 16],
     /// For each group: the live steps in the groups before it.
@@ -72,7 +85,7 @@ struct Chunk {
 impl Chunk {
     const EMPTY: Chunk = Chunk {
         words: [0; 1 << (CHUNK - 6)],
-        lines: [0; 1 << (CHUNK - LINE)],
+        lines: [[0; 8]; 1 << (CHUNK - LINE)],
         groups: [[0; 32]; 16],
         parts: [0; 16],
     };
@@ -82,11 +95,11 @@ impl Chunk {
     fn rank(&self, step: usize) -> u64 {
         let word = step >> 6;
         let below = self.words[word % self.words.len()] & !(u64::MAX << (step & 63));
-        let in_line = self.lines[(step >> LINE) % self.lines.len()] >> (9 * ((word + 7) & 7));
+        let in_line = self.lines.as_flattened()[word % self.words.len()];
         let group = (step >> GROUP) % 16;
         let in_group = self.groups[group][(step >> LINE) % 32];
         u64::from(below.count_ones())
-            + (in_line & 511)
+            + u64::from(in_line)
             + u64::from(in_group)
             + u64::from(self.parts[group])
     }
@@ -100,9 +113,11 @@ impl Chunk {
     /// parts behind it in its line, group and chunk.
     #[inline(always)]
     fn count(&mut self, step: usize, count: u64) {
-        let word = (step >> 6) & 7;
         let line = &mut self.lines[(step >> LINE) % (1 << (CHUNK - LINE))];
-        *line = line.wrapping_add(count.wrapping_mul(FIELDS & (u64::MAX << (9 * word))));
+        let mask = BEHIND_WORD.0[(step >> 6) & 7];
+        for (before, mask) in line.iter_mut().zip(mask) {
+            *before = before.wrapping_add(count as u16 & mask);
+        }
         let group = (step >> GROUP) % 16;
         add_behind_16(&mut self.groups[group], step >> LINE, count as u16);
         add_behind_32(&mut self.parts, group, count as u32);
@@ -120,8 +135,7 @@ impl Chunk {
             };
         }
         for (start, line) in (0_u64..).step_by(1 << LINE).zip(&mut self.lines) {
-            let field = |word: u64| before(start + (word << 6), LINE) << (9 * (word - 1));
-            *line = (1..8).map(field).sum();
+            *line = std::array::from_fn(|word| before(start + ((word as u64) << 6), LINE) as u16);
         }
         for (start, line) in (0_u64..)
             .step_by(1 << LINE)
@@ -215,19 +229,29 @@ impl LiveBits {
         before + self.chunks[chunk].rank(step as usize)
     }
 
-    /// Makes live steps dead ones.
+    /// The next `steps` steps (not beyond the word of [`now`](Self::now)) are live from here on.
     #[inline(always)]
-    pub(super) fn clear(&mut self, steps: &[u64]) {
-        for &step in steps {
-            let index = (step >> CHUNK) as usize;
-            let chunk = &mut self.chunks[index];
-            *chunk.word(step as usize) &= !(1 << (step & 63));
-            chunk.count(step as usize, 1_u64.wrapping_neg());
-            if step >> CHUNK != self.now >> CHUNK {
-                self.uncount_in_later_chunks(index);
-            }
+    pub(super) fn begin(&mut self, steps: u64) {
+        let live = u64::MAX.checked_shr(64 - steps as u32).unwrap_or(0);
+        let chunk = &mut self.chunks[(self.now >> CHUNK) as usize];
+        *chunk.word(self.now as usize) |= live << (self.now & 63);
+        chunk.count(self.now as usize, steps);
+    }
+
+    /// Makes a live step a dead one, and says how many were live before it.
+    #[inline(always)]
+    pub(super) fn take(&mut self, step: u64) -> u64 {
+        let index = (step >> CHUNK) as usize;
+        let region = &mut self.regions[index >> 5];
+        let before = region.before + u64::from(region.chunks[index % 32]);
+        let chunk = &mut self.chunks[index];
+        let rank = before + chunk.rank(step as usize);
+        *chunk.word(step as usize) &= !(1 << (step & 63));
+        chunk.count(step as usize, 1_u64.wrapping_neg());
+        if index != (self.now >> CHUNK) as usize {
+            self.uncount_in_later_chunks(index);
         }
-        self.live -= steps.len() as u64;
+        rank
     }
 
     #[inline(always)]
@@ -244,15 +268,10 @@ impl LiveBits {
         }
     }
 
-    /// Time goes on by `steps` (not beyond the word of [`now`](Self::now)); those whose bit is set in
-    /// `live`, from bit 0 on, are live.
+    /// Time goes on by the `steps` that began; `taken` steps died meanwhile.
     #[inline(always)]
-    pub(super) fn advance(&mut self, steps: u64, live: u64) {
-        let count = u64::from(live.count_ones());
-        let chunk = &mut self.chunks[(self.now >> CHUNK) as usize];
-        *chunk.word(self.now as usize) |= live << (self.now & 63);
-        chunk.count(self.now as usize, count);
-        self.live += count;
+    pub(super) fn end(&mut self, steps: u64, taken: u64) {
+        self.live = self.live + steps - taken;
         self.now += steps;
         if self.now & ((1 << CHUNK) - 1) == 0 && !self.is_full() {
             self.enter_chunk();

@@ -1,0 +1,8 @@
+//! Memory for tables that are touched at random: large zeroed arrays on huge pages.
+//!
+//! For: engines and histograms, whose tables are larger than what a processor finds without looking up the
+//! place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
+
+mod huge;
+
+pub use huge::{Huge, Zeroable};
