@@ -3,6 +3,9 @@
 
 use reuselens_units::Distance;
 
+use crate::counting::line::Portable;
+#[cfg(target_arch = "x86_64")]
+use crate::counting::line::{Avx2, Avx512};
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {
@@ -10,58 +13,31 @@ macro_rules! dispatched {
         $(#[$doc])*
         pub(crate) fn $name($this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
-            match level() {
-                // SAFETY: all that the function demands is a processor with the extensions that it is
-                // compiled for, and `level` has just seen each of them.
-                Level::Avx512 => return unsafe { $avx512($this $(, $column)*) },
-                // SAFETY: as above.
-                Level::Avx2 => return unsafe { $avx2($this $(, $column)*) },
-                Level::Portable => {}
+            if let Some(compare) = Avx512::new() {
+                // SAFETY: the function demands a processor with the extensions that it is compiled for,
+                // and there is an `Avx512` only where each of them was seen.
+                return unsafe { $avx512($this, compare $(, $column)*) };
             }
-            $this.process_here($($column),*);
+            #[cfg(target_arch = "x86_64")]
+            if let Some(compare) = Avx2::new() {
+                // SAFETY: as above, with `Avx2`.
+                return unsafe { $avx2($this, compare $(, $column)*) };
+            }
+            $this.process_here(Portable $(, $column)*);
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx512($this: &mut $type $(, $column: $slice)*) {
-            $this.process_here($($column),*);
+        fn $avx512($this: &mut $type, compare: Avx512 $(, $column: $slice)*) {
+            $this.process_here(compare $(, $column)*);
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx2($this: &mut $type $(, $column: $slice)*) {
-            $this.process_here($($column),*);
+        fn $avx2($this: &mut $type, compare: Avx2 $(, $column: $slice)*) {
+            $this.process_here(compare $(, $column)*);
         }
     };
-}
-
-/// What the processor has.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Portable,
-    Avx2,
-    Avx512,
-}
-
-#[cfg(target_arch = "x86_64")]
-fn level() -> Level {
-    let avx2 = is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt");
-    let avx512 = avx2
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vpopcntdq");
-    match (avx512, avx2) {
-        (true, _) => Level::Avx512,
-        (false, true) => Level::Avx2,
-        (false, false) => Level::Portable,
-    }
 }
 
 dispatched! {
@@ -79,16 +55,22 @@ mod tests {
     use super::*;
     use crate::Engine;
 
-    /// Elsewhere only one of the two would ever run on a given machine.
+    /// Elsewhere only one of the three would ever run on a given machine.
     #[test]
-    fn portable_and_dispatched_code_agree() {
+    fn all_compilations_agree() {
         let items: Vec<u64> = (0..200_000_u64)
             .map(|i| i * i % 30_011 / (1 + i % 7))
             .collect();
         let mut portable = vec![Distance::COLD; items.len()];
-        let mut dispatched = portable.clone();
-        CountingTree::new().process_here(&items, &mut portable);
-        CountingTree::new().process(&items, &mut dispatched);
-        assert_eq!(portable, dispatched);
+        CountingTree::new().process_here(Portable, &items, &mut portable);
+        let mut other = vec![Distance::COLD; items.len()];
+        CountingTree::new().process(&items, &mut other);
+        assert_eq!(portable, other);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(compare) = Avx2::new() {
+            // SAFETY: there is an `Avx2`.
+            unsafe { counting_avx2(&mut CountingTree::new(), compare, &items, &mut other) };
+            assert_eq!(portable, other);
+        }
     }
 }

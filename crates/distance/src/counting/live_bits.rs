@@ -10,8 +10,8 @@ const GROUP: u32 = LINE + 5;
 /// Steps per chunk of 16 groups.
 const CHUNK: u32 = GROUP + 4;
 
-/// The shortest axis.
-const SHORTEST: u64 = 1 << 15;
+/// The longest axis: steps are numbers of 32 bits.
+const LONGEST: u64 = (1 << 32) - (1 << CHUNK);
 
 /// Row `part` masks the parts after `part` of a block. The last row is all ones and never used: without it
 /// the compiler sees that the first column is 0, leaves it out, and makes odd pieces of full vectors.
@@ -151,11 +151,12 @@ impl Chunk {
 
 /// The counts over 32 chunks.
 #[derive(Clone, Default)]
+#[repr(C, align(64))]
 struct Region {
-    /// The live steps in the regions before this one.
-    before: u64,
     /// For each chunk: the live steps in the chunks before it, in this region.
     chunks: [u32; 32],
+    /// The live steps in the regions before this one.
+    before: u64,
 }
 
 /// Bits with counts at five levels. Each count says how many live steps its block has *before* one of
@@ -166,7 +167,7 @@ struct Region {
 /// enters the chunk, so that near reuses touch none of the two upper levels.
 ///
 /// Step 0 is never used. Per step: 1/8 byte of bits and 1/50 byte of counts.
-pub(super) struct LiveBits {
+pub(crate) struct LiveBits {
     chunks: Vec<Chunk>,
     regions: Vec<Region>,
     /// The next step.
@@ -201,6 +202,12 @@ impl LiveBits {
         self.live
     }
 
+    /// The steps left in the word of [`now`](Self::now).
+    #[inline(always)]
+    pub(super) fn room_in_word(&self) -> u64 {
+        64 - self.now % 64
+    }
+
     /// Whether there is no step left: [`restart`](Self::restart) the axis.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
@@ -213,7 +220,8 @@ impl LiveBits {
 
     /// Asks for the memory that [`rank`](Self::rank) will read.
     #[inline(always)]
-    pub(super) fn prefetch(&self, step: u64) {
+    pub(crate) fn prefetch(&self, step: u32) {
+        let step = u64::from(step);
         if let Some(chunk) = self.chunks.get((step >> CHUNK) as usize) {
             prefetch(&chunk.words, (step >> 6) as usize % chunk.words.len());
             prefetch(&chunk.lines, (step >> LINE) as usize % chunk.lines.len());
@@ -222,7 +230,8 @@ impl LiveBits {
 
     /// The number of live steps before `step`, which must lie before [`now`](Self::now).
     #[inline(always)]
-    pub(super) fn rank(&self, step: u64) -> u64 {
+    pub(crate) fn rank(&self, step: u32) -> u64 {
+        let step = u64::from(step);
         let chunk = (step >> CHUNK) as usize;
         let region = &self.regions[chunk >> 5];
         let before = region.before + u64::from(region.chunks[chunk % 32]);
@@ -238,33 +247,13 @@ impl LiveBits {
         chunk.count(self.now as usize, steps);
     }
 
-    /// Makes a live step a dead one, and says how many were live before it.
+    /// What it takes to make live steps dead ones, while time stands still.
     #[inline(always)]
-    pub(super) fn take(&mut self, step: u64) -> u64 {
-        let index = (step >> CHUNK) as usize;
-        let region = &mut self.regions[index >> 5];
-        let before = region.before + u64::from(region.chunks[index % 32]);
-        let chunk = &mut self.chunks[index];
-        let rank = before + chunk.rank(step as usize);
-        *chunk.word(step as usize) &= !(1 << (step & 63));
-        chunk.count(step as usize, 1_u64.wrapping_neg());
-        if index != (self.now >> CHUNK) as usize {
-            self.uncount_in_later_chunks(index);
-        }
-        rank
-    }
-
-    #[inline(always)]
-    fn uncount_in_later_chunks(&mut self, chunk: usize) {
-        let region = chunk >> 5;
-        add_behind_32(
-            &mut self.regions[region].chunks,
-            chunk,
-            1_u32.wrapping_neg(),
-        );
-        let last = (self.now >> (CHUNK + 5)) as usize;
-        for region in &mut self.regions[region + 1..=last] {
-            region.before -= 1;
+    pub(super) fn taker(&mut self) -> Taker<'_> {
+        Taker {
+            current: (self.now >> CHUNK) as usize,
+            chunks: &mut self.chunks,
+            regions: &mut self.regions,
         }
     }
 
@@ -293,7 +282,9 @@ impl LiveBits {
     /// least four times as many. Step s becomes `rank(s) + 1`, which the caller has taken before.
     #[cold]
     pub(super) fn restart(&mut self) {
-        self.end = (4 * (self.live + 64)).next_power_of_two().max(SHORTEST);
+        self.end = (4 * (self.live + 64))
+            .next_multiple_of(1 << CHUNK)
+            .min(LONGEST);
         let chunks = self.end.div_ceil(1 << CHUNK) as usize;
         self.chunks.resize(chunks, Chunk::EMPTY);
         self.regions.resize(chunks.div_ceil(32), Region::default());
@@ -318,6 +309,36 @@ impl LiveBits {
     }
 }
 
+/// The bits between two movements of time.
+pub(super) struct Taker<'a> {
+    chunks: &'a mut [Chunk],
+    regions: &'a mut [Region],
+    /// The chunk of the present.
+    current: usize,
+}
+
+impl Taker<'_> {
+    /// Makes a live step a dead one, and says how many were live before it.
+    #[inline(always)]
+    pub(super) fn take(&mut self, step: u32) -> u64 {
+        let step = step as usize;
+        let index = step >> CHUNK;
+        let region = &mut self.regions[index >> 5];
+        let before = region.before + u64::from(region.chunks[index % 32]);
+        let chunk = &mut self.chunks[index];
+        let rank = before + chunk.rank(step);
+        *chunk.word(step) &= !(1 << (step & 63));
+        chunk.count(step, 1_u64.wrapping_neg());
+        if index != self.current {
+            add_behind_32(&mut region.chunks, index, 1_u32.wrapping_neg());
+            for region in &mut self.regions[(index >> 5) + 1..=self.current >> 5] {
+                region.before -= 1;
+            }
+        }
+        rank
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,13 +350,34 @@ mod tests {
         bits.chunks[(step >> CHUNK) as usize].words[word] >> (step & 63) & 1
     }
 
+    fn clear(bits: &mut LiveBits, step: u64) {
+        let rank = bits.rank(step as u32);
+        assert_eq!(bits.taker().take(step as u32), rank);
+        bits.end(0, 1);
+    }
+
+    /// A word of time, of which those in `live` stay alive.
+    fn advance(bits: &mut LiveBits, live: u64) {
+        let now = bits.now as u32;
+        bits.begin(64);
+        for bit in (0..64).filter(|bit| live >> bit & 1 == 0) {
+            bits.taker().take(now + bit);
+        }
+        bits.end(64, u64::from(live.count_zeros()));
+    }
+
     /// The ranks of all steps, bit by bit.
     fn check(bits: &LiveBits) {
         let mut rank = 0;
         for step in 0..bits.now() {
             let live = bit(bits, step);
             if live == 1 || step % 61 == 0 {
-                assert_eq!(bits.rank(step), rank, "step {step} of {}", bits.now());
+                assert_eq!(
+                    bits.rank(step as u32),
+                    rank,
+                    "step {step} of {}",
+                    bits.now()
+                );
             }
             rank += live;
         }
@@ -348,13 +390,13 @@ mod tests {
         let mut random = 1_u64;
         for round in 0..4 {
             while !bits.is_full() {
-                bits.advance(64, u64::MAX >> (random >> 60));
+                advance(&mut bits, u64::MAX >> (random >> 60));
                 random = random
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
                 let step = (random >> 20) % bits.now();
                 if bit(&bits, step) == 1 {
-                    bits.clear(&[step]);
+                    clear(&mut bits, step);
                 }
             }
             check(&bits);
@@ -373,18 +415,18 @@ mod tests {
         bits.restart();
         assert!(bits.regions.len() > 8);
         for step in (1..bits.live).step_by(1 << 19) {
-            assert_eq!(bits.rank(step), step - 1);
+            assert_eq!(bits.rank(step as u32), step - 1);
         }
-        bits.clear(&[5]);
+        clear(&mut bits, 5);
         assert_eq!(bits.rank(5), 4);
         assert_eq!(bits.rank(6), 4);
         for step in (7..bits.live).step_by(1 << 19) {
-            assert_eq!(bits.rank(step), step - 2);
+            assert_eq!(bits.rank(step as u32), step - 2);
         }
         while bits.now & ((1 << REGION) - 1) != 0 {
-            bits.advance(64, 1);
+            advance(&mut bits, 1);
         }
-        bits.advance(64, 1);
-        assert_eq!(bits.rank(bits.now - 64), bits.live - 1);
+        advance(&mut bits, 1);
+        assert_eq!(bits.rank(bits.now as u32 - 64), bits.live - 1);
     }
 }

@@ -27,10 +27,15 @@
 //! Memory: 32 to 64 bytes per distinct item for the table (half as much again for the moment in which it
 //! doubles), 0.6 to 1.2 for the time axis.
 
-mod batch;
 mod bound;
-mod last_access;
+mod direct;
+mod lags;
+pub(crate) mod line;
 mod live_bits;
+pub(crate) mod sparse;
+pub(crate) mod table;
+mod window;
+mod work;
 
 use reuselens_units::{Bytes, Distance, Items};
 
@@ -38,9 +43,11 @@ use crate::Engine;
 use crate::dispatch;
 pub use bound::LookupBound;
 
-use batch::{BATCH, Batch};
-use last_access::LastAccess;
+use line::Compare;
 use live_bits::LiveBits;
+use sparse::Sparse;
+use table::Table;
+use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
 /// here. 33 to 66 bytes per distinct item; no limit on the length of the stream.
@@ -55,60 +62,70 @@ use live_bits::LiveBits;
 /// assert_eq!(distances, [Distance::COLD, Distance::COLD, Distance::new(0), Distance::new(1)]);
 /// ```
 pub struct CountingTree {
-    table: LastAccess,
+    table: Sparse,
     bits: LiveBits,
-    /// The item of the last access, if there was one.
-    last: Option<u64>,
-    batches: Box<[Batch; 2]>,
+    /// Whether most accesses were near ones of late.
+    near: bool,
+    scratch: Box<Scratch>,
+}
+
+/// Memory of the passes, of no meaning between them.
+struct Scratch {
+    batches: [direct::Batch; 2],
+    works: [Work; 2],
 }
 
 impl CountingTree {
     /// An engine that has seen nothing.
     pub fn new() -> Self {
         CountingTree {
-            table: LastAccess::new(),
+            table: Sparse::new(),
             bits: LiveBits::new(),
-            last: None,
-            batches: Box::new([Batch::new(), Batch::new()]),
+            near: true,
+            scratch: Box::new(Scratch {
+                batches: [const { direct::Batch::EMPTY }; 2],
+                works: [const { Work::EMPTY }; 2],
+            }),
         }
     }
 
     /// All items, the least recently accessed first. Cost: a pass over the table; 8 bytes per item.
     pub fn by_recency(&self) -> Vec<u64> {
         let mut items = vec![0; self.table.len()];
-        for (item, step) in self.table.iter() {
+        self.table.for_each(|item, step| {
             items[self.bits.rank(step) as usize] = item;
-        }
+        });
         items
     }
 
     /// The whole work of [`Engine::process`], to be compiled once per instruction set.
     #[inline(always)]
-    pub(crate) fn process_here(&mut self, items: &[u64], distances: &mut [Distance]) {
-        let Some(&first) = items.first() else { return };
-        // Before the very first access: anything but the first item.
-        let mut last = self.last.unwrap_or(!first);
-        let [current, next] = &mut *self.batches;
-        let (mut current, mut next) = (current, next);
-        let room = BATCH - (self.bits.now() % BATCH as u64) as usize;
-        let mut at = current.gather(items, 0, room, &mut last, distances);
-        current.locate_now(&self.table);
-        while current.len() > 0 {
-            if self.table.is_short_of(BATCH) {
-                self.table.grow();
-                current.locate_now(&self.table);
-            }
-            if self.bits.is_full() {
-                self.table.renumber(&self.bits);
-                self.bits.restart();
-            }
-            at = next.gather(items, at, BATCH, &mut last, distances);
-            next.locate(&self.table);
-            current.look_up(&mut self.table, &self.bits);
-            current.count(&mut self.bits, distances, next, &self.table);
-            std::mem::swap(&mut current, &mut next);
+    pub(crate) fn process_here(
+        &mut self,
+        compare: impl Compare,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        /// Accesses after which the choice is made anew.
+        const STRETCH: usize = 1 << 14;
+        let (mut items, mut distances) = (items, distances);
+        while !items.is_empty() {
+            let done = if self.near {
+                let works = &mut self.scratch.works;
+                let (table, bits) = (&mut self.table, &mut self.bits);
+                window::run(compare, table, bits, works, items, distances)
+            } else {
+                let stretch = STRETCH.min(items.len());
+                let batches = &mut self.scratch.batches;
+                let (table, bits) = (&mut self.table, &mut self.bits);
+                let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
+                direct::run(compare, table, bits, batches, items, distances);
+                stretch
+            };
+            self.near = lags::mostly_near(&items[..done]);
+            items = &items[done..];
+            distances = &mut distances[done..];
         }
-        self.last = Some(last);
     }
 }
 
@@ -133,7 +150,7 @@ impl Engine for CountingTree {
     }
 
     fn memory(&self) -> Bytes {
-        let parts = self.table.bytes() + self.bits.bytes() + size_of_val(&*self.batches);
+        let parts = self.table.bytes() + self.bits.bytes() + size_of_val(&*self.scratch);
         Bytes((size_of::<Self>() + parts) as u64)
     }
 }

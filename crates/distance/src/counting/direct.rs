@@ -1,0 +1,120 @@
+//! Every access through the table and the bits: for streams that reuse far.
+
+use reuselens_units::Distance;
+
+use super::line::{Compare, NEVER};
+use super::live_bits::LiveBits;
+use super::table::Table;
+
+/// The accesses of a batch at most: a word of the time axis.
+pub(super) const BATCH: usize = 64;
+
+/// What is known of the accesses of a batch.
+pub(super) struct Batch {
+    homes: [usize; BATCH],
+    /// The step of the previous access to the item.
+    previous: [u32; BATCH],
+}
+
+impl Batch {
+    pub(super) const EMPTY: Batch = Batch {
+        homes: [0; BATCH],
+        previous: [NEVER; BATCH],
+    };
+
+    /// Stage 1: finds where the table may have the items. That memory is asked for bit by bit while the
+    /// batch before is counted: asking for all of it at once would fill the processor's queue of misses.
+    #[inline(always)]
+    pub(super) fn locate(&mut self, table: &mut impl Table, items: &[u64]) {
+        for (&item, home) in items.iter().zip(&mut self.homes) {
+            *home = table.home(item);
+        }
+    }
+
+    /// Stage 1 for a batch with none before it: asks for the memory at once.
+    #[inline(always)]
+    pub(super) fn locate_now(&mut self, table: &mut impl Table, items: &[u64]) {
+        self.locate(table, items);
+        for &home in &self.homes[..items.len()] {
+            table.prefetch(home);
+        }
+    }
+
+    /// Stage 2: notes and replaces the last step of each item, and asks for the bits there.
+    #[inline(always)]
+    fn look_up(
+        &mut self,
+        compare: impl Compare,
+        table: &mut impl Table,
+        bits: &LiveBits,
+        items: &[u64],
+    ) {
+        let known = items.iter().zip(&self.homes).zip(&mut self.previous);
+        for (step, ((&item, &home), previous)) in (bits.now() as u32..).zip(known) {
+            *previous = table.replace(compare, item, home, step);
+            bits.prefetch(*previous);
+        }
+    }
+
+    /// Stage 3: the distances, and the new state of the bits, one access after the other. Meanwhile the
+    /// lines of the `next` batch are asked for.
+    #[inline(always)]
+    fn count(
+        &self,
+        bits: &mut LiveBits,
+        distances: &mut [Distance],
+        next: &Batch,
+        table: &impl Table,
+    ) {
+        let steps = distances.len() as u64;
+        let before = bits.live();
+        bits.begin(steps);
+        let mut live = before;
+        let mut taker = bits.taker();
+        let known = self.previous.iter().zip(&next.homes);
+        for (distance, (&step, &home)) in distances.iter_mut().zip(known) {
+            table.prefetch(home);
+            *distance = if step == NEVER {
+                live += 1;
+                Distance::COLD
+            } else {
+                Distance::new(live - 1 - taker.take(step))
+            };
+        }
+        bits.end(steps, before + steps - live);
+    }
+}
+
+/// Takes all `items` through the table and the bits.
+#[inline(always)]
+pub(super) fn run(
+    compare: impl Compare,
+    table: &mut impl Table,
+    bits: &mut LiveBits,
+    batches: &mut [Batch; 2],
+    items: &[u64],
+    distances: &mut [Distance],
+) {
+    let [current, next] = batches;
+    let (mut current, mut next) = (current, next);
+    let room = BATCH - (bits.now() % BATCH as u64) as usize;
+    let (mut batch, mut rest) = items.split_at(room.min(items.len()));
+    let mut distances = distances;
+    current.locate_now(table, batch);
+    while !batch.is_empty() {
+        if table.make_room(BATCH) {
+            current.locate_now(table, batch);
+        }
+        if bits.is_full() {
+            table.renumber(bits);
+            bits.restart();
+        }
+        let (following, after) = rest.split_at(BATCH.min(rest.len()));
+        next.locate(table, following);
+        current.look_up(compare, table, bits, batch);
+        let (now, later) = distances.split_at_mut(batch.len());
+        current.count(bits, now, next, table);
+        std::mem::swap(&mut current, &mut next);
+        (batch, rest, distances) = (following, after, later);
+    }
+}
