@@ -3,9 +3,9 @@
 
 use reuselens_units::Distance;
 
-use crate::counting::line::Portable;
+use crate::counting::compare::Portable;
 #[cfg(target_arch = "x86_64")]
-use crate::counting::line::{Avx2, Avx512};
+use crate::counting::compare::{Avx2, Avx512};
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {

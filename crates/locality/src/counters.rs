@@ -5,6 +5,16 @@ use std::ops::Bound;
 
 use reuselens_memory::Huge;
 
+/// Counters of each of the first slots.
+const LANES: usize = 4;
+/// Slots that have several counters.
+const NEAR: usize = 64;
+/// The place of a slot beyond those in the array.
+const SHIFT: usize = (LANES - 1) * NEAR;
+
+/// Counts of the array are at most this large after a sweep, and grow by as much before the next.
+const HALF: u32 = u32::MAX / 2;
+
 /// Slots of the array that a histogram may have without having counted anything.
 const SMALL: u64 = 1 << 16;
 /// Slots of the array at most.
@@ -13,39 +23,74 @@ const LARGEST: u64 = 1 << 32;
 /// Counts by slot: 32 bits each in one array, and what does not fit there, too far or too many, apart. The
 /// count of a slot is the sum of both. A processor's caches hold twice as many narrow counters as wide
 /// ones, and those of a large trace are touched at random.
+///
+/// The first slots, which short distances come to again and again, have [`LANES`] counters each, used in
+/// turn: one increment need not wait for the one before.
 #[derive(Clone, Default)]
 pub(crate) struct Counters {
+    /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the others.
     flat: Huge<u32>,
     apart: BTreeMap<u64, u64>,
     /// Slots that were counted in as columns: what the array may grow with.
     columns: u64,
+    /// How many of them since large counts were taken out of the array.
+    unswept: u64,
 }
 
 impl Counters {
     /// Counts one for each of the slots. An exact distance is smaller than the number of accesses, so the
     /// array takes all of those; slots far beyond (scaled distances of a few samples) go to the list.
     #[inline]
-    pub(crate) fn add_column(&mut self, slots: impl Iterator<Item = u64> + Clone) {
-        let (mut top, mut count) = (0, 0);
-        for slot in slots.clone() {
-            top = top.max(slot);
-            count += 1;
+    pub(crate) fn add_column(&mut self, slots: impl ExactSizeIterator<Item = u64> + Clone) {
+        let count = slots.len() as u64;
+        self.columns = self.columns.saturating_add(count);
+        self.unswept += count;
+        if self.unswept > u64::from(HALF) {
+            self.sweep();
+            self.unswept = count;
         }
-        self.columns += count;
-        if top >= self.flat.len() as u64 && !self.grow(top) {
-            return slots.for_each(|slot| self.add(slot, 1));
-        }
-        let mut full = false;
+        let mut beyond = false;
         let flat: &mut [u32] = &mut self.flat;
-        for slot in slots.clone() {
-            if let Some(count) = flat.get_mut(slot as usize) {
-                *count = count.wrapping_add(1);
-                full |= *count == 0;
+        for (index, slot) in slots.clone().enumerate() {
+            match flat.get_mut(place(slot, index % LANES)) {
+                // No column is so long that this could come round before it is swept.
+                Some(count) => *count = count.wrapping_add(1),
+                None => beyond = true,
             }
         }
-        if full {
-            self.carry(slots);
+        if beyond {
+            self.add_beyond(slots);
         }
+    }
+
+    /// Counts those slots of a column for which the array was too short.
+    #[cold]
+    fn add_beyond(&mut self, slots: impl Iterator<Item = u64> + Clone) {
+        let length = self.slots();
+        let top = slots.clone().max().unwrap_or(0);
+        self.grow(top);
+        for slot in slots.filter(|slot| *slot >= length) {
+            self.add(slot, 1);
+        }
+    }
+
+    /// Takes large counts out of the array, so that no counter comes round.
+    #[cold]
+    fn sweep(&mut self) {
+        for slot in 0..self.slots() {
+            if self.low(slot) >= u64::from(HALF) {
+                self.add_apart(slot, self.low(slot));
+                for lane in 0..lanes(slot) {
+                    self.flat[place(slot, lane)] = 0;
+                }
+            }
+        }
+    }
+
+    /// The slots of the array.
+    #[inline]
+    fn slots(&self) -> u64 {
+        self.flat.len().saturating_sub(SHIFT) as u64
     }
 
     /// Makes slot `top` part of the array, if that is in proportion.
@@ -56,25 +101,10 @@ impl Counters {
             return false;
         }
         // A new array of zeros takes no memory before it is touched.
-        let mut flat = Huge::new((top as usize + 1).next_power_of_two().max(1 << 10));
+        let mut flat = Huge::new((top as usize + 1).next_power_of_two().max(1 << 10) + SHIFT);
         flat[..self.flat.len()].copy_from_slice(&self.flat);
         self.flat = flat;
         true
-    }
-
-    /// Some counters have come round since a column of these slots began: those that are now smaller than
-    /// their number in the column.
-    #[cold]
-    fn carry(&mut self, slots: impl Iterator<Item = u64>) {
-        let mut inside: BTreeMap<u64, u64> = BTreeMap::new();
-        for slot in slots {
-            *inside.entry(slot).or_insert(0) += 1;
-        }
-        for (slot, count) in inside {
-            if u64::from(self.flat[slot as usize]) < count {
-                self.add_apart(slot, 1 << 32);
-            }
-        }
     }
 
     fn add_apart(&mut self, slot: u64, more: u64) {
@@ -87,39 +117,42 @@ impl Counters {
         if more == 0 {
             return;
         }
-        if slot >= self.flat.len() as u64 && slot < SMALL {
+        if slot >= self.slots() && slot < SMALL {
             self.grow(slot);
         }
-        let low = usize::try_from(slot)
-            .ok()
-            .and_then(|slot| self.flat.get_mut(slot));
-        let sum = low.as_deref().map(|low| u64::from(*low).checked_add(more));
-        match (low, sum) {
-            (Some(low), Some(Some(sum))) if sum <= u64::from(u32::MAX) => *low = sum as u32,
-            _ => self.add_apart(slot, more),
+        if slot < self.slots() {
+            let low = &mut self.flat[place(slot, 0)];
+            let sum = u64::from(*low).checked_add(more);
+            if let Some(sum) = sum.filter(|sum| *sum <= u64::from(HALF)) {
+                *low = sum as u32;
+                return;
+            }
         }
+        self.add_apart(slot, more);
+    }
+
+    /// What the array has of a slot.
+    #[inline]
+    fn low(&self, slot: u64) -> u64 {
+        let lane = |lane| u64::from(self.flat[place(slot, lane)]);
+        (0..lanes(slot)).map(lane).sum()
     }
 
     /// The count of a slot.
     pub(crate) fn get(&self, slot: u64) -> u64 {
-        let low = usize::try_from(slot)
-            .ok()
-            .and_then(|slot| self.flat.get(slot));
         let apart = self.apart.get(&slot).copied().unwrap_or(0);
-        apart.saturating_add(low.copied().unwrap_or(0).into())
+        if slot < self.slots() {
+            apart.saturating_add(self.low(slot))
+        } else {
+            apart
+        }
     }
 
     /// The slots from `first` on whose count is not 0, ascending, with their counts.
     pub(crate) fn iter_from(&self, first: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let start = usize::try_from(first)
-            .unwrap_or(usize::MAX)
-            .min(self.flat.len());
-        let mut flat = self.flat[start..]
-            .iter()
-            .enumerate()
-            .map(move |(slot, low)| (first + slot as u64, low))
-            .filter(|(_, low)| **low > 0)
-            .map(|(slot, low)| (slot, u64::from(*low)))
+        let mut flat = (first.min(self.slots())..self.slots())
+            .map(|slot| (slot, self.low(slot)))
+            .filter(|(_, low)| *low > 0)
             .peekable();
         let range = (Bound::Included(first), Bound::Unbounded);
         let mut apart = self
@@ -144,18 +177,18 @@ impl Counters {
 
     /// The last slot whose count is not 0.
     pub(crate) fn last(&self) -> Option<u64> {
-        let flat = self.flat.iter().rposition(|count| *count > 0);
+        let flat = (0..self.slots()).rfind(|slot| self.low(*slot) > 0);
         let apart = self.apart.last_key_value().map(|(slot, _)| *slot);
-        flat.map(|slot| slot as u64).max(apart)
+        flat.max(apart)
     }
 
     /// Adds all counts of other counters. Saturates.
     pub(crate) fn merge(&mut self, other: &Counters) {
         self.columns = self.columns.saturating_add(other.columns);
-        if let Some(top) = other.flat.len().checked_sub(1)
-            && top >= self.flat.len()
+        if let Some(top) = other.slots().checked_sub(1)
+            && top >= self.slots()
         {
-            self.grow(top as u64);
+            self.grow(top);
         }
         for (slot, count) in other.iter_from(0) {
             self.add(slot, count);
@@ -168,6 +201,21 @@ impl Counters {
     }
 }
 
+/// Where the array has the counter of a slot in a lane.
+#[inline(always)]
+fn place(slot: u64, lane: usize) -> usize {
+    // No branch: which slots are near is anyone's guess.
+    let near = usize::from(slot < NEAR as u64).wrapping_neg();
+    (slot as usize)
+        .saturating_add(SHIFT)
+        .wrapping_sub(near & (SHIFT - lane * NEAR))
+}
+
+/// The counters of a slot.
+fn lanes(slot: u64) -> usize {
+    if slot < NEAR as u64 { LANES } else { 1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +226,7 @@ mod tests {
         counters.add_column([1, 70].into_iter());
         counters.add(70, u64::from(u32::MAX) - 1);
         counters.add_column([70, 3, 70].into_iter());
+        counters.sweep();
         assert_eq!(counters.get(70), (1 << 32) + 1);
         counters.add(3, (5 << 32) + 7);
         counters.add(1 << 50, 9);
@@ -201,7 +250,7 @@ mod tests {
     fn far_slots_take_no_array() {
         let mut counters = Counters::default();
         counters.add_column([1 << 40, 5, (1 << 26) + 1].into_iter());
-        assert!(counters.memory() < 1 << 13, "{}", counters.memory());
+        assert!(counters.memory() < 1 << 14, "{}", counters.memory());
         assert_eq!(
             counters.iter_from(0).collect::<Vec<_>>(),
             [(5, 1), ((1 << 26) + 1, 1), (1 << 40, 1)]

@@ -37,8 +37,11 @@ impl ExactHistogram {
     /// Counts a column of distances. Cost: two passes over the column, no allocation unless a
     /// distance is larger than every one before.
     pub fn add_column(&mut self, distances: &[Distance]) {
-        self.counts
-            .add_column(distances.iter().map(|distance| slot(*distance)));
+        // So that no counter comes round within a column.
+        for distances in distances.chunks(1 << 30) {
+            self.counts
+                .add_column(distances.iter().map(|distance| slot(*distance)));
+        }
     }
 
     /// Counts `accesses` accesses at `distance`.

@@ -1,7 +1,8 @@
 //! The part of the counting engine that no engine of its kind can do without.
 
+use super::compare::Compare;
 use super::direct::BATCH;
-use super::line::{Compare, NEVER};
+use super::line::NEVER;
 use super::sparse::Sparse;
 use super::table::Table;
 use crate::dispatch;

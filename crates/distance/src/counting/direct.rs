@@ -2,11 +2,12 @@
 
 use reuselens_units::Distance;
 
-use super::line::{Compare, NEVER};
+use super::compare::Compare;
+use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::table::Table;
 
-/// The accesses of a batch at most: a word of the time axis.
+/// The accesses of a batch at most.
 pub(super) const BATCH: usize = 64;
 
 /// What is known of the accesses of a batch.
@@ -97,17 +98,16 @@ pub(super) fn run(
 ) {
     let [current, next] = batches;
     let (mut current, mut next) = (current, next);
-    let room = BATCH - (bits.now() % BATCH as u64) as usize;
-    let (mut batch, mut rest) = items.split_at(room.min(items.len()));
+    let (mut batch, mut rest) = items.split_at(BATCH.min(items.len()));
     let mut distances = distances;
     current.locate_now(table, batch);
     while !batch.is_empty() {
         if table.make_room(BATCH) {
             current.locate_now(table, batch);
         }
-        if bits.is_full() {
+        if !bits.has_room(batch.len() as u64) {
             table.renumber(bits);
-            bits.restart();
+            bits.restart(batch.len() as u64);
         }
         let (following, after) = rest.split_at(BATCH.min(rest.len()));
         next.locate(table, following);

@@ -186,7 +186,7 @@ impl LiveBits {
             end: 0,
             live: 0,
         };
-        bits.restart();
+        bits.restart(0);
         bits
     }
 
@@ -202,16 +202,15 @@ impl LiveBits {
         self.live
     }
 
-    /// The steps left in the word of [`now`](Self::now).
+    /// Whether there is room for `steps` steps, which must lie in one chunk. If the rest of the chunk is too
+    /// short, it stays unused. Without room, [`restart`](Self::restart) the axis.
     #[inline(always)]
-    pub(super) fn room_in_word(&self) -> u64 {
-        64 - self.now % 64
-    }
-
-    /// Whether there is no step left: [`restart`](Self::restart) the axis.
-    #[inline(always)]
-    pub(super) fn is_full(&self) -> bool {
-        self.now == self.end
+    pub(super) fn has_room(&mut self, steps: u64) -> bool {
+        let rest = (1 << CHUNK) - (self.now & ((1 << CHUNK) - 1));
+        if rest < steps {
+            self.end(rest, rest);
+        }
+        self.now < self.end
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -238,13 +237,17 @@ impl LiveBits {
         before + self.chunks[chunk].rank(step as usize)
     }
 
-    /// The next `steps` steps (not beyond the word of [`now`](Self::now)) are live from here on.
+    /// The next `steps` steps, for which there is room, are live from here on.
     #[inline(always)]
     pub(super) fn begin(&mut self, steps: u64) {
-        let live = u64::MAX.checked_shr(64 - steps as u32).unwrap_or(0);
         let chunk = &mut self.chunks[(self.now >> CHUNK) as usize];
-        *chunk.word(self.now as usize) |= live << (self.now & 63);
-        chunk.count(self.now as usize, steps);
+        let (mut now, end) = (self.now, self.now + steps);
+        while now < end {
+            let part = (64 - (now & 63)).min(end - now);
+            *chunk.word(now as usize) |= u64::MAX >> (64 - part) << (now & 63);
+            chunk.count(now as usize, part);
+            now += part;
+        }
     }
 
     /// What it takes to make live steps dead ones, while time stands still.
@@ -262,7 +265,7 @@ impl LiveBits {
     pub(super) fn end(&mut self, steps: u64, taken: u64) {
         self.live = self.live + steps - taken;
         self.now += steps;
-        if self.now & ((1 << CHUNK) - 1) == 0 && !self.is_full() {
+        if self.now & ((1 << CHUNK) - 1) == 0 && self.now < self.end {
             self.enter_chunk();
         }
     }
@@ -279,9 +282,10 @@ impl LiveBits {
     }
 
     /// Compacts time: the live steps become steps 1, 2, …, in order, of an axis that has room for at
-    /// least four times as many. Step s becomes `rank(s) + 1`, which the caller has taken before.
+    /// least four times as many, and for the next `steps`. Step s becomes `rank(s) + 1`, which the caller
+    /// has taken before.
     #[cold]
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, steps: u64) {
         self.end = (4 * (self.live + 64))
             .next_multiple_of(1 << CHUNK)
             .min(LONGEST);
@@ -306,6 +310,7 @@ impl LiveBits {
         *self.chunks[0].word(0) &= !1;
         self.chunks[0].count(0, 1_u64.wrapping_neg());
         self.now = live_end.next_multiple_of(64);
+        assert!(self.has_room(steps), "fewer than 2³² items");
     }
 }
 
@@ -389,7 +394,7 @@ mod tests {
         let mut bits = LiveBits::new();
         let mut random = 1_u64;
         for round in 0..4 {
-            while !bits.is_full() {
+            while bits.has_room(64) {
                 advance(&mut bits, u64::MAX >> (random >> 60));
                 random = random
                     .wrapping_mul(6_364_136_223_846_793_005)
@@ -400,7 +405,7 @@ mod tests {
                 }
             }
             check(&bits);
-            bits.restart();
+            bits.restart(64);
             assert!(bits.end >= 4 * bits.live(), "round {round}");
             check(&bits);
         }
@@ -412,7 +417,7 @@ mod tests {
     fn regions_count() {
         let mut bits = LiveBits::new();
         bits.live = (3 << REGION) + 12_345;
-        bits.restart();
+        bits.restart(64);
         assert!(bits.regions.len() > 8);
         for step in (1..bits.live).step_by(1 << 19) {
             assert_eq!(bits.rank(step as u32), step - 1);
@@ -424,6 +429,7 @@ mod tests {
             assert_eq!(bits.rank(step as u32), step - 2);
         }
         while bits.now & ((1 << REGION) - 1) != 0 {
+            assert!(bits.has_room(64));
             advance(&mut bits, 1);
         }
         advance(&mut bits, 1);

@@ -28,6 +28,7 @@
 //! doubles), 0.6 to 1.2 for the time axis.
 
 mod bound;
+pub(crate) mod compare;
 mod direct;
 mod lags;
 pub(crate) mod line;
@@ -43,7 +44,7 @@ use crate::Engine;
 use crate::dispatch;
 pub use bound::LookupBound;
 
-use line::Compare;
+use compare::Compare;
 use live_bits::LiveBits;
 use sparse::Sparse;
 use table::Table;
@@ -122,7 +123,7 @@ impl CountingTree {
                 direct::run(compare, table, bits, batches, items, distances);
                 stretch
             };
-            self.near = lags::mostly_near(&items[..done]);
+            self.near = lags::mostly_near(compare, &items[..done]);
             items = &items[done..];
             distances = &mut distances[done..];
         }

@@ -2,7 +2,8 @@
 
 use reuselens_memory::Huge;
 
-use super::line::{Compare, ITEMS, Line, NEVER};
+use super::compare::{Compare, Portable};
+use super::line::{ITEMS, Line, NEVER};
 use super::live_bits::LiveBits;
 use super::table::Table;
 use crate::prefetch::prefetch;
@@ -42,7 +43,7 @@ impl Sparse {
         let old = std::mem::replace(self, larger);
         old.for_each(|item, step| {
             let home = self.home(item);
-            self.replace(super::line::Portable, item, home, step);
+            self.replace(Portable, item, home, step);
         });
     }
 }
@@ -143,7 +144,7 @@ pub(crate) fn mix(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::Portable;
+    use super::Portable;
     use super::*;
 
     fn replace(table: &mut Sparse, item: u64, step: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! What the engine asks of a table of last accesses.
 
-use super::line::Compare;
+use super::compare::Compare;
 use super::live_bits::LiveBits;
 
 /// Where every item was last accessed.

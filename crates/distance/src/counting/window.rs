@@ -10,8 +10,9 @@
 
 use reuselens_units::Distance;
 
+use super::compare::Compare;
 use super::lags::{self, BACK, BLOCK, Lags};
-use super::line::Compare;
+
 use super::live_bits::LiveBits;
 use super::table::Table;
 use super::work::Work;
@@ -39,7 +40,7 @@ pub(super) fn run(
     let (mut at, mut far_in_stretch) = (0, 0);
     while at < items.len() {
         let block = BLOCK.min(items.len() - at);
-        let (far, leaving) = look(items, at, block, &mut lags, distances);
+        let (far, leaving) = look(compare, items, at, block, &mut lags, distances);
         next.gather(items, at, far, leaving);
         lags.copy_within(block.., 0);
         at += block;
@@ -73,17 +74,20 @@ pub(super) fn run(
 /// leaves.
 #[inline(always)]
 fn look(
+    compare: impl Compare,
     items: &[u64],
     at: usize,
     block: usize,
     lags: &mut Lags,
     distances: &mut [Distance],
 ) -> (u64, u64) {
-    lags::find(items, at, &mut lags[BACK..BACK + block]);
-    let near = lags::distinct(lags);
+    lags::find(compare, items, at, &mut lags[BACK..BACK + block]);
+    // The distinct items in between are the accesses in between that are the first to their item since:
+    // whose own lag reaches at least as far back.
+    let near = compare.between(lags);
     for (distance, near) in distances[at..at + block].iter_mut().zip(near) {
         *distance = Distance::new(near.into());
     }
     let all = u64::MAX >> (BLOCK - block);
-    (lags::far(lags) & all, lags::leaving(lags) & all)
+    (compare.far(lags) & all, compare.leaving(lags) & all)
 }

@@ -2,8 +2,9 @@
 
 use reuselens_units::Distance;
 
+use super::compare::Compare;
 use super::lags::{BACK, BLOCK};
-use super::line::{Compare, NEVER};
+use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::table::Table;
 
@@ -12,18 +13,33 @@ const ENOUGH: usize = 64;
 /// Pieces of work that there is room for: a block adds up to two for each access.
 const ROOM: usize = ENOUGH + 2 * BLOCK;
 
-/// No output: the access leaves the window.
-const LEAVING: u32 = u32::MAX;
+/// Marks a piece that is a far access, and not one that leaves the window.
+const FAR: u32 = u32::MAX;
 
-/// Far accesses, and accesses that leave the window, in order of time.
+/// Far accesses, and accesses that leave the window, in order of time. No loop over them has a branch that
+/// depends on which of the two a piece is: no processor could guess it.
 pub(super) struct Work {
     len: usize,
     items: [u64; ROOM],
     homes: [usize; ROOM],
-    /// Where the distance goes, or [`LEAVING`].
-    outputs: [u32; ROOM],
-    /// For a far access, the step that its item had.
+    /// How many left before this one; or [`FAR`].
+    order: [u32; ROOM],
+    /// The step that the item had.
     previous: [u32; ROOM],
+    leaving: u32,
+    far: [FarAccess; ROOM],
+    far_len: usize,
+}
+
+/// An access that is not near.
+#[derive(Clone, Copy)]
+struct FarAccess {
+    /// Which piece of work it is.
+    piece: u32,
+    /// Which access of the call it is.
+    access: u32,
+    /// How many leave before it.
+    left: u32,
 }
 
 impl Work {
@@ -31,13 +47,20 @@ impl Work {
         len: 0,
         items: [0; ROOM],
         homes: [0; ROOM],
-        outputs: [0; ROOM],
+        order: [0; ROOM],
         previous: [NEVER; ROOM],
+        leaving: 0,
+        far: [FarAccess {
+            piece: 0,
+            access: 0,
+            left: 0,
+        }; ROOM],
+        far_len: 0,
     };
 
     #[inline(always)]
     pub(super) fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.leaving, self.far_len) = (0, 0, 0);
     }
 
     #[inline(always)]
@@ -50,23 +73,29 @@ impl Work {
     #[inline(always)]
     pub(super) fn gather(&mut self, items: &[u64], at: usize, far: u64, leaving: u64) {
         let mut both = far | leaving;
+        let (mut len, mut left, mut far_len) = (self.len, self.leaving, self.far_len);
         while both != 0 {
             let index = both.trailing_zeros() as usize;
             both &= both - 1;
-            if leaving >> index & 1 == 1 {
-                self.push(items[at + index - BACK], LEAVING);
-            }
-            if far >> index & 1 == 1 {
-                self.push(items[at + index], (at + index) as u32);
-            }
+            let access = at + index;
+            // Both are written, and kept only as far as they are so.
+            self.items[len % ROOM] = items[access.saturating_sub(BACK)];
+            self.order[len % ROOM] = left;
+            let leaves = (leaving >> index & 1) as u32;
+            len += leaves as usize;
+            left += leaves;
+            self.items[len % ROOM] = items[access.min(items.len() - 1)];
+            self.order[len % ROOM] = FAR;
+            self.far[far_len % ROOM] = FarAccess {
+                piece: len as u32,
+                access: access as u32,
+                left,
+            };
+            let is_far = (far >> index & 1) as usize;
+            len += is_far;
+            far_len += is_far;
         }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, item: u64, output: u32) {
-        self.items[self.len % ROOM] = item;
-        self.outputs[self.len % ROOM] = output;
-        self.len += 1;
+        (self.len, self.leaving, self.far_len) = (len, left, far_len);
     }
 
     /// Finds where the table may have the items, and asks for that memory. If the table had to grow, finds
@@ -96,85 +125,46 @@ impl Work {
         bits: &mut LiveBits,
         distances: &mut [Distance],
     ) {
-        let mut from = 0;
-        while from < self.len {
-            if bits.is_full() {
-                table.renumber(bits);
-                bits.restart();
-            }
-            let (to, leaving) = self.within_word(from, bits.room_in_word());
-            self.look_up(compare, table, bits, from..to);
-            self.count(bits, distances, from..to, leaving);
-            from = to;
+        if !bits.has_room(self.leaving.into()) {
+            table.renumber(bits);
+            bits.restart(self.leaving.into());
         }
-    }
-
-    /// The end of the pieces from `from` on that need at most `room` new steps, and the steps they need.
-    #[inline(always)]
-    fn within_word(&self, from: usize, room: u64) -> (usize, u64) {
-        let mut leaving = 0;
-        for (index, output) in (from..).zip(&self.outputs[from..self.len]) {
-            let more = u64::from(*output == LEAVING);
-            if leaving + more > room {
-                return (index, leaving);
-            }
-            leaving += more;
-        }
-        (self.len, leaving)
+        self.look_up(compare, table, bits);
+        self.count(bits, distances);
     }
 
     /// Gives steps to those that leave, and takes those of the far.
     #[inline(always)]
-    fn look_up(
-        &mut self,
-        compare: impl Compare,
-        table: &mut impl Table,
-        bits: &LiveBits,
-        range: std::ops::Range<usize>,
-    ) {
-        let mut now = bits.now() as u32;
-        for index in range {
-            let leaves = self.outputs[index] == LEAVING;
+    fn look_up(&mut self, compare: impl Compare, table: &mut impl Table, bits: &LiveBits) {
+        let now = bits.now() as u32;
+        let pieces = self.items[..self.len].iter().zip(&self.homes);
+        let pieces = pieces.zip(&self.order).zip(&mut self.previous);
+        for (((&item, &home), &order), previous) in pieces {
             // A far access makes its item known, with any step: it has a true one when it leaves.
-            let step = if leaves { now } else { NEVER + 1 };
-            now += u32::from(leaves);
-            let previous = table.replace(compare, self.items[index], self.homes[index], step);
-            self.previous[index] = previous;
-            if !leaves {
-                bits.prefetch(previous);
-            }
+            let step = if order == FAR { NEVER + 1 } else { now + order };
+            *previous = table.replace(compare, item, home, step);
+            bits.prefetch(*previous);
         }
     }
 
     /// Adds what lies outside of the window to the distances of the far.
     #[inline(always)]
-    fn count(
-        &self,
-        bits: &mut LiveBits,
-        distances: &mut [Distance],
-        range: std::ops::Range<usize>,
-        leaving: u64,
-    ) {
+    fn count(&self, bits: &mut LiveBits, distances: &mut [Distance]) {
         let mut live = bits.live();
+        bits.begin(self.leaving.into());
         let mut taken = 0;
-        bits.begin(leaving);
         let mut taker = bits.taker();
-        for index in range {
-            let output = self.outputs[index];
-            if output == LEAVING {
-                live += 1;
-                continue;
-            }
-            let distance = &mut distances[output as usize];
-            *distance = match self.previous[index] {
+        for far in &self.far[..self.far_len] {
+            let distance = &mut distances[far.access as usize];
+            *distance = match self.previous[far.piece as usize % ROOM] {
                 NEVER => Distance::COLD,
                 step => {
                     live -= 1;
                     taken += 1;
-                    Distance::new(distance.raw() + live - taker.take(step))
+                    Distance::new(distance.raw() + live + u64::from(far.left) - taker.take(step))
                 }
             };
         }
-        bits.end(leaving, taken);
+        bits.end(self.leaving.into(), taken);
     }
 }
