@@ -12,16 +12,13 @@ const NEAR: usize = 64;
 /// The place of a slot beyond those in the array.
 const SHIFT: usize = (LANES - 1) * NEAR;
 
-/// Counts of the array are at most this large after a sweep, and grow by as much before the next.
-const HALF: u32 = u32::MAX / 2;
-
 /// Slots of the array that a histogram may have without having counted anything.
 const SMALL: u64 = 1 << 16;
 /// Slots of the array at most.
 const LARGEST: u64 = 1 << 32;
 
-/// Counts by slot: 32 bits each in one array, and what does not fit there, too far or too many, apart. The
-/// count of a slot is the sum of both. A processor's caches hold twice as many narrow counters as wide
+/// Counts by slot: 16 bits each in one array, and what does not fit there, too far or too many, apart. The
+/// count of a slot is the sum of both. A processor's caches hold four times as many narrow counters as wide
 /// ones, and those of a large trace are touched at random.
 ///
 /// The first slots, which short distances come to again and again, have [`LANES`] counters each, used in
@@ -29,12 +26,10 @@ const LARGEST: u64 = 1 << 32;
 #[derive(Clone, Default)]
 pub(crate) struct Counters {
     /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the others.
-    flat: Huge<u32>,
+    flat: Huge<u16>,
     apart: BTreeMap<u64, u64>,
     /// Slots that were counted in as columns: what the array may grow with.
     columns: u64,
-    /// How many of them since large counts were taken out of the array.
-    unswept: u64,
 }
 
 impl Counters {
@@ -44,18 +39,16 @@ impl Counters {
     pub(crate) fn add_column(&mut self, slots: impl ExactSizeIterator<Item = u64> + Clone) {
         let count = slots.len() as u64;
         self.columns = self.columns.saturating_add(count);
-        self.unswept += count;
-        if self.unswept > u64::from(HALF) {
-            self.sweep();
-            self.unswept = count;
-        }
         let mut beyond = false;
-        let flat: &mut [u32] = &mut self.flat;
+        let flat: &mut [u16] = &mut self.flat;
         for (index, slot) in slots.clone().enumerate() {
-            match flat.get_mut(place(slot, index % LANES)) {
-                // No column is so long that this could come round before it is swept.
-                Some(count) => *count = count.wrapping_add(1),
-                None => beyond = true,
+            let Some(count) = flat.get_mut(place(slot, index % LANES)) else {
+                beyond = true;
+                continue;
+            };
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                carry(&mut self.apart, slot);
             }
         }
         if beyond {
@@ -71,19 +64,6 @@ impl Counters {
         self.grow(top);
         for slot in slots.filter(|slot| *slot >= length) {
             self.add(slot, 1);
-        }
-    }
-
-    /// Takes large counts out of the array, so that no counter comes round.
-    #[cold]
-    fn sweep(&mut self) {
-        for slot in 0..self.slots() {
-            if self.low(slot) >= u64::from(HALF) {
-                self.add_apart(slot, self.low(slot));
-                for lane in 0..lanes(slot) {
-                    self.flat[place(slot, lane)] = 0;
-                }
-            }
         }
     }
 
@@ -122,9 +102,11 @@ impl Counters {
         }
         if slot < self.slots() {
             let low = &mut self.flat[place(slot, 0)];
-            let sum = u64::from(*low).checked_add(more);
-            if let Some(sum) = sum.filter(|sum| *sum <= u64::from(HALF)) {
-                *low = sum as u32;
+            if let Some(sum) = u16::try_from(more)
+                .ok()
+                .and_then(|more| low.checked_add(more))
+            {
+                *low = sum;
                 return;
             }
         }
@@ -197,8 +179,15 @@ impl Counters {
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> u64 {
-        (self.flat.len() * size_of::<u32>() + self.apart.len() * 48) as u64
+        (self.flat.len() * size_of::<u16>() + self.apart.len() * 48) as u64
     }
+}
+
+/// The counter of a slot has come round.
+#[cold]
+fn carry(apart: &mut BTreeMap<u64, u64>, slot: u64) {
+    let count = apart.entry(slot).or_insert(0);
+    *count = count.saturating_add(1 << 16);
 }
 
 /// Where the array has the counter of a slot in a lane.
@@ -221,19 +210,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_pass_32_bits() {
+    fn counts_pass_16_bits() {
         let mut counters = Counters::default();
-        counters.add_column([1, 70].into_iter());
-        counters.add(70, u64::from(u32::MAX) - 1);
+        counters.add_column([1, 70, 70].into_iter());
+        counters.add(70, u64::from(u16::MAX) - 2);
+        assert!(counters.apart.is_empty());
         counters.add_column([70, 3, 70].into_iter());
-        counters.sweep();
-        assert_eq!(counters.get(70), (1 << 32) + 1);
-        counters.add(3, (5 << 32) + 7);
+        assert_eq!(counters.get(70), (1 << 16) + 1);
+        let many = vec![3; 300_000];
+        counters.add_column(many.iter().copied());
+        counters.add(3, (5 << 32) + 6);
         counters.add(1 << 50, 9);
         let all = [
             (1, 1),
-            (3, (5 << 32) + 8),
-            (70, (1 << 32) + 1),
+            (3, (5 << 32) + 300_007),
+            (70, (1 << 16) + 1),
             (1 << 50, 9),
         ];
         assert_eq!(counters.iter_from(0).collect::<Vec<_>>(), all);
@@ -241,7 +232,7 @@ mod tests {
         assert_eq!(counters.last(), Some(1 << 50));
         let mut twice = counters.clone();
         twice.merge(&counters);
-        assert_eq!(twice.get(70), (2 << 32) + 2);
+        assert_eq!(twice.get(70), (2 << 16) + 2);
         twice.add(3, u64::MAX);
         assert_eq!(twice.get(3), u64::MAX);
     }

@@ -14,7 +14,7 @@ use crate::sparse::Sparse;
 /// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
-/// Memory: 4 to 8 bytes per distance up to the largest, of which the system gives only what is touched;
+/// Memory: 2 to 4 bytes per distance up to the largest, of which the system gives only what is touched;
 /// about 48 bytes for each distance that is far beyond the number of accesses. Equality, and the stored form, depend on the counts alone.
 #[derive(Clone, Default)]
 pub struct ExactHistogram {
@@ -37,11 +37,8 @@ impl ExactHistogram {
     /// Counts a column of distances. Cost: two passes over the column, no allocation unless a
     /// distance is larger than every one before.
     pub fn add_column(&mut self, distances: &[Distance]) {
-        // So that no counter comes round within a column.
-        for distances in distances.chunks(1 << 30) {
-            self.counts
-                .add_column(distances.iter().map(|distance| slot(*distance)));
-        }
+        self.counts
+            .add_column(distances.iter().map(|distance| slot(*distance)));
     }
 
     /// Counts `accesses` accesses at `distance`.

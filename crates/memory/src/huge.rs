@@ -13,6 +13,8 @@ use memmap2::MmapMut;
 pub unsafe trait Zeroable: Copy {}
 
 // SAFETY: plain numbers.
+unsafe impl Zeroable for u16 {}
+// SAFETY: plain numbers.
 unsafe impl Zeroable for u32 {}
 // SAFETY: plain numbers.
 unsafe impl Zeroable for u64 {}

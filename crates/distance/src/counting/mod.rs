@@ -29,6 +29,7 @@
 
 mod bound;
 pub(crate) mod compare;
+pub(crate) mod dense;
 mod direct;
 mod lags;
 pub(crate) mod line;
@@ -46,8 +47,7 @@ pub use bound::LookupBound;
 
 use compare::Compare;
 use live_bits::LiveBits;
-use sparse::Sparse;
-use table::Table;
+use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
@@ -63,7 +63,7 @@ use work::Work;
 /// assert_eq!(distances, [Distance::COLD, Distance::COLD, Distance::new(0), Distance::new(1)]);
 /// ```
 pub struct CountingTree {
-    table: Sparse,
+    table: AnyTable,
     bits: LiveBits,
     /// Whether most accesses were near ones of late.
     near: bool,
@@ -80,7 +80,7 @@ impl CountingTree {
     /// An engine that has seen nothing.
     pub fn new() -> Self {
         CountingTree {
-            table: Sparse::new(),
+            table: AnyTable::new(),
             bits: LiveBits::new(),
             near: true,
             scratch: Box::new(Scratch {
@@ -107,27 +107,45 @@ impl CountingTree {
         items: &[u64],
         distances: &mut [Distance],
     ) {
-        /// Accesses after which the choice is made anew.
-        const STRETCH: usize = 1 << 14;
         let (mut items, mut distances) = (items, distances);
         while !items.is_empty() {
-            let done = if self.near {
-                let works = &mut self.scratch.works;
-                let (table, bits) = (&mut self.table, &mut self.bits);
-                window::run(compare, table, bits, works, items, distances)
-            } else {
-                let stretch = STRETCH.min(items.len());
-                let batches = &mut self.scratch.batches;
-                let (table, bits) = (&mut self.table, &mut self.bits);
-                let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
-                direct::run(compare, table, bits, batches, items, distances);
-                stretch
+            self.table.adapt();
+            let (bits, scratch, near) = (&mut self.bits, &mut *self.scratch, self.near);
+            let done = match &mut self.table {
+                AnyTable::Sparse(table) => {
+                    stretch(compare, table, bits, scratch, near, items, distances)
+                }
+                AnyTable::Dense(table) => {
+                    stretch(compare, table, bits, scratch, near, items, distances)
+                }
             };
             self.near = lags::mostly_near(compare, &items[..done]);
             items = &items[done..];
             distances = &mut distances[done..];
         }
     }
+}
+
+/// Takes some of the items, in the way that suits them, and returns how many.
+#[inline(always)]
+fn stretch(
+    compare: impl Compare,
+    table: &mut impl Table,
+    bits: &mut LiveBits,
+    scratch: &mut Scratch,
+    near: bool,
+    items: &[u64],
+    distances: &mut [Distance],
+) -> usize {
+    /// Accesses after which the choice is made anew.
+    const STRETCH: usize = 1 << 14;
+    if near {
+        return window::run(compare, table, bits, &mut scratch.works, items, distances);
+    }
+    let stretch = STRETCH.min(items.len());
+    let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
+    direct::run(compare, table, bits, &mut scratch.batches, items, distances);
+    stretch
 }
 
 impl Default for CountingTree {

@@ -1,8 +1,11 @@
 //! A table of last accesses for ids that lie anywhere: a hash table of cache lines.
 
+use std::collections::HashSet;
+
 use reuselens_memory::Huge;
 
 use super::compare::{Compare, Portable};
+use super::dense::PAGE;
 use super::line::{ITEMS, Line, NEVER};
 use super::live_bits::LiveBits;
 use super::table::Table;
@@ -22,6 +25,8 @@ const SMALLEST: usize = 256;
 pub(crate) struct Sparse {
     lines: Huge<Line>,
     used: usize,
+    /// Whether it has grown since it was last asked.
+    has_grown: bool,
 }
 
 impl Sparse {
@@ -33,6 +38,7 @@ impl Sparse {
         Sparse {
             lines: Huge::new(lines),
             used: 0,
+            has_grown: false,
         }
     }
 
@@ -45,6 +51,31 @@ impl Sparse {
             let home = self.home(item);
             self.replace(Portable, item, home, step);
         });
+        self.has_grown = true;
+    }
+
+    /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages that are
+    /// touched occur. If so, the number of low bits that all items share. Known anew each time the table has
+    /// grown; costs two passes over it.
+    pub(crate) fn is_crowded(&mut self) -> Option<u32> {
+        if !std::mem::take(&mut self.has_grown) {
+            return None;
+        }
+        let (mut any, mut all) = (0, u64::MAX);
+        self.for_each(|item, _| (any, all) = (any | item, all & item));
+        // Bits that are set in some and not in others.
+        let shift = (any ^ all).trailing_zeros() % u64::BITS;
+        let most = self.used >> (PAGE - 2);
+        let mut pages = HashSet::new();
+        for line in self.lines.iter() {
+            let items = line.items.iter().zip(line.steps);
+            let items = items.filter(|(_, step)| *step != NEVER);
+            pages.extend(items.map(|(item, _)| item.rotate_right(shift) >> PAGE));
+            if pages.len() > most {
+                return None;
+            }
+        }
+        Some(shift)
     }
 }
 
@@ -121,6 +152,10 @@ impl Table for Sparse {
                 *step = if *step == NEVER { NEVER } else { rank };
             }
         }
+    }
+
+    fn may_be_unsuitable(&self) -> bool {
+        self.has_grown
     }
 
     fn for_each(&self, mut visit: impl FnMut(u64, u32)) {

@@ -1,7 +1,9 @@
 //! What the engine asks of a table of last accesses.
 
-use super::compare::Compare;
+use super::compare::{Compare, Portable};
+use super::dense::Dense;
 use super::live_bits::LiveBits;
+use super::sparse::Sparse;
 
 /// Where every item was last accessed.
 pub(crate) trait Table {
@@ -27,6 +29,70 @@ pub(crate) trait Table {
     /// Renumbers the steps of all items: 1 is the first live step, and so on.
     fn renumber(&mut self, bits: &LiveBits);
 
+    /// Whether it is time to ask if a table of the other kind suits the ids better.
+    fn may_be_unsuitable(&self) -> bool;
+
     /// All items with their last steps, in no order.
     fn for_each(&self, visit: impl FnMut(u64, u32));
+}
+
+/// The table that suits the ids.
+pub(crate) enum AnyTable {
+    /// A hash table, for ids that lie anywhere.
+    Sparse(Sparse),
+    /// Shadow pages, for ids that lie close together.
+    Dense(Dense),
+}
+
+impl AnyTable {
+    pub(crate) fn new() -> Self {
+        AnyTable::Sparse(Sparse::new())
+    }
+
+    /// Goes over to the other kind, where that suits the ids better.
+    pub(crate) fn adapt(&mut self) {
+        match self {
+            AnyTable::Sparse(sparse) => {
+                if let Some(shift) = sparse.is_crowded() {
+                    *self = AnyTable::Dense(moved(sparse, Dense::new(shift)));
+                }
+            }
+            AnyTable::Dense(dense) => {
+                if dense.is_thin() {
+                    *self = AnyTable::Sparse(moved(dense, Sparse::new()));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            AnyTable::Sparse(sparse) => sparse.len(),
+            AnyTable::Dense(dense) => dense.len(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            AnyTable::Sparse(sparse) => sparse.bytes(),
+            AnyTable::Dense(dense) => dense.bytes(),
+        }
+    }
+
+    pub(crate) fn for_each(&self, visit: impl FnMut(u64, u32)) {
+        match self {
+            AnyTable::Sparse(sparse) => sparse.for_each(visit),
+            AnyTable::Dense(dense) => dense.for_each(visit),
+        }
+    }
+}
+
+/// All items of one table in another.
+fn moved<T: Table>(from: &impl Table, mut to: T) -> T {
+    from.for_each(|item, step| {
+        to.make_room(1);
+        let home = to.home(item);
+        to.replace(Portable, item, home, step);
+    });
+    to
 }

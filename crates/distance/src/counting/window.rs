@@ -52,7 +52,7 @@ pub(super) fn run(
         }
         far_in_stretch += far.count_ones() as usize;
         if at.is_multiple_of(STRETCH) {
-            if far_in_stretch > TOO_MANY {
+            if far_in_stretch > TOO_MANY || table.may_be_unsuitable() {
                 break;
             }
             far_in_stretch = 0;

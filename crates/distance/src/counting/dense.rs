@@ -1,0 +1,209 @@
+//! A table of last accesses for ids that lie close together, as addresses do: shadow pages.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use reuselens_memory::Huge;
+
+use super::compare::Compare;
+use super::line::NEVER;
+use super::live_bits::LiveBits;
+use super::sparse::mix;
+use super::table::Table;
+use crate::prefetch::prefetch;
+
+/// log2 of the items of a page: 2 KiB of steps.
+pub(crate) const PAGE: u32 = 9;
+/// Pages that are found without the directory.
+const RECENT: usize = 256;
+
+/// The last step of every item of the pages that were touched: 4 bytes each, in use or not. Neighbours in
+/// memory stay neighbours here, so that a sweep over an array is a sweep over its steps.
+///
+/// Ids that are byte addresses of elements or of lines have the same low bits, all of them. Ids are rotated
+/// to the right by those, so that such ids are close together too; any other id just lies elsewhere.
+pub(crate) struct Dense {
+    /// The low bits that are the same, as far as is known.
+    shift: u32,
+    /// Page after page.
+    steps: Huge<u32>,
+    /// What page of ids each is.
+    pages: Vec<u64>,
+    directory: HashMap<u64, u32, BuildHasherDefault<Mixed>>,
+    /// The pages last found, each where its number says: number and place.
+    recent: [(u64, usize); RECENT],
+    used: usize,
+}
+
+/// Hashes one number.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64((*byte).into());
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix(self.0 ^ number);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Dense {
+    /// An empty table for ids with the same `shift` low bits.
+    pub(crate) fn new(shift: u32) -> Self {
+        Dense {
+            shift,
+            steps: Huge::default(),
+            pages: Vec::new(),
+            directory: HashMap::default(),
+            // No page has this number: it is a part of an id of 64 bits.
+            recent: [(u64::MAX, 0); RECENT],
+            used: 0,
+        }
+    }
+
+    /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to 24 bytes
+    /// for each that does.
+    pub(crate) fn is_thin(&self) -> bool {
+        self.pages.len() > 64 && self.used << 3 < self.pages.len() << PAGE
+    }
+
+    /// A page that was not among the recent.
+    #[cold]
+    fn find_page(&mut self, page: u64) -> usize {
+        let next = self.pages.len();
+        let index = *self.directory.entry(page).or_insert(next as u32) as usize;
+        if index == next {
+            self.pages.push(page);
+        }
+        let place = index << PAGE;
+        self.recent[page as usize % RECENT] = (page, place);
+        place
+    }
+}
+
+impl Table for Dense {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.used
+    }
+
+    fn bytes(&self) -> usize {
+        let directory = self.directory.capacity() * (size_of::<(u64, u32)>() + 1);
+        self.steps.bytes() + self.pages.capacity() * size_of::<u64>() + directory
+    }
+
+    /// The homes stay what they are.
+    #[inline(always)]
+    fn make_room(&mut self, more: usize) -> bool {
+        let needed = (self.pages.len() + more) << PAGE;
+        if needed > self.steps.len() {
+            let mut steps = Huge::new(needed + needed / 2);
+            let used = self.pages.len() << PAGE;
+            steps[..used].copy_from_slice(&self.steps[..used]);
+            self.steps = steps;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn home(&mut self, item: u64) -> usize {
+        let item = item.rotate_right(self.shift);
+        let page = item >> PAGE;
+        let (found, place) = self.recent[page as usize % RECENT];
+        let place = if found == page {
+            place
+        } else {
+            self.find_page(page)
+        };
+        place + (item as usize & ((1 << PAGE) - 1))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, home: usize) {
+        prefetch(&self.steps, home);
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, _: impl Compare, _: u64, home: usize, step: u32) -> u32 {
+        let previous = std::mem::replace(&mut self.steps[home], step);
+        self.used += usize::from(previous == NEVER);
+        previous
+    }
+
+    #[inline(always)]
+    fn renumber(&mut self, bits: &LiveBits) {
+        const AHEAD: usize = 32;
+        let used = self.pages.len() << PAGE;
+        let steps = &mut self.steps[..used];
+        for index in 0..steps.len() {
+            if let Some(step) = steps.get(index + AHEAD) {
+                bits.prefetch(*step);
+            }
+            let rank = bits.rank(steps[index]) as u32 + 1;
+            steps[index] = if steps[index] == NEVER { NEVER } else { rank };
+        }
+    }
+
+    fn may_be_unsuitable(&self) -> bool {
+        self.is_thin()
+    }
+
+    fn for_each(&self, mut visit: impl FnMut(u64, u32)) {
+        let (pages, _) = self.steps.as_chunks::<{ 1 << PAGE }>();
+        for (page, steps) in self.pages.iter().zip(pages) {
+            for (item, step) in (page << PAGE..).zip(steps) {
+                if *step != NEVER {
+                    visit(item.rotate_left(self.shift), *step);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::Portable;
+    use super::*;
+
+    #[test]
+    fn pages_come_as_they_are_touched() {
+        for shift in [0, 3, 12] {
+            check(shift);
+        }
+    }
+
+    fn check(shift: u32) {
+        let mut table = Dense::new(shift);
+        let items = [
+            0,
+            511,
+            512,
+            u64::MAX,
+            u64::MAX - 511,
+            1 << 40,
+            (1 << 40) + 9,
+        ];
+        // More pages than are found without the directory, some of which share a place there.
+        let items = items.into_iter().chain((0..700).map(|i| i << 16));
+        let mut known = HashMap::new();
+        for (step, item) in (1..).zip(items.clone().chain(items)) {
+            table.make_room(1);
+            let home = table.home(item);
+            let previous = table.replace(Portable, item, home, step);
+            assert_eq!(previous, known.insert(item, step).unwrap_or(NEVER));
+        }
+        assert_eq!(table.len(), known.len());
+        let mut seen = HashMap::new();
+        table.for_each(|item, step| assert_eq!(seen.insert(item, step), None));
+        assert_eq!(seen, known);
+        assert!(shift > 0 || table.is_thin());
+    }
+}
