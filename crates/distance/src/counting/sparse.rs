@@ -1,6 +1,7 @@
 //! A table of last accesses for ids that lie anywhere: a hash table of cache lines.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
 use reuselens_memory::Huge;
 
@@ -18,8 +19,9 @@ const SMALLEST: usize = 256;
 /// places in use, overflow into the next line, nothing ever removed. 16 to 24 bytes per item.
 ///
 /// Which line is a strong mix of all bits of the item, so that no stride and no alignment of real addresses
-/// crowds one part of the table. (Whoever may write the trace and knows the mix can still make a slow one; a
-/// wrong result they cannot make.) Lines keep the order of the mixed items, so that growing is one sweep
+/// crowds one part of the table. Whoever writes a trace and knows the mix can make ids that all belong into one
+/// line: when an item is found to lie far from home, the table is made anew with a mix that nobody knows. No
+/// result depends on it. Lines keep the order of the mixed items, so that growing is one sweep
 /// over the old table and one over the new.
 #[derive(Default)]
 pub(crate) struct Sparse {
@@ -27,7 +29,15 @@ pub(crate) struct Sparse {
     used: usize,
     /// Whether it has grown since it was last asked.
     has_grown: bool,
+    /// What makes the mix another.
+    key: u64,
+    /// Whether an item was found to lie far from home.
+    is_jammed: bool,
 }
+
+/// Lines between an item and its home from which on something is wrong: chance alone makes runs of full lines
+/// of up to 60 in a table of five million items, and a few more for each time as many.
+const FAR_FROM_HOME: u32 = 400;
 
 impl Sparse {
     pub(crate) fn new() -> Self {
@@ -39,19 +49,36 @@ impl Sparse {
             lines: Huge::new(lines),
             used: 0,
             has_grown: false,
+            key: 0,
+            is_jammed: false,
         }
     }
 
     /// Half as large again.
     #[cold]
     fn grow(&mut self) {
-        let larger = Self::with_lines(self.lines.len() + self.lines.len() / 2);
-        let old = std::mem::replace(self, larger);
+        let mut larger = Self::with_lines(self.lines.len() + self.lines.len() / 2);
+        larger.key = self.key;
+        larger.has_grown = true;
+        self.move_to(larger);
+    }
+
+    /// The same size, another mix.
+    #[cold]
+    fn mix_anew(&mut self) {
+        let mut other = Self::with_lines(self.lines.len());
+        other.key = RandomState::new().hash_one(self.key);
+        other.has_grown = self.has_grown;
+        self.move_to(other);
+    }
+
+    fn move_to(&mut self, other: Self) {
+        let old = std::mem::replace(self, other);
         old.for_each(|item, step| {
             let home = self.home(item);
             self.replace(Portable, item, home, step);
         });
-        self.has_grown = true;
+        self.is_jammed = false;
     }
 
     /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages that are
@@ -91,16 +118,20 @@ impl Table for Sparse {
 
     #[inline(always)]
     fn make_room(&mut self, more: usize) -> bool {
-        if (self.used + more) * 5 <= self.lines.len() * ITEMS * 4 {
-            return false;
+        if (self.used + more) * 5 > self.lines.len() * ITEMS * 4 {
+            self.grow();
+            return true;
         }
-        self.grow();
-        true
+        if self.is_jammed {
+            self.mix_anew();
+            return true;
+        }
+        false
     }
 
     #[inline(always)]
     fn home(&mut self, item: u64) -> usize {
-        (u128::from(mix(item)) * self.lines.len() as u128 >> 64) as usize
+        (u128::from(mix(item ^ self.key)) * self.lines.len() as u128 >> 64) as usize
     }
 
     #[inline(always)]
@@ -110,7 +141,7 @@ impl Table for Sparse {
 
     #[inline(always)]
     fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32 {
-        let mut home = home;
+        let (mut home, mut lines_past) = (home, 0);
         let lines: &mut [Line] = &mut self.lines;
         loop {
             if home >= lines.len() {
@@ -132,6 +163,8 @@ impl Table for Sparse {
                 return NEVER;
             }
             home += 1;
+            lines_past += 1;
+            self.is_jammed |= lines_past == FAR_FROM_HOME;
         }
     }
 
@@ -224,6 +257,34 @@ mod tests {
         for item in 0..50_000_u64 {
             assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
         }
+    }
+
+    /// Ids made for the mix: their images are neighbours.
+    #[test]
+    fn ids_that_collide_on_purpose_do_not_crowd() {
+        let inverse = |odd: u64| {
+            (0..6).fold(odd, |x, _| {
+                x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)))
+            })
+        };
+        let unmix = |image: u64| {
+            let number = image.wrapping_mul(inverse(0xc4ce_b9fe_1a85_ec53));
+            let number = (number ^ number >> 33).wrapping_mul(inverse(0xff51_afd7_ed55_8ccd));
+            number ^ number >> 33
+        };
+        assert_eq!(mix(unmix(12_345)), 12_345);
+        let mut table = Sparse::new();
+        for step in 1..20_000_u32 {
+            assert_eq!(replace(&mut table, unmix(step.into()), step), NEVER);
+        }
+        let mut beyond = 0;
+        for step in 1..20_000_u32 {
+            let item = unmix(step.into());
+            let home = table.home(item);
+            beyond += usize::from(Portable.equal(&table.lines[home], item) == 0);
+            assert_eq!(replace(&mut table, item, step), step);
+        }
+        assert!(beyond < 20_000 / 4, "{beyond} not at home");
     }
 
     /// Strided ids are what real traces are made of: no stride may make probes long.

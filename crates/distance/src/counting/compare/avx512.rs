@@ -100,13 +100,15 @@ impl Compare for Avx512 {
         let mine = self.load(lags, 0);
         // SAFETY: there is a value of this type, so the processor has AVX-512.
         unsafe {
-            let mut leaves = _mm512_test_epi8_mask(mine, mine);
+            // Four chains, as each comparison under a mask waits for the mask.
+            let mut leaves = [_mm512_test_epi8_mask(mine, mine); 4];
             for after in 1..FAR {
                 let there = self.load(lags, after as usize);
+                let chain = &mut leaves[after as usize % 4];
                 let after = _mm512_set1_epi8(after as i8);
-                leaves = _mm512_mask_cmpneq_epi8_mask(leaves, there, after);
+                *chain = _mm512_mask_cmpneq_epi8_mask(*chain, there, after);
             }
-            leaves
+            leaves.iter().fold(u64::MAX, |all, chain| all & chain)
         }
     }
 }
