@@ -6,7 +6,7 @@
 
 use crate::formats::batch::Batch;
 use crate::formats::feed::Feed;
-use crate::formats::lines::{self, Bad, next_line, shown};
+use crate::formats::lines::{self, Bad, shown};
 use crate::formats::number::{self, decimal, digits, hexadecimal};
 use crate::formats::{Confidence, text};
 use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
@@ -178,18 +178,26 @@ impl Line {
     /// prints it, and where the next line begins.
     #[inline(always)]
     fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
-        let what = match number::eight(text, at)? & 0xff_ffff {
-            INSTRUCTION => b'I',
-            LOAD => b'L',
-            STORE => b'S',
-            _ => return None,
-        };
+        let begin = number::eight(text, at)? & 0xff_ffff;
+        let (fetch, store) = (begin == INSTRUCTION, begin == STORE);
+        // Loads and stores come in no order that a branch could foretell.
+        if !(fetch | store | (begin == LOAD)) {
+            return None;
+        }
+        let what = if store { b'S' } else { b'L' };
+        let what = if fetch { b'I' } else { what };
+        // Valgrind writes eight digits at least. That the next line does not wait for the numbers of this
+        // one lets the processor work on several lines at once.
+        let newline = number::find(text, at + 11, b'\n')?;
         let (addr, comma) = hexadecimal(text, at + 3)?;
         let (size, end) = decimal(text, comma + 1)?;
         if text.get(comma) != Some(&b',') || size == 0 || size > 255 {
             return None;
         }
-        Some((Line { what, addr, size }, next_line(text, end)?))
+        if end != newline && (end + 1 != newline || text[end] != b'\r') {
+            return None;
+        }
+        Some((Line { what, addr, size }, newline + 1))
     }
 
     fn kind(&self) -> Kind {

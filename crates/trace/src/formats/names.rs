@@ -1,7 +1,8 @@
 //! Words as ids.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use hashbrown::HashMap;
 
 use crate::formats::number::number;
 

@@ -31,12 +31,38 @@ pub(super) const fn equal(word: u64, byte: u8) -> u64 {
     zero.wrapping_sub(all(1)) & !zero & HIGH
 }
 
+/// Where a byte first stands at or after `at`. `None` close to the end.
+#[inline(always)]
+pub(super) fn find(bytes: &[u8], mut at: usize, sought: u8) -> Option<usize> {
+    loop {
+        let marks = equal(eight(bytes, at)?, sought);
+        if marks != 0 {
+            return Some(at + before(marks));
+        }
+        at += 8;
+    }
+}
+
 /// Where the first of three bytes stands at or after `at`. `None` close to the end.
 #[inline(always)]
 pub(super) fn find3(bytes: &[u8], mut at: usize, sought: [u8; 3]) -> Option<usize> {
     loop {
         let word = eight(bytes, at)?;
         let marks = equal(word, sought[0]) | equal(word, sought[1]) | equal(word, sought[2]);
+        if marks != 0 {
+            return Some(at + before(marks));
+        }
+        at += 8;
+    }
+}
+
+/// Where the first control character or space stands at or after `at`. `None` close to the end.
+#[inline(always)]
+pub(super) fn find_control(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let word = eight(bytes, at)?;
+        let low = word.wrapping_sub(all(0x21)) & !word & HIGH;
+        let marks = low | equal(word, 0x7f);
         if marks != 0 {
             return Some(at + before(marks));
         }

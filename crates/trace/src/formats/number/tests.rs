@@ -38,6 +38,23 @@ fn every_byte_is_told_from_a_digit_in_every_place() {
 }
 
 #[test]
+fn every_byte_is_told_from_a_control_character_in_every_place() {
+    for byte in 0..=u8::MAX {
+        for place in 0..8 {
+            let mut bytes = *b"a\xffz!~\x80\xa0AA\x7f       ";
+            bytes[place] = byte;
+            let control = byte.is_ascii_control() || byte == b' ';
+            let expected = if control { place } else { 9 };
+            assert_eq!(
+                find_control(&bytes, 0),
+                Some(expected),
+                "{byte:#x} at {place}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_largest_numbers_and_those_beyond() {
     let quick = |word: &str| decimal(format!("{word}\n       ").as_bytes(), 0);
     assert_eq!(quick("18446744073709551615"), Some((u64::MAX, 20)));

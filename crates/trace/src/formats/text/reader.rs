@@ -118,24 +118,30 @@ impl Words {
 
     /// Takes what begins at `at`, whatever it is: a word, a comment or space.
     fn word(&mut self, text: &[u8], at: usize) -> Result<usize, Bad> {
-        let rest = &text[at..];
-        if rest[0] == b'#' {
-            return Ok(at + self.comment(rest).map_err(|bad| bad.after(at))?);
+        if text[at] == b'#' {
+            let taken = self.comment(&text[at..]);
+            return Ok(at + taken.map_err(|bad| bad.after(at))?);
         }
-        let length = rest
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(rest.len());
-        if length > MAX_LINE {
+        let near_end = || text[at..].iter().position(|&byte| is_end(byte));
+        let end = number::find_control(text, at)
+            .or_else(|| Some(at + near_end()?))
+            .unwrap_or(text.len());
+        if end - at > MAX_LINE {
             let what = too_long("word");
             return Err(Bad { at, what });
         }
-        check(text, at, at + length)?;
-        if length > 0 {
-            self.ids.push(self.names.id(&rest[..length]));
+        let next = (end + 1).min(text.len());
+        check(text, end, next)?;
+        if end > at {
+            self.ids.push(self.names.id(&text[at..end]));
         }
-        Ok((at + length + 1).min(text.len()))
+        Ok(next)
     }
+}
+
+/// Whether a byte can be in no word.
+fn is_end(byte: u8) -> bool {
+    byte.is_ascii_control() || byte == b' '
 }
 
 /// Appends numbers until there is something else, [`PART`] of them, or hardly any text left; returns
