@@ -6,8 +6,8 @@
 
 use crate::formats::batch::Batch;
 use crate::formats::feed::Feed;
-use crate::formats::lines::{self, Bad, shown};
-use crate::formats::number::{self, decimal, digits, hexadecimal};
+use crate::formats::lines::{self, Bad, next_line, shown};
+use crate::formats::number::{self, digits, hexadecimal, short_decimal};
 use crate::formats::{Confidence, text};
 use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
 
@@ -174,7 +174,7 @@ struct Line {
 }
 
 impl Line {
-    /// A line of an instruction, or of a load or store of less than 256 bytes, exactly as Valgrind
+    /// A line of an instruction, or of a load or store of less than 100 bytes, exactly as Valgrind
     /// prints it, and where the next line begins.
     #[inline(always)]
     fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
@@ -186,18 +186,12 @@ impl Line {
         }
         let what = if store { b'S' } else { b'L' };
         let what = if fetch { b'I' } else { what };
-        // Valgrind writes eight digits at least. That the next line does not wait for the numbers of this
-        // one lets the processor work on several lines at once.
-        let newline = number::find(text, at + 11, b'\n')?;
         let (addr, comma) = hexadecimal(text, at + 3)?;
-        let (size, end) = decimal(text, comma + 1)?;
-        if text.get(comma) != Some(&b',') || size == 0 || size > 255 {
+        let (size, end) = short_decimal(text, comma + 1)?;
+        if text.get(comma) != Some(&b',') || size == 0 {
             return None;
         }
-        if end != newline && (end + 1 != newline || text[end] != b'\r') {
-            return None;
-        }
-        Some((Line { what, addr, size }, newline + 1))
+        Some((Line { what, addr, size }, next_line(text, end)?))
     }
 
     fn kind(&self) -> Kind {

@@ -31,18 +31,6 @@ pub(super) const fn equal(word: u64, byte: u8) -> u64 {
     zero.wrapping_sub(all(1)) & !zero & HIGH
 }
 
-/// Where a byte first stands at or after `at`. `None` close to the end.
-#[inline(always)]
-pub(super) fn find(bytes: &[u8], mut at: usize, sought: u8) -> Option<usize> {
-    loop {
-        let marks = equal(eight(bytes, at)?, sought);
-        if marks != 0 {
-            return Some(at + before(marks));
-        }
-        at += 8;
-    }
-}
-
 /// Where the first of three bytes stands at or after `at`. `None` close to the end.
 #[inline(always)]
 pub(super) fn find3(bytes: &[u8], mut at: usize, sought: [u8; 3]) -> Option<usize> {
@@ -75,7 +63,7 @@ pub(super) fn find_control(bytes: &[u8], mut at: usize) -> Option<usize> {
 const fn not_decimal(word: u64) -> u64 {
     let value = word ^ all(b'0');
     // A digit is below 10: adding 118 does not reach the high bit.
-    ((value & !HIGH) + all(118) | value) & HIGH
+    (((value & !HIGH) + all(118)) | value) & HIGH
 }
 
 /// Marks the letters `a` to `f` and `A` to `F`.
@@ -99,16 +87,16 @@ const fn last(word: u64, count: usize) -> u64 {
 const fn sum_decimal(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     let first = (pairs & 0xff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
-    let second = (pairs >> 16 & 0xff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
+    let second = ((pairs >> 16) & 0xff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
     first.wrapping_add(second) >> 32
 }
 
 /// The number that eight hexadecimal digits, as values, write.
 #[inline(always)]
 const fn sum_hex(digits: u64) -> u64 {
-    let pairs = (digits << 4 | digits >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs << 8 | pairs >> 16) & 0x0000_ffff_0000_ffff;
-    (fours << 16 | fours >> 32) & 0xffff_ffff
+    let pairs = ((digits << 4) | (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = ((pairs << 8) | (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    ((fours << 16) | (fours >> 32)) & 0xffff_ffff
 }
 
 /// The value of the leading decimal digits of a word, and how many they are.
@@ -160,6 +148,19 @@ pub(super) fn decimal(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     Some((value, at + 16 + count))
 }
 
+/// [`decimal`] for numbers of one or two digits.
+#[inline(always)]
+pub(super) fn short_decimal(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let &digits = bytes.get(at..)?.first_chunk::<2>()?;
+    let [first, second] = digits.map(|digit| digit.wrapping_sub(b'0'));
+    if first > 9 {
+        return None;
+    }
+    let two = second <= 9;
+    let value = if two { 10 * first + second } else { first };
+    Some((value.into(), at + 1 + usize::from(two)))
+}
+
 /// [`decimal`] for hexadecimal digits, of which there may be 16.
 #[inline(always)]
 pub(super) fn hexadecimal(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
@@ -169,10 +170,10 @@ pub(super) fn hexadecimal(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     }
     let (low, count) = hex_part(eight(bytes, at + 8)?);
     if count < 8 {
-        return Some((value << (4 * count) | low, at + 8 + count));
+        return Some(((value << (4 * count)) | low, at + 8 + count));
     }
     let more = bytes.get(at + 16)?.is_ascii_hexdigit();
-    (!more).then_some((value << 32 | low, at + 16))
+    (!more).then_some(((value << 32) | low, at + 16))
 }
 
 /// [`decimal`], or [`hexadecimal`] after `0x`.

@@ -34,9 +34,9 @@ impl Kinds {
         let word = eight(text, at)?;
         let ends = equal(word, delimiter) | equal(word, b'\n') | equal(word, b'\r');
         let end = (ends & ends.wrapping_neg()) >> 7;
-        let key = word & end.wrapping_sub(1) | end;
+        let key = (word & end.wrapping_sub(1)) | end;
         let store = key == self.store;
-        if ends == 0 || !store && key != self.load {
+        if ends == 0 || (!store && key != self.load) {
             return None;
         }
         let kind = if store { Kind::Store } else { Kind::Load };

@@ -37,7 +37,9 @@ impl Volumes {
         let mut key = 0;
         if name.len() < 8 {
             // The leading one tells names apart that begin with zeros.
-            key = name.iter().fold(1, |key, &byte| key << 8 | u64::from(byte));
+            key = name
+                .iter()
+                .fold(1, |key, &byte| (key << 8) | u64::from(byte));
         }
         let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % LATELY;
         let (known, base) = self.lately[place];
