@@ -261,6 +261,58 @@ fn csv_has_ids_where_there_are_no_addresses() {
 }
 
 #[test]
+fn no_number_meets_a_name() {
+    let words =
+        "a b 9223372036854775808 9223372036854775809 9223372036854775810 b 0x8000000000000000 c";
+    let table = format!("id,x\n{},1\n", words.replace(' ', ",1\n"));
+    for (text, format) in [(words, "text"), (&table, "csv")] {
+        let found = addrs(format!("{text} \n").as_bytes(), format);
+        assert_eq!((found[5], found[6]), (found[1], found[2]), "{format}");
+        let mut distinct = found.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 6, "{format}: {found:?}");
+    }
+    let threads =
+        b"addr,tid\n0000001,main\n0000002,9223372036854775808\n0000003,main\n0000004,main\n";
+    let (_, threads, error) = slowly(threads, "csv", usize::MAX);
+    assert_eq!((threads.len(), error), (2, None));
+}
+
+#[test]
+fn long_traces_are_whole_at_the_borders_of_the_buffer() {
+    for (format, header) in [
+        ("text", ""),
+        ("lackey", ""),
+        ("din", ""),
+        ("csv", "op,address,size\n"),
+        ("msr", ""),
+    ] {
+        let mut random = Random(3);
+        let (mut text, mut expected) = (header.to_owned(), Vec::new());
+        while text.len() < 700_000 {
+            let addr = random.next() >> (16 + random.below(48));
+            expected.push(addr);
+            text.push_str(&match format {
+                "text" => format!("{addr}\n"),
+                "lackey" => format!("I  04001000,3\n L {addr:08x},8\n"),
+                "din" => format!("0 {addr:x}\n"),
+                "csv" => format!("R,{addr},4\n"),
+                _ => format!("128166372003061629,hm,0,Read,{addr},255,7\n"),
+            });
+        }
+        for most in [usize::MAX, 65_536, 4093] {
+            let (rows, _, error) = slowly(text.as_bytes(), format, most);
+            assert_eq!(error, None);
+            assert!(
+                rows.iter().map(|row| row.addr).eq(expected.iter().copied()),
+                "{format}"
+            );
+        }
+    }
+}
+
+#[test]
 fn csv_columns_can_be_chosen() {
     let text = b"a,b,c,size\n1,W,0x30,4\n2,R,0x40,8\n";
     let expected = [row(Kind::Store, 4, 0, 0x30), row(Kind::Load, 8, 0, 0x40)];
@@ -420,6 +472,9 @@ fn msr_refuses_what_is_none_of_it() {
         ("1,h,0,Read,512,4096", "seven fields"),
         ("1,h,0,Trim,512,4096,7", "Read or Write"),
         ("1,h,x,Read,512,4096,7", "the number of a disk"),
+        ("1,,0,Read,512,4096,7", "a host"),
+        ("1,h,0,Read512,4096,7,8", "Read or Write"),
+        ("1,h,0,Read,512,4096;7,8", "offset and size"),
         ("1,h,0,Read,-512,4096,7", "offset and size"),
         ("1,h,0,Read,281474976710656,1,7", "beyond 2^48"),
         ("1,h,0,Read,1,18446744073709551615,7", "beyond 2^48"),

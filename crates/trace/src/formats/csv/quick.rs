@@ -64,7 +64,7 @@ impl Lines {
             Role::Id if is_free(value) => access.place = value,
             Role::Size => access.size = value,
             Role::Pc => access.pc = value.wrapping_add(1),
-            Role::Thread if self.threads.present == Some(value) => {}
+            Role::Thread if is_free(value) && self.threads.present == Some(value) => {}
             Role::Id | Role::Thread | Role::Kind => return None,
         }
         Some(end)
