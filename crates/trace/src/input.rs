@@ -156,6 +156,26 @@ impl Input {
         }
     }
 
+    /// Takes the first `count` buffered bytes, which are text, and counts the lines that end in them.
+    pub(crate) fn consume_text(&mut self, count: usize) {
+        let count = count.min(self.end - self.start);
+        let text = &self.buffer[self.start..self.start + count];
+        self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+        self.consume(count);
+    }
+
+    /// The error for the line in which the buffered byte `at` stands.
+    pub(crate) fn bad_text(&self, at: usize, what: String) -> TraceError {
+        let at = at.min(self.end - self.start);
+        let text = &self.buffer[self.start..self.start + at];
+        let line = self.line + 1 + memchr::memchr_iter(b'\n', text).count() as u64;
+        TraceError::Corrupt {
+            path: self.path.clone(),
+            what,
+            position: format!("line {line}"),
+        }
+    }
+
     /// The error for the bytes from `offset` on.
     pub(crate) fn bad_bytes(&self, offset: u64, what: impl Into<String>) -> TraceError {
         let position = format!("byte {offset}");

@@ -266,7 +266,12 @@ fn the_list_has_every_format_once() {
     assert!(FORMATS.iter().all(|format| format.reads || format.writes));
     assert!(FORMATS.iter().all(|format| !format.summary.is_empty()));
     names.sort_unstable();
-    assert_eq!(names, ["lackey", "native", "parquet", "text", "u64"]);
+    assert_eq!(
+        names,
+        [
+            "csv", "din", "lackey", "msr", "native", "parquet", "text", "u64"
+        ]
+    );
 }
 
 #[test]

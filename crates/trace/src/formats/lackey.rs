@@ -4,7 +4,10 @@
 //! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
 //! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
 
-use crate::formats::feed::{ENOUGH, Feed};
+use crate::formats::batch::Batch;
+use crate::formats::feed::Feed;
+use crate::formats::lines::{self, Bad, next_line, shown};
+use crate::formats::number::{self, digits, hexadecimal, short_decimal};
 use crate::formats::{Confidence, text};
 use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
 
@@ -41,6 +44,7 @@ pub fn detect(head: &[u8]) -> Confidence {
 pub struct Reader {
     input: Input,
     feed: Feed,
+    batch: Box<Batch>,
     pc: u64,
 }
 
@@ -51,14 +55,21 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let feed = Feed::new(process(input.head()?));
-        Ok(Reader { input, feed, pc: 0 })
+        Ok(Reader {
+            input,
+            feed,
+            batch: Batch::new(),
+            pc: 0,
+        })
     }
 }
 
 impl Source for Reader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, pc) = (&mut self.input, &mut self.pc);
-        self.feed.next(block, |rows| fill(input, pc, rows))
+        let (input, batch, pc) = (&mut self.input, &mut *self.batch, &mut self.pc);
+        self.feed.next(block, |rows| {
+            lines::fill(input, rows, |text, rows| parse(text, rows, batch, pc))
+        })
     }
 
     fn has_addresses(&self) -> bool {
@@ -77,57 +88,43 @@ impl Source for Reader {
     }
 }
 
-fn fill(input: &mut Input, pc: &mut u64, rows: &mut Block) -> Result<bool, TraceError> {
-    while rows.len() < ENOUGH {
-        let Some(line) = input.line()? else {
-            return Ok(false);
-        };
-        if is_talk(line) {
-            continue;
+fn parse(text: &[u8], rows: &mut Block, batch: &mut Batch, last: &mut u64) -> Result<usize, Bad> {
+    let mut pc = *last;
+    let taken = lines::each(text, rows, batch, |text, at, batch| {
+        if let Some((line, next)) = Line::quick(text, at) {
+            line.push(&mut pc, batch);
+            return Ok(next);
         }
-        let Some(line) = Line::read(line) else {
-            let shown = String::from_utf8_lossy(&line[..line.len().min(40)]).into_owned();
-            return Err(input.bad_line(format!(
-                "'{}' is no line of lackey; keep the program's own output apart with valgrind's --log-file",
-                shown.escape_debug()
-            )));
-        };
-        match line.what {
-            b'I' => *pc = line.addr.wrapping_add(1),
-            b'L' => push(rows, Kind::Load, *pc, &line),
-            b'S' => push(rows, Kind::Store, *pc, &line),
-            _ => {
-                push(rows, Kind::Load, *pc, &line);
-                push(rows, Kind::Store, *pc, &line);
-            }
-        }
-    }
-    Ok(true)
+        careful(text, at, &mut pc, batch)
+    });
+    *last = pc;
+    taken
 }
 
-/// Sizes beyond a byte (`xsave` writes more) become range operations.
-fn push(rows: &mut Block, kind: Kind, pc: u64, line: &Line) {
-    if let Ok(size) = u8::try_from(line.size) {
-        rows.push(Row {
-            kind,
-            size,
-            pc,
-            addr: line.addr,
-        });
-        return;
+/// Any line, for those that are not as almost all are.
+#[cold]
+#[inline(never)]
+fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
+    let (line, next) = lines::line(text, at)?;
+    if is_talk(line) {
+        return Ok(next);
     }
-    let kind = if kind == Kind::Load {
-        Kind::RangeLoad
-    } else {
-        Kind::RangeStore
+    let Some(line) = Line::read(line) else {
+        let what = format!(
+            "'{}' is no line of lackey; keep the program's own output apart with valgrind's --log-file",
+            shown(line)
+        );
+        return Err(Bad { at, what });
     };
-    rows.push(Row {
-        kind,
-        size: 0,
-        pc,
-        addr: line.addr,
-    });
-    rows.push_operand(line.size);
+    if line.what == b'M' {
+        batch.push(Kind::Load, line.size, *pc, line.addr);
+        batch.push(Kind::Store, line.size, *pc, line.addr);
+    } else if let (b'L' | b'S', 256..) = (line.what, line.size) {
+        batch.push(line.kind(), line.size, *pc, line.addr);
+    } else {
+        line.push(pc, batch);
+    }
+    Ok(next)
 }
 
 /// Lines that Valgrind itself says things in, and empty ones.
@@ -164,6 +161,11 @@ fn process(head: &[u8]) -> Process {
     process
 }
 
+/// The first three characters of a line, the first lowest.
+const INSTRUCTION: u64 = u64::from_le_bytes(*b"I  \0\0\0\0\0");
+const LOAD: u64 = u64::from_le_bytes(*b" L \0\0\0\0\0");
+const STORE: u64 = u64::from_le_bytes(*b" S \0\0\0\0\0");
+
 /// One line of the trace.
 struct Line {
     what: u8,
@@ -172,6 +174,52 @@ struct Line {
 }
 
 impl Line {
+    /// A line of an instruction, or of a load or store of less than 100 bytes, exactly as Valgrind
+    /// prints it, and where the next line begins.
+    #[inline(always)]
+    fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
+        let begin = number::eight(text, at)? & 0xff_ffff;
+        let (fetch, store) = (begin == INSTRUCTION, begin == STORE);
+        // Loads and stores come in no order that a branch could foretell.
+        if !(fetch | store | (begin == LOAD)) {
+            return None;
+        }
+        let what = if store { b'S' } else { b'L' };
+        let what = if fetch { b'I' } else { what };
+        let (addr, comma) = hexadecimal(text, at + 3)?;
+        let (size, end) = short_decimal(text, comma + 1)?;
+        if text.get(comma) != Some(&b',') || size == 0 {
+            return None;
+        }
+        Some((Line { what, addr, size }, next_line(text, end)?))
+    }
+
+    fn kind(&self) -> Kind {
+        if self.what == b'S' {
+            Kind::Store
+        } else {
+            Kind::Load
+        }
+    }
+
+    /// Takes note of an instruction, or adds the row of a load or store of less than 256 bytes.
+    #[inline(always)]
+    fn push(&self, pc: &mut u64, batch: &mut Batch) {
+        let fetch = self.what == b'I';
+        let row = Row {
+            kind: self.kind(),
+            size: self.size as u8,
+            pc: *pc,
+            addr: self.addr,
+        };
+        batch.push_if(!fetch, row);
+        *pc = if fetch {
+            self.addr.wrapping_add(1)
+        } else {
+            *pc
+        };
+    }
+
     fn read(line: &[u8]) -> Option<Line> {
         let (what, rest) = match line.strip_suffix(b"\r").unwrap_or(line) {
             [b'I', b' ', rest @ ..] => (b'I', rest),
@@ -180,8 +228,8 @@ impl Line {
         };
         let rest = rest.trim_ascii();
         let comma = rest.iter().position(|&byte| byte == b',')?;
-        let addr = text::digits(&rest[..comma], 16)?;
-        let size = text::digits(&rest[comma + 1..], 10).filter(|&size| size > 0)?;
+        let addr = digits(&rest[..comma], 16)?;
+        let size = digits(&rest[comma + 1..], 10).filter(|&size| size > 0)?;
         Some(Line { what, addr, size })
     }
 }

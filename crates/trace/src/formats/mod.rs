@@ -1,13 +1,20 @@
 //! The formats: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`, `Reader`,
 //! `Writer`), and the one list of them.
 
+pub mod csv;
+pub mod din;
 pub mod lackey;
+pub mod msr;
 pub mod native;
 pub mod parquet;
 pub mod text;
 pub mod u64;
 
+mod batch;
 mod feed;
+mod lines;
+mod names;
+mod number;
 mod signature;
 
 use std::path::Path;
@@ -67,6 +74,33 @@ pub const FORMATS: &[FormatInfo] = &[
         open: |input| Ok(Box::new(lackey::Reader::new(input)?)),
     },
     FormatInfo {
+        name: din::NAME,
+        summary: din::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: din::detect,
+        open: |input| Ok(Box::new(din::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: csv::NAME,
+        summary: csv::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: csv::detect,
+        open: |input| Ok(Box::new(csv::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: msr::NAME,
+        summary: msr::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: msr::detect,
+        open: |input| Ok(Box::new(msr::Reader::new(input)?)),
+    },
+    FormatInfo {
         name: text::NAME,
         summary: text::SUMMARY,
         reads: true,
@@ -113,11 +147,16 @@ pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> 
 /// # Errors
 /// Those of [`open`].
 pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceError> {
+    let columns = format.and_then(csv::choice);
     let format = match format {
+        Some(_) if columns.is_some() => named(&input, csv::NAME)?,
         Some(name) => named(&input, name)?,
         None => detected(&mut input)?,
     };
     input.head()?;
+    if let Some(columns) = columns {
+        return Ok(Box::new(csv::Reader::with(input, columns)?));
+    }
     (format.open)(input)
 }
 

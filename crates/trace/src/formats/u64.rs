@@ -68,9 +68,7 @@ fn fill(input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
         return Err(input.bad_bytes(input.offset(), what));
     }
     let items = &items[..items.len().min(ENOUGH)];
-    for &bytes in items {
-        rows.push(item(u64::from_le_bytes(bytes)));
-    }
+    rows.extend(items.iter().map(|&bytes| item(u64::from_le_bytes(bytes))));
     let taken = size_of_val(items);
     input.consume(taken);
     Ok(true)

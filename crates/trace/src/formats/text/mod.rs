@@ -4,7 +4,6 @@ mod reader;
 mod writer;
 
 pub use reader::Reader;
-pub(super) use reader::digits;
 pub use writer::Writer;
 
 use crate::formats::Confidence;
@@ -16,7 +15,7 @@ pub const SUMMARY: &str =
     "one item per word or line: numbers (decimal, 0x hex) or names; # begins a comment";
 
 /// What some editors put before the first word.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Whether `head` is text made of numbers, or at least of plain words.
 pub fn detect(head: &[u8]) -> Confidence {

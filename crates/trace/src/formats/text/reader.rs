@@ -1,22 +1,25 @@
 //! Reads words as items.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use memchr::memchr;
 
 use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::formats::text::{BYTE_ORDER_MARK, is_binary, words};
+use crate::formats::lines::{Bad, too_long, whole_words};
+use crate::formats::names::{Names, is_free};
+use crate::formats::number;
+use crate::formats::text::{BYTE_ORDER_MARK, is_binary};
+use crate::input::MAX_LINE;
 use crate::{Block, Input, Process, Source, Step, TraceError};
 
-/// The ids of names. Numbers of this range in the text are treated as names, so that no name and
-/// no number ever share an id.
-const NAMES: Range<u64> = 1 << 63..(1 << 63) + (1 << 32);
+/// Ids gathered before they become rows.
+const PART: usize = 2 << 10;
 
 /// Reads words as items. A number is its own id; names are numbered from 2^63 in the order in which
 /// they appear. Memory grows with the number of distinct names, not with the length of the input.
+/// Lines may be of any length, words have up to 64 KiB.
 pub struct Reader {
     input: Input,
     feed: Feed,
-    names: Names,
+    words: Words,
 }
 
 impl Reader {
@@ -31,15 +34,15 @@ impl Reader {
         Ok(Reader {
             input,
             feed: Feed::new(Process::default()),
-            names: Names::default(),
+            words: Words::default(),
         })
     }
 }
 
 impl Source for Reader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, names) = (&mut self.input, &mut self.names);
-        self.feed.next(block, |rows| fill(input, names, rows))
+        let (input, words) = (&mut self.input, &mut self.words);
+        self.feed.next(block, |rows| words.fill(input, rows))
     }
 
     fn has_addresses(&self) -> bool {
@@ -55,100 +58,123 @@ impl Source for Reader {
     }
 }
 
-fn fill(input: &mut Input, names: &mut Names, rows: &mut Block) -> Result<bool, TraceError> {
-    // A line has at most MAX_LINE / 2 words, so a block stays within 64 Ki rows.
-    while rows.len() < ENOUGH {
-        let Some(line) = input.line()? else {
-            return Ok(false);
-        };
-        if let Some(&byte) = line.iter().find(|&&byte| is_binary(byte)) {
-            return Err(input.bad_line(format!(
-                "byte {byte:#04x} does not belong in text; for raw 64-bit items say `--format u64`"
-            )));
-        }
-        for word in words(line) {
-            rows.push(item(names.id(word)));
-        }
-    }
-    Ok(true)
-}
-
-/// The names seen so far.
+/// Words on their way to ids.
 #[derive(Default)]
-struct Names {
-    ids: HashMap<Box<[u8]>, u64>,
+struct Words {
+    names: Names,
+    /// Whether the next byte belongs to a comment.
+    in_comment: bool,
+    ids: Vec<u64>,
 }
 
-impl Names {
-    fn id(&mut self, word: &[u8]) -> u64 {
-        match number(word) {
-            Some(id) if !NAMES.contains(&id) => id,
-            Some(id) => self.named(id.to_string().as_bytes()),
-            None => self.named(word),
+impl Words {
+    fn fill(&mut self, input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
+        while rows.len() < ENOUGH {
+            let buffered = input.at_least(1)?;
+            self.in_comment |= buffered.first() == Some(&b'#');
+            let parsed = if self.in_comment {
+                self.comment(buffered)
+            } else {
+                let length = whole_words(input)?;
+                self.parse(&input.at_least(0)?[..length], rows)
+            };
+            match parsed {
+                Ok(0) => return Ok(false),
+                Ok(taken) => input.consume_text(taken),
+                Err(bad) => return Err(input.bad_text(bad.at, bad.what)),
+            }
         }
+        Ok(true)
     }
 
-    fn named(&mut self, word: &[u8]) -> u64 {
-        if let Some(&id) = self.ids.get(word) {
-            return id;
+    /// Skips a comment as far as its end or that of the bytes.
+    fn comment(&mut self, text: &[u8]) -> Result<usize, Bad> {
+        let end = memchr(b'\n', text);
+        self.in_comment = end.is_none();
+        let length = end.map_or(text.len(), |end| end + 1);
+        check(text, 0, length)?;
+        Ok(length)
+    }
+
+    /// Appends the items of whole words, until there are enough; returns how many bytes were taken.
+    fn parse(&mut self, text: &[u8], rows: &mut Block) -> Result<usize, Bad> {
+        let mut at = 0;
+        let mut failed = None;
+        while at < text.len() && rows.len() < ENOUGH && failed.is_none() {
+            at = numbers(text, at, &mut self.ids);
+            if at < text.len() && self.ids.len() < PART {
+                match self.word(text, at) {
+                    Ok(next) => at = next,
+                    Err(bad) => failed = Some(bad),
+                }
+            }
+            if self.ids.len() >= PART || at == text.len() || failed.is_some() {
+                rows.extend(self.ids.iter().map(|&id| item(id)));
+                self.ids.clear();
+            }
         }
-        let id = NAMES.start + self.ids.len() as u64;
-        self.ids.insert(word.into(), id);
-        id
+        failed.map_or(Ok(at), Err)
+    }
+
+    /// Takes what begins at `at`, whatever it is: a word, a comment or space.
+    fn word(&mut self, text: &[u8], at: usize) -> Result<usize, Bad> {
+        if text[at] == b'#' {
+            let taken = self.comment(&text[at..]);
+            return Ok(at + taken.map_err(|bad| bad.after(at))?);
+        }
+        let near_end = || text[at..].iter().position(|&byte| is_end(byte));
+        let end = number::find_control(text, at)
+            .or_else(|| Some(at + near_end()?))
+            .unwrap_or(text.len());
+        if end - at > MAX_LINE {
+            let what = too_long("word");
+            return Err(Bad { at, what });
+        }
+        let next = (end + 1).min(text.len());
+        check(text, end, next)?;
+        if end > at {
+            self.ids.push(self.names.id(&text[at..end]));
+        }
+        Ok(next)
     }
 }
 
-/// A word of decimal digits, or of hexadecimal digits after `0x`, that fits into 64 bits.
-fn number(word: &[u8]) -> Option<u64> {
-    let (digits, radix) = match word {
-        [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
-        digits => (digits, 10),
+/// Whether a byte can be in no word.
+fn is_end(byte: u8) -> bool {
+    byte.is_ascii_control() || byte == b' '
+}
+
+/// Appends numbers until there is something else, [`PART`] of them, or hardly any text left; returns
+/// where that is.
+#[inline(never)]
+fn numbers(text: &[u8], mut at: usize, ids: &mut Vec<u64>) -> usize {
+    while ids.len() < PART {
+        match number::either(text, at) {
+            Some((id, end)) if is_space(text, end) && is_free(id) => {
+                ids.push(id);
+                at = end + 1;
+            }
+            _ if is_space(text, at) => at += 1,
+            _ => break,
+        }
+    }
+    at
+}
+
+#[inline(always)]
+fn is_space(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(u8::is_ascii_whitespace)
+}
+
+fn check(text: &[u8], from: usize, to: usize) -> Result<(), Bad> {
+    let Some(place) = text[from..to].iter().position(|&byte| is_binary(byte)) else {
+        return Ok(());
     };
-    self::digits(digits, radix)
-}
-
-/// The number that digits of that radix write, if they are at least one and it fits into 64 bits.
-pub(in crate::formats) fn digits(digits: &[u8], radix: u32) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |value, &digit| {
-        let digit = char::from(digit).to_digit(radix)?;
-        value
-            .checked_mul(u64::from(radix))?
-            .checked_add(u64::from(digit))
+    let byte = text[from + place];
+    Err(Bad {
+        at: from + place,
+        what: format!(
+            "byte {byte:#04x} does not belong in text; for raw 64-bit items say `--format u64`"
+        ),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_numbers_or_names() {
-        for (word, expected) in [
-            ("12", Some(12)),
-            ("007", Some(7)),
-            ("0xFf", Some(255)),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("18446744073709551616", None),
-            ("0x", None),
-            ("-1", None),
-            ("+1", None),
-            ("1.5", None),
-            ("ff", None),
-        ] {
-            assert_eq!(number(word.as_bytes()), expected, "{word}");
-        }
-    }
-
-    #[test]
-    fn no_number_meets_a_name() {
-        let mut names = Names::default();
-        let a = names.id(b"a");
-        let clash = names.id(a.to_string().as_bytes());
-        assert_ne!(a, clash);
-        assert_eq!(clash, names.id(format!("{a:#x}").as_bytes()));
-        assert_eq!(a, names.id(b"a"));
-    }
 }

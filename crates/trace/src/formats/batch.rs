@@ -1,0 +1,107 @@
+//! Rows on their way into a block, column by column.
+
+use crate::{Block, Kind, Row};
+
+/// Rows held at once: a power of two, and little enough for the nearest cache.
+const ROWS: usize = 1 << 10;
+/// The most rows that one line of text becomes.
+const MOST: usize = 4;
+
+/// Some rows. Nothing is reserved, checked or branched on per row.
+pub(super) struct Batch {
+    len: usize,
+    kinds: [Kind; ROWS],
+    sizes: [u8; ROWS],
+    pcs: [u64; ROWS],
+    addrs: [u64; ROWS],
+}
+
+impl Batch {
+    /// An empty batch.
+    pub(super) fn new() -> Box<Batch> {
+        Box::new(Batch {
+            len: 0,
+            kinds: [Kind::Load; ROWS],
+            sizes: [0; ROWS],
+            pcs: [0; ROWS],
+            addrs: [0; ROWS],
+        })
+    }
+
+    /// Whether one more line fits.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.len <= ROWS - MOST
+    }
+
+    /// Writes a row behind the others, and keeps it only if `keep`.
+    #[inline(always)]
+    pub(super) fn push_if(&mut self, keep: bool, row: Row) {
+        let at = self.len % ROWS;
+        self.kinds[at] = row.kind;
+        self.sizes[at] = row.size;
+        self.pcs[at] = row.pc;
+        self.addrs[at] = row.addr;
+        self.len += usize::from(keep);
+    }
+
+    /// Appends an access of `size` bytes: a row, or, if a byte cannot hold the size, a range operation
+    /// and its operand (two of them for what both reads and writes).
+    #[inline(always)]
+    pub(super) fn push(&mut self, kind: Kind, size: u64, pc: u64, addr: u64) {
+        if let Ok(size) = u8::try_from(size) {
+            let row = Row {
+                kind,
+                size,
+                pc,
+                addr,
+            };
+            return self.push_if(true, row);
+        }
+        if kind != Kind::Store {
+            self.push_range(Kind::RangeLoad, size, pc, addr);
+        }
+        if kind != Kind::Load {
+            self.push_range(Kind::RangeStore, size, pc, addr);
+        }
+    }
+
+    fn push_range(&mut self, kind: Kind, bytes: u64, pc: u64, addr: u64) {
+        let (size, operand) = (0, Kind::Operand);
+        self.push_if(
+            true,
+            Row {
+                kind,
+                size,
+                pc,
+                addr,
+            },
+        );
+        self.push_if(
+            true,
+            Row {
+                kind: operand,
+                size,
+                pc: 0,
+                addr: bytes,
+            },
+        );
+    }
+
+    /// Moves all rows to the end of `rows`.
+    pub(super) fn move_to(&mut self, rows: &mut Block) {
+        let len = self.len.min(ROWS);
+        let columns = self.kinds[..len]
+            .iter()
+            .zip(&self.sizes[..len])
+            .zip(&self.pcs[..len])
+            .zip(&self.addrs[..len]);
+        rows.extend(columns.map(|(((&kind, &size), &pc), &addr)| Row {
+            kind,
+            size,
+            pc,
+            addr,
+        }));
+        self.len = 0;
+    }
+}

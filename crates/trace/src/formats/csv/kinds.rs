@@ -1,0 +1,103 @@
+//! Words for reading and writing.
+
+use crate::Kind;
+use crate::formats::number::{before, eight, equal};
+
+const LOADS: &[&str] = &["r", "read", "rd", "l", "ld", "load", "get", "gets", "0"];
+const STORES: &[&str] = &[
+    "w", "write", "wr", "s", "st", "store", "set", "put", "add", "replace", "append", "prepend",
+    "delete", "1",
+];
+const BOTH: &[&str] = &[
+    "m", "modify", "rmw", "atomic", "update", "cas", "incr", "decr",
+];
+
+/// The words for a load and a store that this table uses, as far as they were met: up to seven bytes,
+/// the first lowest, and a one behind them.
+pub(super) struct Kinds {
+    load: u64,
+    store: u64,
+}
+
+impl Kinds {
+    /// None was met: no word has eight bytes of ones.
+    pub(super) fn new() -> Kinds {
+        Kinds {
+            load: u64::MAX,
+            store: u64::MAX,
+        }
+    }
+
+    /// The kind that the field at `at` says, and where the field ends, if it is one of the words met.
+    #[inline(always)]
+    pub(super) fn quick(&self, text: &[u8], at: usize, delimiter: u8) -> Option<(Kind, usize)> {
+        let word = eight(text, at)?;
+        let ends = equal(word, delimiter) | equal(word, b'\n') | equal(word, b'\r');
+        let end = (ends & ends.wrapping_neg()) >> 7;
+        let key = (word & end.wrapping_sub(1)) | end;
+        let store = key == self.store;
+        if ends == 0 || (!store && key != self.load) {
+            return None;
+        }
+        let kind = if store { Kind::Store } else { Kind::Load };
+        Some((kind, at + before(ends)))
+    }
+
+    /// The kind that a field says. Its word is met from now on.
+    pub(super) fn read(&mut self, field: &[u8]) -> Option<Kind> {
+        let is = |words: &[&str]| {
+            words
+                .iter()
+                .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        let kind = if is(LOADS) {
+            Kind::Load
+        } else if is(STORES) {
+            Kind::Store
+        } else if is(BOTH) {
+            Kind::Atomic
+        } else {
+            return None;
+        };
+        let mut bytes = [0; 8];
+        if let (Some(place), Kind::Load | Kind::Store) = (bytes[..7].get_mut(..field.len()), kind) {
+            place.copy_from_slice(field);
+            bytes[field.len()] = 1;
+            let word = u64::from_le_bytes(bytes);
+            if kind == Kind::Load {
+                self.load = word;
+            } else {
+                self.store = word;
+            }
+        }
+        Some(kind)
+    }
+}
+
+/// The words that are understood, for messages.
+pub(super) fn understood() -> String {
+    [LOADS, STORES, BOTH].concat().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_once_they_were_met() {
+        let mut kinds = Kinds::new();
+        let text = b"Read,W\nREAD,Readx,,Read\0,W\x01\0\0\0\0\0\0\0........";
+        assert_eq!(kinds.quick(text, 0, b','), None);
+        assert_eq!(kinds.read(b"Read"), Some(Kind::Load));
+        assert_eq!(kinds.read(b"W"), Some(Kind::Store));
+        assert_eq!(kinds.quick(text, 0, b','), Some((Kind::Load, 4)));
+        assert_eq!(kinds.quick(text, 5, b','), Some((Kind::Store, 6)));
+        for other in [7, 12, 18, 19, 25] {
+            assert_eq!(kinds.quick(text, other, b','), None, "{other}");
+        }
+        assert_eq!(kinds.read(b"prepend"), Some(Kind::Store));
+        assert_eq!(kinds.read(b"cas"), Some(Kind::Atomic));
+        assert_eq!(kinds.read(b""), None);
+        assert_eq!(kinds.read(b"walk"), None);
+    }
+}

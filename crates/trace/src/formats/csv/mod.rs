@@ -1,0 +1,96 @@
+//! Comma-separated values with a header line: the columns are found by their names.
+//!
+//! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the end
+//! of a line, so that a damaged file cannot swallow the rest of itself.
+
+mod careful;
+mod choice;
+mod columns;
+mod fields;
+mod kinds;
+mod quick;
+mod reader;
+mod threads;
+
+pub use reader::Reader;
+
+use columns::{Layout, Role};
+use fields::{Fields, delimiter};
+
+use crate::formats::{Confidence, number, text};
+
+/// What to type after `--format`.
+pub const NAME: &str = "csv";
+/// One line for `reuselens formats`.
+pub const SUMMARY: &str =
+    "a table with a header line: columns called address or id, size, kind, pc, thread";
+
+/// Certain if the header names a column of addresses or ids, and the line after it has as many fields.
+pub fn detect(head: &[u8]) -> Confidence {
+    if !text::is_text(head) {
+        return Confidence::No;
+    }
+    let head = head.strip_prefix(text::BYTE_ORDER_MARK).unwrap_or(head);
+    let mut lines = head.split_inclusive(|&byte| byte == b'\n');
+    let (Some(header), second) = (lines.next(), lines.next()) else {
+        return Confidence::No;
+    };
+    let Some(layout) = Layout::detected(header.trim_ascii_end()) else {
+        return Confidence::No;
+    };
+    match second {
+        Some(line) if line.ends_with(b"\n") => {
+            if fits(&layout, line.trim_ascii_end()) {
+                Confidence::Certain
+            } else {
+                Confidence::No
+            }
+        }
+        _ => Confidence::Maybe,
+    }
+}
+
+/// Whether a line has the fields that the header promises, and a number where an address must be.
+fn fits(layout: &Layout, line: &[u8]) -> bool {
+    let mut scratch = Vec::new();
+    let mut fields = Fields::new(line, layout.delimiter, &mut scratch);
+    let mut count = 0;
+    while let Some(field) = fields.next() {
+        let Ok(field) = field else { return false };
+        let place = layout.plan.get(count).copied().flatten();
+        if place == Some(Role::Address) && number::number(field).is_none() {
+            return false;
+        }
+        count += 1;
+    }
+    count == layout.fields
+}
+
+/// The choice of columns in a format called `csv:…`.
+pub(super) fn choice(name: &str) -> Option<&str> {
+    name.strip_prefix(NAME)?.strip_prefix(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_with_known_names_is_recognised() {
+        for (head, expected) in [
+            (&b"address,size\n0x10,4\n"[..], Confidence::Certain),
+            (b"time;Key;op\r\n1;a b;get\r\n", Confidence::Certain),
+            (b"tid\tvaddr\n1\t77\n", Confidence::Certain),
+            (b"address,size\n", Confidence::Maybe),
+            (b"address,size\n0x10,4", Confidence::Maybe),
+            (b"address,size\nhere,4\n", Confidence::No),
+            (b"address,size\n0x10\n", Confidence::No),
+            (b"address\n0x10\n", Confidence::No),
+            (b"a,b\n1,2\n", Confidence::No),
+            (b"1,2\n3,4\n", Confidence::No),
+            (b"{\"id\": 1, \"size\": 2}\n{}\n", Confidence::No),
+        ] {
+            assert_eq!(detect(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}

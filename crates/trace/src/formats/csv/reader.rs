@@ -1,0 +1,175 @@
+//! Reads the lines of a table.
+
+use std::collections::VecDeque;
+
+use crate::formats::batch::Batch;
+use crate::formats::csv::careful::Found;
+use crate::formats::csv::choice::Choice;
+use crate::formats::csv::columns::{Layout, Role};
+use crate::formats::csv::kinds::Kinds;
+use crate::formats::csv::threads::Threads;
+use crate::formats::lines::{self, Bad};
+use crate::formats::names::Names;
+use crate::formats::{text, unknown};
+use crate::{Block, Event, Input, Kind, Process, Source, Step, Thread, TraceError};
+
+/// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
+///
+/// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no such
+/// column; as a range operation from 256 on). With one of ids, a row is one access to one item, whatever
+/// its size; ids that are words are numbered as those of text are. A row's `pc` is one more than the
+/// table's, since it lies just behind the instruction. Memory grows with the number of distinct words
+/// and threads.
+pub struct Reader {
+    input: Input,
+    lines: Lines,
+    batch: Box<Batch>,
+    rows: Block,
+    events: VecDeque<Event>,
+    failed: Option<TraceError>,
+    over: bool,
+}
+
+/// What is known about the lines so far.
+pub(super) struct Lines {
+    pub(super) layout: Layout,
+    pub(super) names: Names,
+    pub(super) kinds: Kinds,
+    pub(super) threads: Threads,
+    pub(super) scratch: Vec<u8>,
+}
+
+/// What a line says.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) kind: Kind,
+    pub(super) place: u64,
+    pub(super) size: u64,
+    pub(super) pc: u64,
+}
+
+impl Reader {
+    /// A reader at the start of `input`, with the columns that the header's names mean.
+    ///
+    /// # Errors
+    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had,
+    /// [`TraceError::UnknownFormat`] if no column holds addresses or ids.
+    pub fn new(input: Input) -> Result<Reader, TraceError> {
+        Reader::with(input, "")
+    }
+
+    /// A reader at the start of `input`, with columns that are chosen by name or by number from 1:
+    /// `address=where,size=3,kind=,delimiter=tab,header=no`. What is not mentioned is found in the
+    /// header; a role without a column (`kind=`) has none.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`], and [`TraceError::UnknownFormat`] if the choice is no choice.
+    pub fn with(mut input: Input, choice: &str) -> Result<Reader, TraceError> {
+        let choice = Choice::read(choice).map_err(|what| unknown(&input, what))?;
+        if input.head()?.starts_with(text::BYTE_ORDER_MARK) {
+            input.consume(text::BYTE_ORDER_MARK.len());
+        }
+        let first = first_line(&mut input, choice.header)?;
+        let layout = Layout::new(&first, &choice).map_err(|what| unknown(&input, what))?;
+        let mut events = VecDeque::from([Event::Process(Process::default())]);
+        if !layout.plan.contains(&Some(Role::Thread)) {
+            events.push_back(Event::Thread(Thread::default()));
+        }
+        let lines = Lines {
+            layout,
+            names: Names::default(),
+            kinds: Kinds::new(),
+            threads: Threads::default(),
+            scratch: Vec::new(),
+        };
+        Ok(Reader {
+            input,
+            lines,
+            batch: Batch::new(),
+            rows: Block::new(),
+            events,
+            failed: None,
+            over: false,
+        })
+    }
+}
+
+impl Source for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        loop {
+            self.events.extend(self.lines.threads.switch());
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Step::Event(event));
+            }
+            if self.over {
+                return self.failed.take().map_or(Ok(Step::End), Err);
+            }
+            self.rows.clear();
+            let (lines, batch) = (&mut self.lines, &mut *self.batch);
+            let filled = lines::fill(&mut self.input, &mut self.rows, |text, rows| {
+                lines.parse(text, rows, batch)
+            });
+            match filled {
+                Ok(more) => self.over = !more,
+                Err(error) => (self.over, self.failed) = (true, Some(error)),
+            }
+            if !self.rows.is_empty() {
+                self.rows.process = Process::default().id;
+                self.rows.thread = self.lines.threads.id;
+                std::mem::swap(&mut self.rows, block);
+                return Ok(Step::Block);
+            }
+        }
+    }
+
+    fn has_addresses(&self) -> bool {
+        !self.lines.layout.ids()
+    }
+
+    fn describe(&self) -> String {
+        let what = if self.has_addresses() {
+            "accesses"
+        } else {
+            "items"
+        };
+        format!("{what} in the table {}", self.input.path().display())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.input.progress()
+    }
+}
+
+impl Lines {
+    fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
+        let ids = self.layout.ids();
+        lines::each(text, rows, batch, |text, at, batch| {
+            let (access, next) = match self.quick(text, at) {
+                Some(found) => found,
+                None => match self.careful(text, at)? {
+                    (Found::Access(access), next) => (access, next),
+                    (Found::Empty, next) => return Ok(next),
+                    (Found::OtherThread, _) => return Ok(at),
+                },
+            };
+            let size = if ids { 1 } else { access.size };
+            batch.push(access.kind, size, access.pc, access.place);
+            Ok(next)
+        })
+    }
+}
+
+/// The first line that is not empty: taken if it is a header, else only looked at.
+fn first_line(input: &mut Input, header: bool) -> Result<Vec<u8>, TraceError> {
+    if !header {
+        let mut lines = input.head()?.split(|&byte| byte == b'\n');
+        let first = lines.find(|line| !line.trim_ascii().is_empty());
+        return Ok(first.unwrap_or_default().to_vec());
+    }
+    while let Some(line) = input.line()? {
+        if !line.trim_ascii().is_empty() {
+            return Ok(line.to_vec());
+        }
+    }
+    Ok(Vec::new())
+}

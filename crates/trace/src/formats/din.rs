@@ -1,0 +1,238 @@
+//! The `din` traces of the cache simulator Dinero: an access a line, `label address`.
+//!
+//! Source: the manual page of Dinero III and the `din` format of Dinero IV (Edler and Hill, 1998): the
+//! label is 0 for a read, 1 for a write, 2 for an instruction fetch, 3 for an access of unknown type, 4
+//! for a flush; the address is hexadecimal; whatever follows on the line is ignored. Sizes are not in it.
+
+use memchr::memchr;
+
+use crate::formats::batch::Batch;
+use crate::formats::feed::Feed;
+use crate::formats::lines::{self, Bad, next_line, shown};
+use crate::formats::number::{digits, hexadecimal};
+use crate::formats::{Confidence, text};
+use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
+
+/// What to type after `--format`.
+pub const NAME: &str = "din";
+/// One line for `reuselens formats`.
+pub const SUMMARY: &str =
+    "Dinero: label and hexadecimal address; 0 read, 1 write, 2 instruction fetch";
+
+/// The longest that something behind the address is searched for the end of its line in one go.
+const NEAR: usize = 4 << 10;
+
+/// Certain if there are two lines or more, all of them are of a trace, and some address has a letter:
+/// lines of two decimal numbers could be items as well.
+pub fn detect(head: &[u8]) -> Confidence {
+    if !text::is_text(head) {
+        return Confidence::No;
+    }
+    let whole = head.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+    let (mut lines, mut letters) = (0, false);
+    for line in head[..whole].split(|&byte| byte == b'\n') {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        if Line::read(line).is_none() {
+            return Confidence::No;
+        }
+        let address = line.split(u8::is_ascii_whitespace).nth(1);
+        letters |= address.is_some_and(|word| word.iter().any(u8::is_ascii_alphabetic));
+        lines += 1;
+    }
+    if lines >= 2 && letters {
+        Confidence::Certain
+    } else {
+        Confidence::No
+    }
+}
+
+/// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the item
+/// of its address and no other. An instruction fetch is no access; it gives the accesses after it their
+/// `pc`, plus one, since a row's `pc` lies just behind its instruction. An access of unknown type (3)
+/// is a load; flushes (4) are passed over.
+pub struct Reader {
+    input: Input,
+    feed: Feed,
+    batch: Box<Batch>,
+    pc: u64,
+}
+
+impl Reader {
+    /// A reader at the start of `input`.
+    ///
+    /// # Errors
+    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+        input.head()?;
+        Ok(Reader {
+            input,
+            feed: Feed::new(Process::default()),
+            batch: Batch::new(),
+            pc: 0,
+        })
+    }
+}
+
+impl Source for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let (input, batch, pc) = (&mut self.input, &mut *self.batch, &mut self.pc);
+        self.feed.next(block, |rows| {
+            lines::fill(input, rows, |text, rows| parse(text, rows, batch, pc))
+        })
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "data accesses of the Dinero trace {}, each taken as one byte",
+            self.input.path().display()
+        )
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.input.progress()
+    }
+}
+
+fn parse(text: &[u8], rows: &mut Block, batch: &mut Batch, last: &mut u64) -> Result<usize, Bad> {
+    let mut pc = *last;
+    let taken = lines::each(text, rows, batch, |text, at, batch| {
+        if let Some((line, next)) = Line::quick(text, at) {
+            line.push(&mut pc, batch);
+            return Ok(next);
+        }
+        careful(text, at, &mut pc, batch)
+    });
+    *last = pc;
+    taken
+}
+
+/// Any line, for those that are not as almost all are.
+#[cold]
+#[inline(never)]
+fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
+    let (line, next) = lines::line(text, at)?;
+    if line.trim_ascii().is_empty() {
+        return Ok(next);
+    }
+    let Some(line) = Line::read(line) else {
+        let what = format!(
+            "'{}' is no line of din: a label from 0 to 4 and a hexadecimal address are expected",
+            shown(line)
+        );
+        return Err(Bad { at, what });
+    };
+    line.push(pc, batch);
+    Ok(next)
+}
+
+/// One line of the trace.
+struct Line {
+    /// From 0 to 4.
+    label: u8,
+    addr: u64,
+}
+
+impl Line {
+    /// A line of one digit, one space and an address, and where the next line begins.
+    #[inline(always)]
+    fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
+        let &[label, b' '] = text.get(at..)?.first_chunk::<2>()? else {
+            return None;
+        };
+        let label = label.wrapping_sub(b'0');
+        if label > 4 {
+            return None;
+        }
+        let (addr, end) = hexadecimal(text, at + 2)?;
+        if let Some(next) = next_line(text, end) {
+            return Some((Line { label, addr }, next));
+        }
+        if text[end] != b' ' {
+            return None;
+        }
+        let near = &text[end..text.len().min(end + NEAR)];
+        Some((Line { label, addr }, end + memchr(b'\n', near)? + 1))
+    }
+
+    fn read(line: &[u8]) -> Option<Line> {
+        let mut words = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty());
+        let &[label @ b'0'..=b'4'] = words.next()? else {
+            return None;
+        };
+        let addr = match words.next()? {
+            [b'0', b'x' | b'X', addr @ ..] | addr => digits(addr, 16)?,
+        };
+        let label = label - b'0';
+        Some(Line { label, addr })
+    }
+
+    /// Takes note of an instruction, or adds the row of an access.
+    #[inline(always)]
+    fn push(&self, pc: &mut u64, batch: &mut Batch) {
+        let kind = if self.label == 1 {
+            Kind::Store
+        } else {
+            Kind::Load
+        };
+        let row = Row {
+            kind,
+            size: 1,
+            pc: *pc,
+            addr: self.addr,
+        };
+        batch.push_if(self.label != 2 && self.label != 4, row);
+        *pc = if self.label == 2 {
+            self.addr.wrapping_add(1)
+        } else {
+            *pc
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_strictly() {
+        for (line, expected) in [
+            ("0 7fff1234", Some((0, 0x7fff_1234))),
+            ("2  0x40a0\tfoo bar", Some((2, 0x40a0))),
+            (" 1 FFFFFFFFFFFFFFFF\r", Some((1, u64::MAX))),
+            ("5 10", None),
+            ("10 10", None),
+            ("0", None),
+            ("0 ", None),
+            ("0 xyz", None),
+            ("0 10000000000000000", None),
+            ("r 10", None),
+            ("", None),
+        ] {
+            let read = Line::read(line.as_bytes()).map(|line| (line.label, line.addr));
+            assert_eq!(read, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_cannot_be_items_is_recognised() {
+        for (head, expected) in [
+            (&b"0 7fff1234\n1 7fff1238\n"[..], Confidence::Certain),
+            (b"2 400\n0 7f00\n0 7f08 word\n1 7f1", Confidence::Certain),
+            (b"0 1\n0 2\n1 3\n", Confidence::No),
+            (b"0 7fff1234\n", Confidence::No),
+            (b"0 7fff1234\n9 7fff1238\n", Confidence::No),
+            (b"a b\nc d\n", Confidence::No),
+        ] {
+            assert_eq!(detect(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}
