@@ -10,22 +10,27 @@
 //! longer than 2³² accesses.
 //!
 //! # Why it is fast
-//! - The last access of an item is one 16-byte slot of a hash table. Accesses are taken 64 at a time: the
-//!   slots of the next 64 are asked for while the present 64 are counted, so the misses overlap.
-//! - Counts are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A distance is
+//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses, those
+//!   are dealt with by comparing many accesses at a time ([`window`], [`lags`]), and only what leaves that
+//!   window of recent accesses enters the table and the bits. It is as exact: what lies in the window and
+//!   what lies behind it are counted apart.
+//! - **Last accesses** lie in cache lines of five items each ([`sparse`]), or, where ids lie close together as
+//!   addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the ids, looked at anew as
+//!   the table grows. Accesses are taken 64 at a time: the lines of the next 64 are asked for while the
+//!   present 64 are counted, so the misses overlap. Tables lie on huge pages where the system has them.
+//! - **Counts** are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A distance is
 //!   a popcount and five additions, without a loop; a change adds a constant to the sums that follow it in
-//!   its block, which is a few vector instructions, and reaches the upper levels only if the
-//!   previous access is far back: near reuses are the cheap ones.
-//! - All 64 ranks are taken from the state before the batch, so that none waits for another's update.
-//!   What the batch changes is then put right by comparing all pairs of the batch in vector registers.
-//! - Immediate repetitions have distance 0 and touch nothing.
+//!   its block, which is a few vector instructions, and reaches the upper levels only if the previous
+//!   access is far back.
+//! - All of it is compiled for vectors of 512 bits, of 256 bits, and for any processor; which is chosen when it
+//!   runs ([`compare`], `dispatch`).
 //!
 //! # Cost
-//! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the
-//! uppermost level is a flat array with one number per 8 Mi steps). Compaction costs one pass over
-//! the table per at least three accesses to each distinct item.
-//! Memory: 32 to 64 bytes per distinct item for the table (half as much again for the moment in which it
-//! doubles), 0.6 to 1.2 for the time axis.
+//! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the uppermost
+//! level is a flat array with one number per 8 Mi steps). Compaction costs one pass over the table per at
+//! least three accesses to each distinct item. Memory: 16 to 24 bytes per distinct item for a hash table (the
+//! old one as well while it grows by half), 4 to 16 for shadow pages; 0.7 to 1 for the time axis. Up to
+//! about 4 · 10⁹ distinct items, any number of accesses.
 
 mod bound;
 pub(crate) mod compare;
@@ -51,7 +56,7 @@ use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 33 to 66 bytes per distinct item; no limit on the length of the stream.
+/// here. 5 to 25 bytes per distinct item; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};
