@@ -16,4 +16,5 @@ mod source;
 mod tables;
 
 pub use compare::{CompareOptions, Variant, compare};
+pub(crate) use escape::escape;
 pub use page::{HtmlOptions, page};
