@@ -1,10 +1,12 @@
 //! What is measured.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reuselens_distance::{ENGINES, EngineError, LookupBound, by_name};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
+
+use super::clock::Clock;
 
 /// Items per call: a block and its distances stay in the second-level cache.
 const BLOCK: usize = 1 << 14;
@@ -76,7 +78,7 @@ impl Contender {
 
 fn run_engine(name: &str, items: &[u64]) -> Result<Run, EngineError> {
     let mut distances = vec![Distance::COLD; BLOCK];
-    let start = Instant::now();
+    let start = Clock::start();
     let mut engine = by_name(name)?;
     let mut histogram = ExactHistogram::new();
     for items in items.chunks(BLOCK) {
@@ -92,7 +94,7 @@ fn run_engine(name: &str, items: &[u64]) -> Result<Run, EngineError> {
 }
 
 fn run_bound(items: &[u64]) -> Run {
-    let start = Instant::now();
+    let start = Clock::start();
     let mut bound = LookupBound::new();
     for items in items.chunks(BLOCK) {
         bound.process(items);

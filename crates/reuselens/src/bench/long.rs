@@ -1,7 +1,7 @@
 //! A stream that does not fit into memory, for what an engine needs in the long run.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reuselens_distance::by_name;
 use reuselens_distance::generate::{Generator, Uniform};
@@ -10,6 +10,7 @@ use reuselens_units::{Bytes, Distance};
 use serde::Serialize;
 
 use super::BenchError;
+use super::clock::Clock;
 
 /// The distinct items of the long run.
 pub const LONG_ITEMS: u64 = 1_000_000;
@@ -55,7 +56,7 @@ pub fn long(engine: &str, references: u64, tick: &mut dyn FnMut(u64)) -> Result<
         let block = left.min(BLOCK as u64) as usize;
         let (items, distances) = (&mut items[..block], &mut distances[..block]);
         generator.fill(items);
-        let start = Instant::now();
+        let start = Clock::start();
         engine.process(items, distances);
         histogram.add_column(distances);
         elapsed += start.elapsed();
