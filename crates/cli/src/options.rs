@@ -48,6 +48,18 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
+    /// Tell only distances below so many items, in memory that grows with that number alone
+    #[arg(long, value_name = "ITEMS", value_parser = number, help_heading = "Analysis")]
+    pub max_distance: Option<u64>,
+
+    /// Count reuse times too, and from them the average footprint
+    #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
+    pub times: bool,
+
+    /// Count forward distances too: how far ahead of each access is the next to its item
+    #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
+    pub forward: bool,
+
     /// Stop before the analysis takes more memory than this [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
@@ -76,6 +88,9 @@ impl Analysis {
             },
             contexts: !self.no_contexts,
             elements: self.elements,
+            max_distance: self.max_distance,
+            reuse_times: self.times,
+            forward: self.forward,
             memory_limit: self.memory_limit,
         }
     }
