@@ -19,6 +19,7 @@ mod json;
 mod numbers;
 mod parquet;
 mod text;
+mod times;
 mod words;
 
 pub use chart::{Line, Panel, Row, chart};

@@ -134,8 +134,8 @@ fn reuse_times_and_footprints_are_those_of_all_windows() {
     assert_eq!(histogram.accesses(), 1_500);
     assert_eq!(histogram.cold(), profile.histogram.cold());
     // No fewer accesses than items lie between two uses.
-    for size in 0..200 {
-        assert!(histogram.misses(size) >= profile.histogram.misses(size) / 17 * 16);
+    for size in (0..200).filter(|size| histogram.is_exact_at(*size)) {
+        assert!(histogram.misses(size) >= profile.histogram.misses(size));
     }
     for window in [1, 2, 3, 17, 32, 64, 256, 1024] {
         let sizes = accesses.windows(window).map(|window| {

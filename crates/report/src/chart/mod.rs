@@ -82,9 +82,9 @@ pub fn chart(panels: &[Panel]) -> String {
     svg(panels, STYLE)
 }
 
-/// The panels as an element of a page that defines the colours `--ink`, `--soft`, `--rule` and `--c0`.
+/// The panels as an element of a page that defines the colours `--ink`, `--soft`, `--rule` and `--miss`.
 pub(crate) fn inline(panels: &[Panel]) -> String {
-    svg(panels, "")
+    svg(panels, ".chart{--c0:var(--miss)}")
 }
 
 fn svg(panels: &[Panel], style: &str) -> String {

@@ -5,6 +5,7 @@ mod curve;
 mod data;
 mod elements;
 mod escape;
+mod footprint;
 mod headline;
 mod histogram;
 mod icicle;

@@ -7,7 +7,7 @@ use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
 use super::scene::Scene;
-use super::{curve, data, escape, headline, histogram, icicle, lessons, source, tables};
+use super::{curve, data, escape, footprint, headline, histogram, icicle, lessons, source, tables};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -90,6 +90,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
                 curve::write(out, &scene);
             },
         );
+        footprint::write(&mut out, &scene);
     }
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
