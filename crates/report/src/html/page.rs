@@ -72,25 +72,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     lessons::reuse_distance(&mut out);
     if scene.accesses > 0 {
         chooser(&mut out, &scene);
-        picture(
-            &mut out,
-            "distances",
-            "How far apart data is reused",
-            lessons::HISTOGRAM,
-            |out| {
-                histogram::write(out, &scene);
-            },
-        );
-        picture(
-            &mut out,
-            "sizes",
-            "What caches of other sizes would do",
-            lessons::CURVE,
-            |out| {
-                curve::write(out, &scene);
-            },
-        );
-        footprint::write(&mut out, &scene);
+        pictures(&mut out, &scene);
     }
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
@@ -101,6 +83,29 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     let json = data::json(&scene, &tables, &tree, &source::json(&files));
     end(&mut out, &json);
     out
+}
+
+/// Appends the pictures of the whole run.
+fn pictures(out: &mut String, scene: &Scene) {
+    picture(
+        out,
+        "distances",
+        "How far apart data is reused",
+        lessons::HISTOGRAM,
+        |out| {
+            histogram::write(out, scene);
+        },
+    );
+    picture(
+        out,
+        "sizes",
+        "What caches of other sizes would do",
+        lessons::CURVE,
+        |out| {
+            curve::write(out, scene);
+        },
+    );
+    footprint::write(out, scene);
 }
 
 /// Appends everything up to the body's content.
