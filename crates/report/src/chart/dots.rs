@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::scale::{Scale, is_shown};
-use super::{HEAD, LEFT, RIGHT, Row, colour, horizontal};
+use super::{HEAD, LEFT, RIGHT, Row, class, horizontal};
 use crate::html::escape;
 use crate::numbers::significant;
 
@@ -28,9 +28,9 @@ pub(super) fn write(out: &mut String, x_name: &str, rows: &[Row], area: f64) {
             let at = x.place(value, LEFT, RIGHT);
             let _ = write!(
                 out,
-                "<circle cx=\"{at:.1}\" cy=\"{y}\" r=\"6\" fill=\"{}\"/><text x=\"{at:.1}\" y=\"{:.0}\" \
+                "<circle cx=\"{at:.1}\" cy=\"{y}\" r=\"6\" class=\"{}\"/><text x=\"{at:.1}\" y=\"{:.0}\" \
                  text-anchor=\"middle\">{}</text>",
-                colour(series),
+                class(series),
                 y - 9.0,
                 significant(value)
             );

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::scale::{Scale, is_shown};
-use super::{HEAD, LEFT, Line, RIGHT, colour, horizontal};
+use super::{HEAD, LEFT, Line, RIGHT, class, horizontal};
 use crate::html::escape;
 
 /// Appends axes and curves, each point a dot.
@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut String, names: (&str, &str), lines: &[Line], area:
         escape(names.1)
     );
     for (index, line) in lines.iter().enumerate() {
-        curve(out, line, &colour(index), |point| {
+        curve(out, line, &class(index), |point| {
             (
                 x.place(point.0, LEFT, RIGHT),
                 y.place(point.1, bottom, HEAD),
@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut String, names: (&str, &str), lines: &[Line], area:
     }
 }
 
-fn curve(out: &mut String, line: &Line, colour: &str, place: impl Fn((f64, f64)) -> (f64, f64)) {
+fn curve(out: &mut String, line: &Line, class: &str, place: impl Fn((f64, f64)) -> (f64, f64)) {
     let shown = line
         .points
         .iter()
@@ -50,14 +50,14 @@ fn curve(out: &mut String, line: &Line, colour: &str, place: impl Fn((f64, f64))
         let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { "M" } else { "L" });
     }
     if !path.is_empty() {
-        let _ = write!(out, "<path class=\"l\" stroke=\"{colour}\" d=\"{path}\"/>");
+        let _ = write!(out, "<path class=\"l {class}\" d=\"{path}\"/>");
     }
     // Where points lie close, the curve says enough.
     if places.len() <= 30 {
         for (x, y) in places {
             let _ = write!(
                 out,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"/>"
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" class=\"{class}\"/>"
             );
         }
     }

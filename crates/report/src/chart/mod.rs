@@ -66,25 +66,46 @@ const RIGHT: f64 = WIDTH - 24.0;
 const HEAD: f64 = 58.0;
 /// Height of ticks and name of the horizontal axis, and the gap to the next panel.
 const FOOT: f64 = 62.0;
-/// Colours of series; more than these repeat.
+/// Colours of series; of more, they repeat.
 const COLOURS: usize = 6;
 
-const STYLE: &str = ".chart{--ink:#1a1d21;--soft:#565d66;--rule:#dfdfd9;--card:#fff;--c0:#c2500f;--c1:#3d7ea6;\
---c2:#7d64a8;--c3:#4c8a3f;--c4:#a3336b;--c5:#8a7000;background:var(--card)}\
-@media(prefers-color-scheme:dark){.chart{--ink:#e9e8e3;--soft:#a3abb4;--rule:#31363d;--card:#1b1e23;--c0:#f28c4c;\
---c1:#5fa8d3;--c2:#b59ce0;--c3:#86c274;--c4:#e884b4;--c5:#d6bb4a}}";
-const SHAPES: &str = ".chart text{font:13px system-ui,sans-serif;fill:var(--soft)}.chart .t{font-weight:600;\
-font-size:15px;fill:var(--ink)}.chart .g{stroke:var(--rule);fill:none}.chart .l{fill:none;stroke-width:2;\
-stroke-linejoin:round}";
+/// Colours as such, not as variables: not every program that shows SVG files knows those.
+const COLOURS_LIGHT: [&str; COLOURS] = [
+    "#c2500f", "#3d7ea6", "#7d64a8", "#4c8a3f", "#a3336b", "#8a7000",
+];
+const COLOURS_DARK: [&str; COLOURS] = [
+    "#f28c4c", "#5fa8d3", "#b59ce0", "#86c274", "#e884b4", "#d6bb4a",
+];
+const SHAPES: &str = ".chart text{font:13px system-ui,sans-serif}.chart .t{font-weight:600;font-size:15px}\
+.chart .g,.chart .l{fill:none}.chart .l{stroke-width:2;stroke-linejoin:round}";
+
+/// The style of all classes: ground, writing, titles, grid, series.
+fn theme(ground: &str, soft: &str, ink: &str, rule: &str, series: &[&str]) -> String {
+    let mut out = format!(
+        ".chart{{background:{ground}}}.chart text{{fill:{soft}}}.chart .t{{fill:{ink}}}.chart .g{{stroke:{rule}}}"
+    );
+    for (index, colour) in series.iter().enumerate() {
+        let _ = write!(
+            out,
+            ".chart .c{index}{{fill:{colour}}}.chart .l.c{index}{{fill:none;stroke:{colour}}}"
+        );
+    }
+    out
+}
 
 /// The panels, one under the other, as an SVG file. Ends with a line break; equal panels, equal bytes.
 pub fn chart(panels: &[Panel]) -> String {
-    svg(panels, STYLE)
+    let light = theme("#ffffff", "#565d66", "#1a1d21", "#dfdfd9", &COLOURS_LIGHT);
+    let dark = theme("#1b1e23", "#a3abb4", "#e9e8e3", "#31363d", &COLOURS_DARK);
+    let style = format!("{light}@media(prefers-color-scheme:dark){{{dark}}}");
+    svg(panels, &style)
 }
 
-/// The panels as an element of a page that defines the colours `--ink`, `--soft`, `--rule` and `--miss`.
+/// The panels as an element of a page in the colours of its style sheet.
 pub(crate) fn inline(panels: &[Panel]) -> String {
-    svg(panels, ".chart{--c0:var(--miss)}")
+    let series = ["var(--miss)", "var(--hit)", "var(--cold)"];
+    let style = theme("none", "var(--soft)", "var(--ink)", "var(--rule)", &series);
+    svg(panels, &style)
 }
 
 fn svg(panels: &[Panel], style: &str) -> String {
@@ -152,8 +173,8 @@ fn head(out: &mut String, title: &str, names: &[&str]) {
     for (index, name) in names.iter().enumerate() {
         let _ = write!(
             out,
-            "<circle cx=\"{x:.0}\" cy=\"42\" r=\"5\" fill=\"{}\"/><text x=\"{:.0}\" y=\"46\">{}</text>",
-            colour(index),
+            "<circle cx=\"{x:.0}\" cy=\"42\" r=\"5\" class=\"{}\"/><text x=\"{:.0}\" y=\"46\">{}</text>",
+            class(index),
             x + 10.0,
             escape(name)
         );
@@ -182,8 +203,9 @@ fn horizontal(out: &mut String, scale: &Scale, name: &str, area: f64) {
     );
 }
 
-fn colour(series: usize) -> String {
-    format!("var(--c{})", series % COLOURS)
+/// The class of a series.
+fn class(series: usize) -> String {
+    format!("c{}", series % COLOURS)
 }
 
 #[cfg(test)]
