@@ -27,7 +27,9 @@ pub fn panels(report: &Report) -> Vec<Panel> {
             rate,
         ));
     }
-    panels.extend(report.series.iter().map(lines));
+    // One point is no line.
+    let series = report.series.iter();
+    panels.extend(series.filter(|series| series.heats.len() > 1).map(lines));
     panels
 }
 

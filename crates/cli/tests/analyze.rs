@@ -397,7 +397,7 @@ fn a_largest_distance_is_a_bound_and_said() {
         .map(|at| if at % 2 == 0 { at } else { 1_000_001 + at % 60 })
         .map(|item| item.to_string())
         .collect();
-    place.write("t.txt", words.join(" "));
+    place.write("t.txt", words.join("\n"));
     let json = |options: &[&str]| -> serde_json::Value {
         let words = [
             "analyze", "-q", "-f", "t.txt", "--format", "text", "--bins", "exact",
