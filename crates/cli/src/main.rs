@@ -4,6 +4,7 @@
 //! The whole program on one screen: arguments, one command, an exit code. What each command does is in
 //! the file of its name under `commands/`; none of them computes anything itself.
 
+mod charts;
 mod commands;
 mod demos;
 mod exit;

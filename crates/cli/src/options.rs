@@ -48,6 +48,18 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
+    /// Tell only distances below so many items, in memory that grows with that number alone
+    #[arg(long, value_name = "ITEMS", value_parser = number, help_heading = "Analysis")]
+    pub max_distance: Option<u64>,
+
+    /// Count reuse times too, and from them the average footprint
+    #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
+    pub times: bool,
+
+    /// Count forward distances too: how far ahead of each access is the next to its item
+    #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
+    pub forward: bool,
+
     /// Stop before the analysis takes more memory than this [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
@@ -76,6 +88,9 @@ impl Analysis {
             },
             contexts: !self.no_contexts,
             elements: self.elements,
+            max_distance: self.max_distance,
+            reuse_times: self.times,
+            forward: self.forward,
             memory_limit: self.memory_limit,
         }
     }
@@ -115,13 +130,27 @@ pub enum Names {
 }
 
 /// `auto`, or a power of two.
-fn granularity(text: &str) -> Result<Granularity, String> {
+pub fn granularity(text: &str) -> Result<Granularity, String> {
     if text == "auto" {
         let line = reuselens::this_machine().line();
         return Ok(line.unwrap_or(Granularity::LINE_64));
     }
     let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
     Granularity::new(bytes.get()).map_err(|error| error.to_string())
+}
+
+/// A number of accesses or items: digits, with `k`, `M` or `G` for a thousand, a million, a billion.
+pub fn number(text: &str) -> Result<u64, String> {
+    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let unit = units
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (digits, size) = unit.unwrap_or((text, 1_u64));
+    let number = digits.replace(['_', ','], "").parse::<u64>().ok();
+    number
+        .and_then(|number| number.checked_mul(size))
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("'{text}' is no number above 0; write for instance 4M or 4000000"))
 }
 
 /// The name of an engine that there is.

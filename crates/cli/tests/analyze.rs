@@ -352,3 +352,79 @@ fn lackey_itself_and_we_see_the_same_program() {
         count(" L ") + count(" S ") + 2 * count(" M ")
     );
 }
+
+#[test]
+fn times_and_forward_distances_are_exported_where_asked_for() {
+    let place = Place::new();
+    place.write("t.txt", "a b b a c a");
+    let json = |options: &[&str]| -> serde_json::Value {
+        let words = [
+            "analyze", "-q", "-f", "t.txt", "--format", "text", "--json", "-",
+        ];
+        let words = [&words[..], &["--by", "program"], options].concat();
+        serde_json::from_str(&place.run(&words).succeeds().out).unwrap()
+    };
+    let all = json(&["--times", "--forward"]);
+    // b b: none between; a b b a: two; a c a: one.
+    let counts = serde_json::json!([[0, 0, 1], [1, 1, 1], [2, 3, 1]]);
+    assert_eq!(all["reuse_times"]["counts"], counts);
+    assert_eq!(all["reuse_times"]["cold"], 3);
+    let footprint = all["footprint"].as_array().unwrap();
+    assert_eq!(footprint[0], serde_json::json!([1, 1.0]));
+    assert_eq!(footprint[1], serde_json::json!([2, 1.8]));
+    assert_eq!(footprint[5], serde_json::json!([6, 3.0]));
+    let group = &all["groups"][0];
+    assert_eq!(group["forward"]["counts"], group["histogram"]["counts"]);
+    assert_eq!(group["forward"]["cold"], 3);
+    let plain = json(&[]);
+    assert!(plain.get("reuse_times").is_none() && plain.get("footprint").is_none());
+    assert_eq!(plain["histogram"], all["histogram"]);
+    assert!(plain["groups"][0].get("forward").is_none());
+    // They are kept in the profile.
+    let words = ["report", "t.rlprof", "-q", "--json", "-"];
+    let before = json(&["--times"]);
+    let again = place.run(&words).succeeds().out;
+    let again: serde_json::Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["footprint"], before["footprint"]);
+    let done = place.run(&["analyze", "-f", "t.txt", "--format", "text", "--times"]);
+    done.succeeds().prints(&["Reuse times: half of the reuses"]);
+}
+
+#[test]
+fn a_largest_distance_is_a_bound_and_said() {
+    let place = Place::new();
+    let words: Vec<String> = (0..30_000_u64)
+        .map(|at| if at % 2 == 0 { at } else { 1_000_001 + at % 60 })
+        .map(|item| item.to_string())
+        .collect();
+    place.write("t.txt", words.join("\n"));
+    let json = |options: &[&str]| -> serde_json::Value {
+        let words = [
+            "analyze", "-q", "-f", "t.txt", "--format", "text", "--bins", "exact",
+        ];
+        let words = [&words[..], &["--json", "-"], options].concat();
+        serde_json::from_str(&place.run(&words).succeeds().out).unwrap()
+    };
+    let whole = json(&[]);
+    assert_eq!(
+        whole["histogram"]["counts"],
+        serde_json::json!([[59, 59, 14_970]])
+    );
+    assert_eq!(
+        json(&["--max-distance", "60"])["histogram"]["counts"],
+        whole["histogram"]["counts"]
+    );
+    let bounded = json(&["--max-distance", "59"]);
+    assert_eq!(bounded["histogram"]["counts"], serde_json::json!([]));
+    assert_eq!(bounded["histogram"]["cold"], 30_000);
+    assert_eq!(bounded["max_distance"], 59);
+    assert_eq!(bounded["distinct"], serde_json::Value::Null);
+    assert_eq!(bounded["warnings"][0]["code"], "max-distance");
+    let wrong = |options: &[&str]| place.run(&[&["analyze", "t.txt"], options].concat());
+    wrong(&["--max-distance", "0"]).fails(2).says(&["above 0"]);
+    wrong(&["--max-distance", "9", "--times"])
+        .fails(2)
+        .says(&["--times"]);
+    let words = ["--max-distance", "9", "--engine", "olken", "-f"];
+    wrong(&words).fails(1).says(&["only 'counting' can"]);
+}

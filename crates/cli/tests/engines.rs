@@ -41,6 +41,122 @@ fn every_engine_runs_under_its_name_and_the_exact_ones_agree_to_the_byte() {
 }
 
 #[test]
+fn the_bench_measures_every_exact_engine_on_every_stream() {
+    let place = Place::new();
+    let words = [
+        "engines",
+        "--bench",
+        "--references",
+        "20k",
+        "--scaling",
+        "2k",
+    ];
+    let words = [&words[..], &["--svg", "e.svg", "--json", "e.json"]].concat();
+    let done = place.run(&words).succeeds();
+    done.prints(&[
+        "÷ olken",
+        "share of bound",
+        "equal",
+        "Over distinct items",
+        "Next: ",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&place.text("e.json")).unwrap();
+    assert_eq!(json["schema"], "reuselens-bench/1");
+    let streams = json["streams"].as_array().unwrap();
+    assert_eq!(streams.len(), 4);
+    for stream in streams {
+        assert_eq!(stream["references"], 20_000);
+        let timings = stream["timings"].as_array().unwrap();
+        let exact = ENGINES
+            .iter()
+            .filter(|engine| engine.exact && engine.name != "brute");
+        let names: Vec<&str> = exact.map(|engine| engine.name).chain(["bound"]).collect();
+        assert!(
+            timings
+                .iter()
+                .map(|timing| timing["name"].as_str().unwrap())
+                .eq(names)
+        );
+        for timing in timings {
+            assert_eq!(timing["runs"], 3);
+            assert!(timing["ratio_to_olken"].as_f64().unwrap() > 0.0, "{timing}");
+            assert!(timing["share_of_bound"].as_f64().unwrap() > 0.0, "{timing}");
+        }
+    }
+    assert_eq!(json["series"].as_array().unwrap().len(), 2);
+    let svg = place.text("e.svg");
+    assert!(
+        svg.starts_with("<svg xmlns=") && svg.contains(">jacobi<"),
+        "{svg}"
+    );
+    place.run(&words).fails(1).says(&["--force"]);
+}
+
+#[test]
+fn traces_and_chosen_engines_can_be_measured_too() {
+    let place = Place::new();
+    place.write("abc.txt", "a b c a b c a a");
+    let words = [
+        "engines",
+        "--bench",
+        "--quick",
+        "--engine",
+        "counting,fenwick",
+    ];
+    let words = [&words[..], &["--trace", "abc.txt", "--json", "-"]].concat();
+    let done = place.run(&words).succeeds();
+    let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let stream = &json["streams"][4];
+    assert_eq!(stream["stream"], "abc.txt");
+    assert_eq!(
+        (&stream["references"], &stream["distinct"]),
+        (&8.into(), &3.into())
+    );
+    assert_eq!(stream["timings"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        stream["timings"][0]["ratio_to_olken"],
+        serde_json::Value::Null
+    );
+    assert_eq!(place.files(), ["abc.txt"]);
+}
+
+#[test]
+fn a_long_run_says_what_it_holds() {
+    let done = Place::new()
+        .run(&["engines", "--bench", "--long", "300k"])
+        .succeeds();
+    done.prints(&[
+        "Long run: counting, 300000 references",
+        "bytes per item",
+        "at its peak",
+    ]);
+}
+
+#[test]
+fn what_cannot_be_measured_is_known_before() {
+    let place = Place::new();
+    let run = |words: &[&str]| place.run(&[&["engines"], words].concat());
+    run(&["--quick"]).fails(2).says(&["--bench"]);
+    run(&["--bench", "--engine", "steam"])
+        .fails(2)
+        .says(&["there is no engine 'steam'"]);
+    run(&["--bench", "--references", "many"])
+        .fails(2)
+        .says(&["4M"]);
+    run(&["--bench", "--references", "900000G"])
+        .fails(1)
+        .says(&["memory", "--references"]);
+    run(&["--bench", "--svg", "-"]).fails(2).says(&["--json -"]);
+    run(&["--bench", "--trace", "-"])
+        .fails(2)
+        .says(&["--trace"]);
+    run(&["--bench", "--trace", "none.txt"])
+        .fails(1)
+        .says(&["none.txt"]);
+    assert_eq!(place.files(), [""; 0]);
+}
+
+#[test]
 fn an_engine_that_there_is_not_is_wrong_usage_and_known_before_the_run() {
     let place = Place::new();
     place.write("abc.txt", "a b c");

@@ -1,13 +1,14 @@
 //! The exact engines, and the look-up that bounds them, on the four streams of the yardstick.
 //!
 //! `REUSELENS_BENCH_REFERENCES` sets the references per stream (2 million unless told; the published
-//! comparisons have 32 million, for which `examples/throughput.rs` is the better tool).
+//! comparisons have 32 million, for which `reuselens engines --bench` is the better tool: whole streams, taking
+//! turns, with the counting, as ratios).
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use reuselens_distance::generate::{YARDSTICK, yardstick};
-use reuselens_distance::{CountingTree, Engine, LookupBound, OlkenTree};
+use reuselens_distance::{ENGINES, LookupBound, by_name};
 use reuselens_units::Distance;
 
 fn references() -> usize {
@@ -26,20 +27,20 @@ fn engines(criterion: &mut Criterion) {
         group
             .sample_size(10)
             .throughput(Throughput::Elements(items.len() as u64));
-        group.bench_with_input(
-            BenchmarkId::from_parameter("counting"),
-            &items,
-            |bench, items| {
-                bench.iter(|| CountingTree::new().process(black_box(items), &mut distances));
-            },
-        );
-        group.bench_with_input(
-            BenchmarkId::from_parameter("olken"),
-            &items,
-            |bench, items| {
-                bench.iter(|| OlkenTree::new().process(black_box(items), &mut distances));
-            },
-        );
+        // The oracle would take days.
+        for engine in ENGINES.iter().filter(|engine| engine.name != "brute") {
+            group.bench_with_input(
+                BenchmarkId::from_parameter(engine.name),
+                &items,
+                |bench, items| {
+                    bench.iter(|| {
+                        if let Ok(mut engine) = by_name(engine.name) {
+                            engine.process(black_box(items), &mut distances);
+                        }
+                    });
+                },
+            );
+        }
         group.bench_with_input(
             BenchmarkId::from_parameter("bound"),
             &items,

@@ -1,7 +1,7 @@
 //! Random streams, cut at random: every engine against the oracle, distance by distance.
 
 use reuselens_distance::generate::{Generator, Random, Uniform};
-use reuselens_distance::{BruteForce, CountingTree, Engine, OlkenTree};
+use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree};
 use reuselens_units::{Distance, Granularity};
 
 /// Feeds a stream in blocks of random sizes, empty ones among them.
@@ -20,7 +20,11 @@ fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec
 /// Holds the engines to the oracle, and to what every histogram must add up to.
 fn check(items: &[u64], random: &mut Random, what: &str) {
     let expected = distances(&mut BruteForce::new(), items, random);
-    let engines: [Box<dyn Engine>; 2] = [Box::new(CountingTree::new()), Box::new(OlkenTree::new())];
+    let engines: [Box<dyn Engine>; 3] = [
+        Box::new(CountingTree::new()),
+        Box::new(FenwickTree::new()),
+        Box::new(OlkenTree::new()),
+    ];
     for mut engine in engines {
         let found = distances(engine.as_mut(), items, random);
         assert_eq!(found, expected, "{} on {what}: {items:?}", engine.name());
@@ -121,15 +125,19 @@ fn engines_equal_the_oracle_through_compactions() {
         let mut items = vec![0; 150_000];
         Uniform::new(1 + 30 * seed, seed).fill(&mut items);
         let expected = distances(&mut BruteForce::new(), &items, &mut random);
-        let found = distances(&mut CountingTree::new(), &items, &mut random);
-        assert!(found == expected, "seed {seed}");
+        let engines: [Box<dyn Engine>; 2] =
+            [Box::new(CountingTree::new()), Box::new(FenwickTree::new())];
+        for mut engine in engines {
+            let found = distances(engine.as_mut(), &items, &mut random);
+            assert!(found == expected, "{}, seed {seed}", engine.name());
+        }
     }
 }
 
 /// A million accesses to more than 64 Ki items: growth, all levels of counts, compaction, and the borders
-/// of 16-bit counters; one exact engine against the other.
+/// of 16-bit counters; one exact engine against the others.
 #[test]
-fn the_two_trees_agree_on_large_working_sets() {
+fn the_trees_agree_on_large_working_sets() {
     let mut random = Random::new(99);
     let mut items = vec![0; 1_000_000];
     for (at, item) in items.iter_mut().enumerate() {
@@ -140,13 +148,17 @@ fn the_two_trees_agree_on_large_working_sets() {
             _ => random.below(300_000) << 20,
         };
     }
-    let counting = distances(&mut CountingTree::new(), &items, &mut random);
     let olken = distances(&mut OlkenTree::new(), &items, &mut random);
-    let differs = counting
-        .iter()
-        .zip(&olken)
-        .position(|(one, other)| one != other);
-    assert_eq!(differs, None);
+    let engines: [Box<dyn Engine>; 2] =
+        [Box::new(CountingTree::new()), Box::new(FenwickTree::new())];
+    for mut engine in engines {
+        let found = distances(engine.as_mut(), &items, &mut random);
+        let differs = found
+            .iter()
+            .zip(&olken)
+            .position(|(one, other)| one != other);
+        assert_eq!(differs, None, "{}", engine.name());
+    }
 }
 
 /// Memory grows with the distinct items, not with the length of the stream.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::group::Tally;
-use crate::{Dimension, Group, Profile, names};
+use crate::{Dimension, FineHistogram, Group, Profile, names};
 
 impl Profile {
     /// The groups by element: most accesses first, then in the order of objects and indices.
@@ -21,6 +21,7 @@ impl Profile {
                     histogram: element.histogram.clone(),
                     sum: element.distance_sum,
                     max: element.distance_max,
+                    forward: FineHistogram::new(),
                 };
                 known.merge(&part);
                 elements
@@ -41,7 +42,7 @@ impl Profile {
         groups
     }
 
-    fn all_cells(&self) -> Tally {
+    pub(crate) fn all_cells(&self) -> Tally {
         let mut all = Tally::default();
         self.cells.iter().for_each(|cell| all.add(cell));
         all
@@ -62,6 +63,7 @@ impl Tally {
             histogram,
             sum: self.sum.saturating_sub(other.sum),
             max: self.max.min(top),
+            forward: FineHistogram::new(),
         }
     }
 }

@@ -124,6 +124,8 @@ pub struct Group {
     pub mean: f64,
     /// Largest finite distance; 0 if there is none.
     pub max: u64,
+    /// The forward distances, if they were measured (not known of elements).
+    pub forward: Option<FineHistogram>,
 }
 
 impl Group {
@@ -150,6 +152,7 @@ pub(crate) struct Tally {
     pub(crate) histogram: FineHistogram,
     pub(crate) sum: u128,
     pub(crate) max: u64,
+    pub(crate) forward: FineHistogram,
 }
 
 impl Tally {
@@ -157,6 +160,7 @@ impl Tally {
         self.histogram.merge(&cell.histogram);
         self.sum = self.sum.saturating_add(cell.distance_sum);
         self.max = self.max.max(cell.distance_max);
+        self.forward.merge(&cell.forward);
     }
 
     pub(crate) fn group(self, by: Dimension, name: String) -> Group {
@@ -176,6 +180,7 @@ impl Tally {
             histogram: self.histogram,
             mean,
             max: self.max,
+            forward: Some(self.forward).filter(|forward| !forward.is_empty()),
         }
     }
 }
@@ -188,7 +193,9 @@ impl Profile {
     /// in the cells, or in the elements.
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
         if by == Dimension::Program {
-            return vec![whole(&self.histogram)];
+            let mut whole = whole(&self.histogram);
+            whole.forward = self.all_cells().group(by, String::new()).forward;
+            return vec![whole];
         }
         if by == Dimension::Element {
             return self.element_groups();
@@ -267,6 +274,7 @@ fn whole(histogram: &ExactHistogram) -> Group {
         histogram: fine,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),
+        forward: None,
     }
 }
 

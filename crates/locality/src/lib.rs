@@ -7,6 +7,7 @@
 //!   and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),
 //!   [`ElementHistograms`] (very many of few accesses each),
 //!   [`Log2Histogram`] (the bins of the field). All are [`Histogram`]s.
+//! - Times: [`ReuseTimes`] (accesses between two uses), and from them the average footprint of windows.
 //! - Caches: [`MissRatioCurve`] (fully associative, every size), [`SetAssociative`] (Smith and Hill's
 //!   model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
@@ -42,6 +43,8 @@ pub mod error;
 mod evadable;
 mod exact;
 mod fine;
+mod footprint;
+mod gaps;
 mod group;
 mod group_change;
 mod hills;
@@ -53,6 +56,7 @@ mod merge;
 mod names;
 mod profile;
 mod profile_file;
+mod reuse_times;
 mod set_associative;
 mod sparse;
 mod tables;
@@ -79,4 +83,5 @@ pub use profile::{
     ProfiledThread, Site, Warning,
 };
 pub use profile_file::ProfileError;
+pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};

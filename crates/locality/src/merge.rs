@@ -4,7 +4,7 @@ use reuselens_units::Granularity;
 use thiserror::Error;
 
 use crate::tables::Tables;
-use crate::{ExactHistogram, Method, Outcome, Profile, Warning};
+use crate::{ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning};
 
 /// Profiles that cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -55,6 +55,7 @@ impl Profile {
                 .iter()
                 .fold(0, |sum, one| sum.saturating_add(one.references)),
             histogram: ExactHistogram::new(),
+            reuse_times: reuse_times(profiles),
             sites: tables.sites(),
             objects: tables.objects(),
             contexts: tables.contexts(),
@@ -64,6 +65,11 @@ impl Profile {
         };
         for profile in profiles {
             merged.histogram.merge(&profile.histogram);
+        }
+        if profiles.iter().any(lacks_forward) {
+            for cell in &mut merged.cells {
+                cell.forward = FineHistogram::new();
+            }
         }
         Ok(merged)
     }
@@ -109,6 +115,7 @@ fn method(profiles: &[Profile]) -> Method {
         engine: latest(profiles, |profile| &profile.method.engine),
         exact: profiles.iter().all(|profile| profile.method.exact),
         error_bound: error_bound(profiles),
+        max_distance: max_distance(profiles),
         source: latest(profiles, |profile| &profile.method.source),
         order: latest(profiles, |profile| &profile.method.order),
         kinds: latest(profiles, |profile| &profile.method.kinds),
@@ -129,6 +136,50 @@ fn error_bound(profiles: &[Profile]) -> Option<f64> {
     bounds
         .filter_map(|method| method.error_bound)
         .max_by(f64::total_cmp)
+}
+
+/// The smallest: up to there, every distance of all of them is known.
+fn max_distance(profiles: &[Profile]) -> Option<u64> {
+    let limits = profiles.iter().map(|profile| profile.method.max_distance);
+    limits.flatten().min()
+}
+
+/// Those of all accesses, or none: a part of them would pass for all.
+fn reuse_times(profiles: &[Profile]) -> Option<ReuseTimes> {
+    let mut times: Option<ReuseTimes> = None;
+    for profile in profiles {
+        match &profile.reuse_times {
+            Some(more) => times.get_or_insert_default().merge(more),
+            None if profile.histogram.is_empty() => {}
+            None => return None,
+        }
+    }
+    times
+}
+
+/// Whether some accesses of a profile have no forward distance.
+fn lacks_forward(profile: &Profile) -> bool {
+    let mut used = profile
+        .cells
+        .iter()
+        .filter(|cell| !cell.histogram.is_empty());
+    used.any(|cell| cell.forward.is_empty())
+}
+
+fn has_forward(profile: &Profile) -> bool {
+    let mut used = profile
+        .cells
+        .iter()
+        .filter(|cell| !cell.histogram.is_empty());
+    used.any(|cell| !cell.forward.is_empty())
+}
+
+/// Whether something was measured in some of the profiles only, and so is left out.
+fn is_partial(profiles: &[Profile]) -> bool {
+    let some_times = profiles.iter().any(|profile| profile.reuse_times.is_some());
+    let some_forward = profiles.iter().any(has_forward);
+    some_times && reuse_times(profiles).is_none()
+        || some_forward && profiles.iter().any(lacks_forward)
 }
 
 /// The worst end of a run.
@@ -170,6 +221,11 @@ fn warnings(profiles: &[Profile]) -> Vec<Warning> {
             "different-methods",
             "the merged runs were measured in different ways; the way that is shown is put together from them",
             pairs().any(|(a, b)| differ(&a.method, &b.method)),
+        ),
+        (
+            "measured-in-part",
+            "reuse times or forward distances were measured in some of the merged runs only, and are left out",
+            is_partial(profiles),
         ),
         (
             "different-versions",

@@ -3,7 +3,7 @@
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Element, ExactHistogram, FineHistogram};
+use crate::{Element, ExactHistogram, FineHistogram, ReuseTimes};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +56,10 @@ pub struct Method {
     /// bound, and is not stored.
     #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
+    /// The smallest distance in items that was not told apart from infinity: the cold accesses are those
+    /// and the first ones. `None` if every distance was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_distance: Option<u64>,
     /// Where the accesses come from and what is seen.
     pub source: String,
     /// How the order between threads came about.
@@ -182,6 +186,9 @@ pub struct Cell {
     pub distance_sum: u128,
     /// Largest finite distance.
     pub distance_max: u64,
+    /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
+    #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
+    pub forward: FineHistogram,
 }
 
 /// Something the reader must know before believing the numbers.
@@ -214,6 +221,9 @@ pub struct Profile {
     pub references: u64,
     /// Exact distances of all accesses (item touches: a reference that covers two items counts twice).
     pub histogram: ExactHistogram,
+    /// Reuse times of all accesses, if they were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse_times: Option<ReuseTimes>,
     /// The instructions; index 0 is the unknown one.
     pub sites: Vec<Site>,
     /// The objects; index 0 is the unknown one.

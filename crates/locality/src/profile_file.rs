@@ -239,6 +239,23 @@ mod tests {
         assert!(Profile::is_profile(&bytes));
     }
 
+    /// Fields that came later are not written where there is nothing in them, so that such a file is, to
+    /// the byte, one that was written before there were any.
+    #[test]
+    fn what_came_later_does_not_show_where_it_is_not() {
+        let mut profile = testing::profile();
+        let text = serde_json::to_string(&profile).unwrap();
+        for later in ["reuse_times", "forward", "max_distance"] {
+            assert!(!text.contains(later), "{later}");
+        }
+        assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
+        profile.reuse_times = Some(crate::ReuseTimeCounts::new().finish([]));
+        profile.method.max_distance = Some(9);
+        profile.cells[0].forward = profile.cells[0].histogram.clone();
+        let again = Profile::from_bytes(&profile.to_bytes()).unwrap();
+        assert_eq!(again, profile);
+    }
+
     #[test]
     fn every_flip_and_every_cut_is_noticed() {
         let bytes = testing::profile().to_bytes();

@@ -54,6 +54,7 @@ pub(crate) fn profile() -> Profile {
         granularity: Granularity::LINE_64,
         references: 100,
         histogram: ExactHistogram::new(),
+        reuse_times: None,
         sites: vec![
             Site::default(),
             site("sweep", "/p/a.c", 12),

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use reuselens_locality::{
     Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, Method,
-    Object, ObjectKind, Outcome, Profile, ProfiledThread, Site, Warning,
+    Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, Site,
+    Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -113,54 +114,80 @@ fn profile() -> impl Strategy<Value = Profile> {
         Outcome::Incomplete("cut".into()),
     ]);
     let bound = prop::option::of(0.0..0.1_f64);
-    (tables, outcome, name(), any::<bool>(), bound, 0..1000_u64).prop_map(
-        |(
-            (sites, objects, contexts, threads, rows),
-            outcome,
-            text,
-            exact,
-            error_bound,
-            references,
-        )| {
-            let machine = Machine {
-                processor: text.clone(),
-                ..Machine::default()
-            };
-            let warning = Warning {
-                code: text.clone(),
-                ..Warning::default()
-            };
-            let mut profile = Profile {
-                version: "1".into(),
-                command: vec![text.clone()],
-                machine,
-                method: Method {
-                    exact,
-                    error_bound,
-                    engine: text,
-                    ..Method::default()
-                },
-                outcome,
-                granularity: Granularity::LINE_64,
-                references,
-                histogram: ExactHistogram::new(),
-                sites,
-                objects,
-                contexts,
-                threads: threads
-                    .into_iter()
-                    .map(|(name, process)| ProfiledThread { name, process })
-                    .collect(),
-                cells: Vec::new(),
-                warnings: vec![warning],
-            };
-            fill(&mut profile, rows);
-            profile
-        },
+    let more = (any::<bool>(), any::<bool>(), prop::option::of(1..4_u64));
+    (
+        tables,
+        outcome,
+        name(),
+        any::<bool>(),
+        bound,
+        0..1000_u64,
+        more,
     )
+        .prop_map(
+            |(
+                (sites, objects, contexts, threads, rows),
+                outcome,
+                text,
+                exact,
+                error_bound,
+                references,
+                (times, forward, max_distance),
+            )| {
+                let machine = Machine {
+                    processor: text.clone(),
+                    ..Machine::default()
+                };
+                let warning = Warning {
+                    code: text.clone(),
+                    ..Warning::default()
+                };
+                let mut profile = Profile {
+                    version: "1".into(),
+                    command: vec![text.clone()],
+                    machine,
+                    method: Method {
+                        exact,
+                        error_bound,
+                        engine: text,
+                        max_distance,
+                        ..Method::default()
+                    },
+                    outcome,
+                    granularity: Granularity::LINE_64,
+                    references,
+                    histogram: ExactHistogram::new(),
+                    reuse_times: None,
+                    sites,
+                    objects,
+                    contexts,
+                    threads: threads
+                        .into_iter()
+                        .map(|(name, process)| ProfiledThread { name, process })
+                        .collect(),
+                    cells: Vec::new(),
+                    warnings: vec![warning],
+                };
+                fill(&mut profile, rows, forward);
+                if times {
+                    profile.reuse_times = Some(reuse_times(&profile.histogram));
+                }
+                profile
+            },
+        )
 }
 
-fn fill(profile: &mut Profile, rows: Rows) {
+/// Some, of as many accesses.
+fn reuse_times(histogram: &ExactHistogram) -> ReuseTimes {
+    let mut counts = ReuseTimeCounts::new();
+    counts.add_column((0..histogram.cold()).map(|_| None));
+    for (items, accesses) in histogram.iter() {
+        counts.add_column((0..accesses).map(|_| Some(items)));
+    }
+    counts.finish(0..histogram.cold())
+}
+
+fn fill(profile: &mut Profile, rows: Rows, forward: bool) {
     for ([site, object, context, thread], raw) in rows {
         let mut cell = Cell {
             site: site.index(profile.sites.len()) as u32,
@@ -174,6 +201,9 @@ fn fill(profile: &mut Profile, rows: Rows) {
             profile.histogram.add(distance, 1);
             cell.distance_sum += u128::from(distance.items().unwrap_or(0));
             cell.distance_max = cell.distance_max.max(distance.items().unwrap_or(0));
+            if forward {
+                cell.forward.add(distance, 1);
+            }
         }
         profile.cells.push(cell);
     }
@@ -219,6 +249,20 @@ proptest! {
         prop_assert_eq!(again.to_bytes(), bytes);
         let merged = merge(&[profile]);
         prop_assert_eq!(Profile::from_bytes(&merged.to_bytes()).unwrap(), merged);
+    }
+
+    #[test]
+    fn what_was_measured_in_part_is_left_out(a in profile(), b in profile()) {
+        let merged = merge(&[a.clone(), b.clone()]);
+        let all = [&a, &b].into_iter().filter(|profile| !profile.histogram.is_empty());
+        let whole = all.clone().all(|profile| profile.reuse_times.is_some());
+        match &merged.reuse_times {
+            Some(times) => prop_assert_eq!(times.histogram().accesses(), merged.histogram.accesses()),
+            None => prop_assert!(!whole || all.count() == 0),
+        }
+        for cell in merged.cells.iter().filter(|cell| !cell.forward.is_empty()) {
+            prop_assert_eq!(cell.forward.accesses(), cell.histogram.accesses());
+        }
     }
 
     #[test]

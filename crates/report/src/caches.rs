@@ -78,14 +78,17 @@ pub(crate) fn size(items: u64, granularity: Granularity) -> String {
     }
 }
 
-/// The machine's caches for data, one per level, the nearest to the processor first.
+/// The machine's caches for data, one per level, the nearest to the processor first; without those for
+/// which the distances do not reach.
 pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     let mut caches = profile.machine.data_caches();
     caches.dedup_by_key(|cache| cache.level);
     let levels = caches
         .into_iter()
         .map(|cache| Level::of(cache, profile.granularity));
-    levels.filter(|level| level.items > 0).collect()
+    let reach = profile.method.max_distance.unwrap_or(u64::MAX);
+    let told = |level: &Level| level.items > 0 && level.items <= reach;
+    levels.filter(told).collect()
 }
 
 /// The cache that a report looks at: the one asked for; else the largest that reuses still miss in

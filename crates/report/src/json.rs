@@ -10,7 +10,7 @@ use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::caches;
+use crate::{caches, times};
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -57,7 +57,8 @@ struct Document<'a> {
     error_bound: Option<f64>,
     granularity_bytes: u64,
     accesses: u64,
-    distinct: u64,
+    /// Null where distances beyond a limit count as cold.
+    distinct: Option<u64>,
     cold: u64,
     histogram: Counts,
     miss_ratio_curve: Vec<Point>,
@@ -73,6 +74,14 @@ struct Document<'a> {
     kinds: &'a str,
     data: &'a str,
     outcome: &'a Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_distance: Option<u64>,
+    /// In accesses, not items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reuse_times: Option<Counts>,
+    /// `[accesses in a row, mean distinct items]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    footprint: Option<Vec<(u64, f64)>>,
 }
 
 /// A histogram: its bins as `[low, high, count]`.
@@ -111,6 +120,9 @@ struct GroupJson {
     max: u64,
     /// Misses in each of `caches`, in their order.
     misses: Vec<u64>,
+    /// Distances to the next accesses to the same items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forward: Option<Counts>,
     /// Of an object whose elements are told apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     elements: Vec<ElementJson>,
@@ -186,7 +198,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         error_bound: method.error_bound.filter(|bound| bound.is_finite()),
         granularity_bytes: profile.granularity.bytes(),
         accesses: histogram.accesses(),
-        distinct: histogram.cold(),
+        distinct: method.max_distance.is_none().then(|| histogram.cold()),
         cold: histogram.cold(),
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
@@ -205,6 +217,12 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         kinds: &method.kinds,
         data: &method.data,
         outcome: &profile.outcome,
+        max_distance: method.max_distance,
+        reuse_times: profile
+            .reuse_times
+            .as_ref()
+            .map(|times| fine(&times.histogram(), options.bins)),
+        footprint: times::footprint(profile),
     }
 }
 
@@ -216,7 +234,10 @@ fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {
             .get(),
         ratio: point.miss_ratio,
     };
-    curve.default_points().iter().map(point).collect()
+    let reach = profile.method.max_distance.unwrap_or(u64::MAX);
+    let points = curve.default_points();
+    let told = points.iter().filter(|point| point.items <= reach);
+    told.map(point).collect()
 }
 
 fn whole(histogram: &ExactHistogram, bins: Bins) -> Counts {
@@ -269,6 +290,7 @@ fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Lev
             .iter()
             .map(|level| group.misses(level.items))
             .collect(),
+        forward: group.forward.map(|forward| fine(&forward, bins)),
         name: group.name,
         elements: Vec::new(),
     }

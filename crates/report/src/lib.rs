@@ -5,11 +5,13 @@
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
+//! - [`chart`]: curves and dots of any numbers, as SVG.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality` crate.
 
 mod caches;
+mod chart;
 mod csv;
 mod diff_text;
 mod html;
@@ -17,8 +19,10 @@ mod json;
 mod numbers;
 mod parquet;
 mod text;
+mod times;
 mod words;
 
+pub use chart::{Line, Panel, Row, chart};
 pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
 pub use html::{CompareOptions, HtmlOptions, Variant, compare, page};

@@ -3,6 +3,7 @@
 mod bars;
 mod paint;
 mod tables;
+mod times;
 
 use std::fmt::Write;
 
@@ -59,6 +60,7 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
         let _ = writeln!(out, "\n{}", words::NOTHING);
     } else {
         totals(&mut out, profile, paint);
+        times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
         which_miss_ratio(&mut out, profile, &levels, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
@@ -73,7 +75,11 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .iter()
         .map(|level| format!("{} {}", level.short(), level.size))
         .collect();
-    let caches = words::or(&caches.join(", "), "caches not known").to_owned();
+    let none = match profile.machine.caches.is_empty() {
+        true => "caches not known",
+        false => "no cache whose misses are known",
+    };
+    let caches = words::or(&caches.join(", "), none).to_owned();
     let machine = match profile.machine.processor.as_str() {
         "" => caches,
         processor => format!("{processor}; {caches}"),
@@ -119,6 +125,11 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     );
     if profile.references != accesses {
         let _ = write!(out, " by {} loads and stores", count(profile.references));
+    }
+    if profile.method.max_distance.is_some() {
+        let (cold, share) = (words::cold(profile), percent(distinct, accesses));
+        let _ = writeln!(out, "; {share} are a {cold}.");
+        return;
     }
     let items = words::items(profile.granularity);
     let _ = write!(out, " to {} distinct {items}", grouped(distinct));

@@ -3,7 +3,8 @@
 use reuselens_locality::{Method, Outcome, Profile};
 use reuselens_units::Granularity;
 
-use crate::numbers::ratio_percent;
+use crate::caches;
+use crate::numbers::{noun, ratio_percent};
 
 /// What items are called: `64-byte lines`, and where they are too small for that, `8-byte items`.
 pub(crate) fn items(granularity: Granularity) -> String {
@@ -58,7 +59,19 @@ pub(crate) fn engine(method: &Method) -> String {
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
         (false, None) => "an estimate without a bound on its error".to_owned(),
     };
-    format!("{} engine, {worth}", or(&method.engine, "unknown"))
+    let reach = method.max_distance.map_or_else(String::new, |limit| {
+        format!(" below distances of {}", noun(limit, "item", "items"))
+    });
+    format!("{} engine, {worth}{reach}", or(&method.engine, "unknown"))
+}
+
+/// What an access without a distance is: `first touch`, or where long distances are not told apart
+/// `first or ≥ 4 MiB`.
+pub(crate) fn cold(profile: &Profile) -> String {
+    match profile.method.max_distance {
+        None => "first touch".to_owned(),
+        Some(limit) => format!("first or ≥ {}", caches::size(limit, profile.granularity)),
+    }
 }
 
 /// Which accesses count: `loads and stores, all data`.

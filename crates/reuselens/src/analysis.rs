@@ -181,6 +181,8 @@ impl Analysis {
         self.warnings.append(&mut tables.warnings);
         self.warnings.append(&mut counted.warnings);
         add_distances(&mut tables, counted.elements);
+        self.warnings
+            .extend(options.max_distance.map(bounded_history));
         if accesses == 0 && whole {
             self.warnings.push(no_accesses());
         }
@@ -193,7 +195,8 @@ impl Analysis {
             granularity: self.granularity,
             references,
             histogram: counted.histogram,
-            cells: cells(&tables, &counted.keyed),
+            reuse_times: counted.more.reuse_times,
+            cells: cells(&tables, &counted.keyed, counted.more.forward.as_ref()),
             sites: tables.sites,
             objects: tables.objects,
             contexts: tables.contexts,
@@ -257,6 +260,7 @@ fn method(
         engine: counted.engine.clone(),
         exact: counted.exact,
         error_bound: counted.error_bound,
+        max_distance: options.max_distance,
         source: source.describe(),
         order: order.to_owned(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),
@@ -273,7 +277,19 @@ fn no_accesses() -> Warning {
     }
 }
 
-fn cells(tables: &Tables, keyed: &KeyedHistograms) -> Vec<Cell> {
+fn bounded_history(limit: u64) -> Warning {
+    Warning {
+        code: "max-distance".to_owned(),
+        message: format!(
+            "distances of {limit} items and more were not told apart: such accesses count as first touches, and \
+             miss ratios hold for caches of up to {limit} items"
+        ),
+        hint: "raise --max-distance, or leave it out to count all distances".to_owned(),
+    }
+}
+
+fn cells(tables: &Tables, keyed: &KeyedHistograms, more: Option<&KeyedHistograms>) -> Vec<Cell> {
+    let forward = |index| more.and_then(|forward| forward.get(index));
     let cell = |(index, key): (usize, &reuselens_attribute::CellKey)| {
         let (histogram, distance_sum, distance_max) = keyed.get(index as u32)?;
         Some(Cell {
@@ -284,6 +300,7 @@ fn cells(tables: &Tables, keyed: &KeyedHistograms) -> Vec<Cell> {
             histogram,
             distance_sum,
             distance_max,
+            forward: forward(index as u32).unwrap_or_default().0,
         })
     };
     tables.cells.iter().enumerate().filter_map(cell).collect()

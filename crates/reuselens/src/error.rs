@@ -12,6 +12,27 @@ pub enum Error {
     /// The program cannot be run.
     #[error(transparent)]
     Capture(#[from] reuselens_capture::CaptureError),
+    /// A bound on the distances for an engine that has none.
+    #[error(
+        "the engine '{engine}' cannot stop at a largest distance, only 'counting' can; leave out --engine or --max-distance"
+    )]
+    NotBounded {
+        /// The engine that was asked for.
+        engine: String,
+    },
+    /// Bounded memory and something that needs a table of all items.
+    #[error(
+        "--times and --forward hold a table of all items, so --max-distance would not bound the memory; leave out the one or the other"
+    )]
+    UnboundedTable,
+    /// Forward distances from an engine that does not tell the distance of each access in order.
+    #[error(
+        "the engine '{engine}' does not tell the distance of every access in order, which --forward needs; take --engine counting, or leave out --forward"
+    )]
+    NoForward {
+        /// The engine that was asked for.
+        engine: String,
+    },
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),

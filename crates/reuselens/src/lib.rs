@@ -25,6 +25,7 @@
 //! ```
 
 mod analysis;
+pub mod bench;
 mod counts;
 mod error;
 mod machine;

@@ -20,6 +20,14 @@ pub struct AnalysisOptions {
     pub contexts: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
+    /// Tell only distances below so many items, in memory that grows with them and not with the distinct
+    /// items; all others count as cold. `None` = all distances.
+    pub max_distance: Option<u64>,
+    /// Whether reuse times are counted, and the footprint with them. Takes 48 to 96 bytes per distinct
+    /// item, and a second look-up per access.
+    pub reuse_times: bool,
+    /// Whether forward distances are counted, per cell. As `reuse_times`, and a count per access.
+    pub forward: bool,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
 }
@@ -34,6 +42,9 @@ impl Default for AnalysisOptions {
             names: NamesMode::Instruction,
             contexts: true,
             elements: false,
+            max_distance: None,
+            reuse_times: false,
+            forward: false,
             memory_limit: None,
         }
     }

@@ -1,19 +1,92 @@
-//! `reuselens engines`: what it can run.
+//! `reuselens engines`: what it can run, and how fast that is here.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reuselens::bench::{self, Contender, Race, Report};
 use reuselens::distance::ENGINES;
+use reuselens::distance::generate::YARDSTICK;
+use reuselens::trace::{AtomicFile, formats};
+use reuselens::units::{Accesses, Granularity};
+use reuselens::{Error, Progress};
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
+use crate::options::granularity;
+use crate::output::write_whole;
+use crate::progress::Meter;
+use crate::{charts, options};
 
-/// List the engines
+/// List the engines, or measure them on this machine
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+pub struct Args {
+    /// Measure the exact engines on the four streams of the yardstick, as ratios
+    #[arg(long)]
+    bench: bool,
+
+    #[command(flatten)]
+    bench_options: BenchOptions,
+}
+
+/// What is measured, and where the numbers go.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "With --bench")]
+struct BenchOptions {
+    /// References of each stream: 4M, 32M, …
+    #[arg(long, value_name = "N", value_parser = options::number, default_value = "4M", requires = "bench")]
+    references: u64,
+
+    /// Runs of each engine, whose median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "bench")]
+    repetitions: u32,
+
+    /// A look of some seconds: 500,000 references, one run each
+    #[arg(long, requires = "bench", conflicts_with_all = ["references", "repetitions"])]
+    quick: bool,
+
+    /// Measure only these engines (`bound` is the look-up alone); several allowed
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender, requires = "bench")]
+    engine: Vec<Contender>,
+
+    /// Measure on this trace too; several allowed
+    #[arg(long, value_name = "FILE", requires = "bench")]
+    trace: Vec<PathBuf>,
+
+    /// Bytes of a data item in the traces
+    #[arg(long, value_name = "BYTES", value_parser = granularity, default_value = "auto", requires = "bench")]
+    granularity: Option<Granularity>,
+
+    /// Measure also over 1000, 10,000, … up to so many distinct items, and over lengths
+    #[arg(long, value_name = "ITEMS", value_parser = options::number, requires = "bench")]
+    scaling: Option<u64>,
+
+    /// Only one long run, over items that are not kept: time and memory
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "quick"])]
+    long: Option<u64>,
+
+    /// Write the numbers as JSON; `-` is standard output, and then nothing else is printed there
+    #[arg(long, value_name = "FILE", requires = "bench")]
+    json: Option<PathBuf>,
+
+    /// Write a picture of the ratios and the series
+    #[arg(long, value_name = "FILE", requires = "bench")]
+    svg: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, requires = "bench")]
+    force: bool,
+
+    /// Print no progress
+    #[arg(short, long, requires = "bench")]
+    quiet: bool,
+}
 
 impl Args {
-    /// Prints the list.
+    /// Prints the list, or measures.
     pub fn run(self) -> Outcome {
+        if self.bench {
+            return self.bench_options.run();
+        }
         let mut out = std::io::stdout().lock();
         for engine in ENGINES {
             let exact = if engine.exact { "exact" } else { "approximate" };
@@ -23,4 +96,113 @@ impl Args {
         writeln!(out, "\nNext: reuselens profile --engine NAME -- PROGRAM")?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+impl BenchOptions {
+    fn run(self) -> Outcome {
+        self.check()?;
+        let mut meter = Meter::new("measuring", self.quiet);
+        let mut done = 0;
+        let report = self.measure(&mut |more| {
+            done += more;
+            meter.tick(Progress {
+                accesses: Accesses(done),
+                source_bytes: None,
+            });
+        });
+        meter.finish();
+        self.show(&report?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Fails now at what would fail after the measuring.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.trace.iter().any(|path| path == Path::new("-")) {
+            let text = "--trace needs the name of a file, which is read more than once";
+            return Err(Usage(text.to_owned()).into());
+        }
+        if self.svg.as_deref() == Some(Path::new("-")) {
+            let text =
+                "--svg needs the name of a file; standard output is for the table, or --json -";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let json = self.json.iter().filter(|path| *path != Path::new("-"));
+        for path in json.chain(&self.svg) {
+            AtomicFile::create(path, self.force)?;
+        }
+        for path in &self.trace {
+            formats::open(path, None)?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, tick: &mut dyn FnMut(u64)) -> anyhow::Result<Report> {
+        let (references, repetitions) = match self.quick {
+            true => (500_000, 1),
+            false => (self.references, self.repetitions),
+        };
+        let race = Race::new(repetitions);
+        let mut report = Report::new(race.repetitions);
+        let contenders = match self.engine.is_empty() {
+            true => Contender::exact(),
+            false => self.engine.clone(),
+        };
+        if let Some(references) = self.long {
+            let engine = self.engine.first().map_or("auto", Contender::name);
+            report.long = Some(bench::long(engine, references, tick)?);
+            return Ok(report);
+        }
+        for name in YARDSTICK {
+            if let Some(items) = bench::yardstick_items(name, references)? {
+                report
+                    .streams
+                    .push(race.run(name, &items, &contenders, tick)?);
+            }
+        }
+        for path in &self.trace {
+            let items = self.trace_items(path, references)?;
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            let heat = race.run(&name.to_string_lossy(), &items, &contenders, tick)?;
+            report.streams.push(heat);
+        }
+        if let Some(items) = self.scaling {
+            report.series = bench::scaling(&race, &contenders, references, items, tick)?;
+        }
+        Ok(report)
+    }
+
+    fn trace_items(&self, path: &Path, references: u64) -> anyhow::Result<Vec<u64>> {
+        let mut source = formats::open(path, None)?;
+        bench::room(references, references)?;
+        let granularity = self.granularity.unwrap_or(Granularity::LINE_64);
+        let items: Result<_, Error> = bench::items(&mut *source, granularity, references as usize);
+        Ok(items?)
+    }
+
+    fn show(&self, report: &Report) -> anyhow::Result<()> {
+        let json_is_out = self.json.as_deref() == Some(Path::new("-"));
+        if let Some(path) = self.json.as_deref().filter(|_| !json_is_out) {
+            write_whole(path, report.json().as_bytes(), self.force)?;
+        }
+        if let Some(path) = &self.svg {
+            let picture = reuselens_report::chart(&charts::panels(report));
+            write_whole(path, picture.as_bytes(), self.force)?;
+        }
+        let mut out = std::io::stdout().lock();
+        if json_is_out {
+            out.write_all(report.json().as_bytes())?;
+            return Ok(());
+        }
+        out.write_all(report.markdown().as_bytes())?;
+        writeln!(
+            out,
+            "\nNext: reuselens engines --bench --references 32M --scaling 1M --svg engines.svg"
+        )?;
+        Ok(())
+    }
+}
+
+/// An engine that there is, or the bound.
+fn contender(text: &str) -> Result<Contender, String> {
+    Contender::named(text).map_err(|error| error.to_string())
 }

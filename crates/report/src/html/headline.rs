@@ -58,7 +58,7 @@ fn lead(scene: &Scene) -> String {
         percent(misses, scene.accesses),
         cache_words(level)
     );
-    if misses == scene.cold {
+    if misses == scene.cold && scene.profile.method.max_distance.is_none() {
         text.push_str(": every one of them is the first touch of its data. All reuses hit.");
         return text;
     }
@@ -116,8 +116,6 @@ fn next_level(scene: &Scene) -> String {
 }
 
 fn tiles(out: &mut String, scene: &Scene) {
-    let distinct = scene.cold;
-    let memory = crate::caches::size(distinct, scene.profile.granularity);
     out.push_str("<dl class=\"tiles\">");
     let mut tile = |name: &str, value: String, small: String| {
         let _ = write!(
@@ -130,6 +128,27 @@ fn tiles(out: &mut String, scene: &Scene) {
         count(scene.accesses),
         format!("by {} loads and stores", count(scene.profile.references)),
     );
+    if scene.profile.method.max_distance.is_some() {
+        let share = percent(scene.cold, scene.accesses);
+        tile("No distance told", share, words::cold(scene.profile));
+    } else {
+        distinct_tiles(scene, &mut tile);
+    }
+    for level in &scene.levels {
+        let misses = scene.misses(level.items);
+        tile(
+            &format!("Miss in {}", level.short()),
+            percent(misses, scene.accesses),
+            format!("{} in {}", count(misses), level.size),
+        );
+    }
+    out.push_str("</dl>");
+}
+
+/// What first touches are of.
+fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
+    let distinct = scene.cold;
+    let memory = crate::caches::size(distinct, scene.profile.granularity);
     let what = if scene.in_bytes() {
         format!("{} {}", grouped(distinct), scene.items())
     } else {
@@ -149,15 +168,6 @@ fn tiles(out: &mut String, scene: &Scene) {
         percent(scene.cold, scene.accesses),
         "miss in any cache".into(),
     );
-    for level in &scene.levels {
-        let misses = scene.misses(level.items);
-        tile(
-            &format!("Miss in {}", level.short()),
-            percent(misses, scene.accesses),
-            format!("{} in {}", count(misses), level.size),
-        );
-    }
-    out.push_str("</dl>");
 }
 
 /// Appends what the reader must know.

@@ -175,7 +175,8 @@ fn numbers(out: &mut String, scene: &Scene) {
     }
     let _ = write!(
         out,
-        "<tr><td>first touch</td><td>no cache</td><td>{}</td><td>{}</td></tr></tbody></table></div></details>",
+        "<tr><td>{}</td><td>no cache</td><td>{}</td><td>{}</td></tr></tbody></table></div></details>",
+        crate::words::cold(scene.profile),
         grouped(scene.cold),
         percent(scene.cold, scene.accesses)
     );

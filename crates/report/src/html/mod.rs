@@ -5,6 +5,7 @@ mod curve;
 mod data;
 mod elements;
 mod escape;
+mod footprint;
 mod headline;
 mod histogram;
 mod icicle;
@@ -16,4 +17,5 @@ mod source;
 mod tables;
 
 pub use compare::{CompareOptions, Variant, compare};
+pub(crate) use escape::escape;
 pub use page::{HtmlOptions, page};

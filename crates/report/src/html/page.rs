@@ -7,7 +7,7 @@ use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
 use super::scene::Scene;
-use super::{curve, data, escape, headline, histogram, icicle, lessons, source, tables};
+use super::{curve, data, escape, footprint, headline, histogram, icicle, lessons, source, tables};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -72,24 +72,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     lessons::reuse_distance(&mut out);
     if scene.accesses > 0 {
         chooser(&mut out, &scene);
-        picture(
-            &mut out,
-            "distances",
-            "How far apart data is reused",
-            lessons::HISTOGRAM,
-            |out| {
-                histogram::write(out, &scene);
-            },
-        );
-        picture(
-            &mut out,
-            "sizes",
-            "What caches of other sizes would do",
-            lessons::CURVE,
-            |out| {
-                curve::write(out, &scene);
-            },
-        );
+        pictures(&mut out, &scene);
     }
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
@@ -100,6 +83,29 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     let json = data::json(&scene, &tables, &tree, &source::json(&files));
     end(&mut out, &json);
     out
+}
+
+/// Appends the pictures of the whole run.
+fn pictures(out: &mut String, scene: &Scene) {
+    picture(
+        out,
+        "distances",
+        "How far apart data is reused",
+        lessons::HISTOGRAM,
+        |out| {
+            histogram::write(out, scene);
+        },
+    );
+    picture(
+        out,
+        "sizes",
+        "What caches of other sizes would do",
+        lessons::CURVE,
+        |out| {
+            curve::write(out, scene);
+        },
+    );
+    footprint::write(out, scene);
 }
 
 /// Appends everything up to the body's content.

@@ -7,6 +7,7 @@ use reuselens_locality::{Log2Histogram, Profile};
 use super::paint::{Ink, Paint};
 use crate::caches::{self, Level};
 use crate::numbers::percent;
+use crate::words;
 
 /// Columns of the label of a bar.
 const LABEL: usize = 19;
@@ -76,7 +77,7 @@ pub(crate) fn histogram(
     while let Some(level) = pending.pop() {
         mark(out, level, room, paint);
     }
-    line(out, "first touch", log2.cold(), Ink::Cold);
+    line(out, &words::cold(profile), log2.cold(), Ink::Cold);
 }
 
 /// `4 KiB – 8 KiB`: the cache sizes between which an access of this bin begins to hit.

@@ -125,6 +125,7 @@ impl Recorder {
                     histogram,
                     distance_sum,
                     distance_max,
+                    ..Cell::default()
                 },
             )
             .collect();
@@ -195,11 +196,13 @@ pub fn empty() -> Profile {
             order: "one thread: program order".into(),
             kinds: "all".into(),
             data: "all".into(),
+            ..Method::default()
         },
         outcome: Outcome::Exit(0),
         granularity: Granularity::LINE_64,
         references: 0,
         histogram: ExactHistogram::new(),
+        reuse_times: None,
         sites: vec![Site::default()],
         objects: vec![Object {
             name: "unknown memory".into(),

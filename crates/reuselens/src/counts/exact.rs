@@ -5,7 +5,7 @@ use reuselens_distance::{ENGINES, Engine};
 use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-use super::{Counted, Counts};
+use super::{Counted, Counts, More};
 
 /// One engine over the whole trace.
 pub(super) struct Exact {
@@ -54,6 +54,10 @@ impl Counts for Exact {
             + self.elements.memory()
     }
 
+    fn distances(&self) -> Option<&[Distance]> {
+        Some(&self.distances)
+    }
+
     fn finish(self: Box<Self>) -> Counted {
         let name = self.engine.name();
         Counted {
@@ -65,6 +69,7 @@ impl Counts for Exact {
             histogram: self.histogram,
             keyed: self.keyed,
             elements: self.elements,
+            more: More::default(),
             warnings: Vec::new(),
         }
     }

@@ -1,0 +1,37 @@
+//! The picture of the average footprint.
+
+use super::page::picture;
+use super::scene::Scene;
+use crate::chart::{self, Line, Panel};
+
+const EXPLAIN: &str = "Take a stretch of the run, of so many accesses, anywhere: how much different data does it touch, \
+on the average of all such stretches? Where the curve is steep, the program goes over new data; where it is flat, it stays with \
+what it has.";
+
+/// Appends the section, if the footprint was measured.
+pub(crate) fn write(out: &mut String, scene: &Scene) {
+    let Some(points) = crate::times::footprint(scene.profile) else {
+        return;
+    };
+    let panel = Panel::Lines {
+        title: String::new(),
+        x: "accesses in a row".to_owned(),
+        y: format!("distinct {}", scene.items()),
+        lines: vec![Line {
+            name: "footprint".to_owned(),
+            points: points
+                .into_iter()
+                .map(|(window, items)| (window as f64, items))
+                .collect(),
+        }],
+    };
+    picture(
+        out,
+        "footprint",
+        "How much data a stretch of the run touches",
+        EXPLAIN,
+        |out| {
+            out.push_str(&chart::inline(&[panel]));
+        },
+    );
+}

@@ -1,0 +1,108 @@
+//! What is measured.
+
+use std::time::Duration;
+
+use reuselens_distance::{ENGINES, EngineError, LookupBound, by_name};
+use reuselens_locality::ExactHistogram;
+use reuselens_units::{Bytes, Distance};
+
+use super::clock::Clock;
+
+/// Items per call: a block and its distances stay in the second-level cache.
+const BLOCK: usize = 1 << 14;
+
+/// One who takes part. (An engine with threads would be a variant of its own, with their number.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contender {
+    /// An engine of the list, on one thread, with the counting of its distances.
+    Engine(&'static str),
+    /// The look-up of last accesses alone.
+    Bound,
+}
+
+/// One run over a stream.
+pub(crate) struct Run {
+    pub(crate) elapsed: Duration,
+    /// What it counted; the bound counts nothing.
+    pub(crate) histogram: Option<ExactHistogram>,
+    /// Held by the engine at the end.
+    pub(crate) memory: Option<Bytes>,
+}
+
+impl Contender {
+    /// All exact engines but the oracle, which would take days, and the bound.
+    pub fn exact() -> Vec<Contender> {
+        let fast = ENGINES
+            .iter()
+            .filter(|engine| engine.exact && engine.name != "brute");
+        fast.map(|engine| Contender::Engine(engine.name))
+            .chain([Contender::Bound])
+            .collect()
+    }
+
+    /// The engine of this name (`auto` included), or the `bound`.
+    ///
+    /// # Errors
+    /// If there is no such engine.
+    pub fn named(name: &str) -> Result<Contender, EngineError> {
+        match name {
+            "bound" => Ok(Contender::Bound),
+            _ => Ok(Contender::Engine(by_name(name)?.name())),
+        }
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Contender::Engine(name) => name,
+            Contender::Bound => "bound",
+        }
+    }
+
+    /// Whether its histogram must be that of the others.
+    pub(crate) fn is_exact(&self) -> bool {
+        match self {
+            Contender::Engine(name) => ENGINES.iter().any(|info| info.name == *name && info.exact),
+            Contender::Bound => false,
+        }
+    }
+
+    /// Runs over all items, from empty. The clock stops before anything is freed.
+    pub(crate) fn run(&self, items: &[u64]) -> Result<Run, EngineError> {
+        match self {
+            Contender::Engine(name) => run_engine(name, items),
+            Contender::Bound => Ok(run_bound(items)),
+        }
+    }
+}
+
+fn run_engine(name: &str, items: &[u64]) -> Result<Run, EngineError> {
+    let mut distances = vec![Distance::COLD; BLOCK];
+    let start = Clock::start();
+    let mut engine = by_name(name)?;
+    let mut histogram = ExactHistogram::new();
+    for items in items.chunks(BLOCK) {
+        let distances = &mut distances[..items.len()];
+        engine.process(items, distances);
+        histogram.add_column(distances);
+    }
+    Ok(Run {
+        elapsed: start.elapsed(),
+        histogram: Some(histogram),
+        memory: Some(engine.memory()),
+    })
+}
+
+fn run_bound(items: &[u64]) -> Run {
+    let start = Clock::start();
+    let mut bound = LookupBound::new();
+    for items in items.chunks(BLOCK) {
+        bound.process(items);
+    }
+    std::hint::black_box(bound.reuse_times());
+    Run {
+        elapsed: start.elapsed(),
+        histogram: None,
+        memory: None,
+    }
+}

@@ -1,0 +1,91 @@
+//! What was measured, as Markdown tables.
+
+use std::fmt::Write;
+
+use super::{Heat, Long, Report, Timing};
+
+impl Report {
+    /// All of it as Markdown: for each stream and contender the ratio to Olken's tree and the share of the
+    /// bound, then the rates.
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "{}; {} thread; median of {} runs (1 of those that take over 5 s); histograms compared: equal\n",
+            self.processor, self.threads, self.repetitions
+        );
+        if !self.streams.is_empty() {
+            table(&mut out, "stream", &self.streams, |heat| {
+                heat.stream.clone()
+            });
+        }
+        for series in &self.series {
+            let _ = writeln!(out, "\nOver {} ({}):\n", series.over, series.stream);
+            table(&mut out, series.over, &series.heats, |heat| {
+                heat.stream.clone()
+            });
+        }
+        if let Some(long) = &self.long {
+            write_long(&mut out, long);
+        }
+        out
+    }
+}
+
+/// A row per heat and contender.
+fn table(out: &mut String, first: &str, heats: &[Heat], name: impl Fn(&Heat) -> String) {
+    let _ = writeln!(
+        out,
+        "| {first} | references | distinct | engine | ÷ olken | share of bound | M references/s | bytes per item | runs |"
+    );
+    let _ = writeln!(out, "|---|---:|---:|---|---:|---:|---:|---:|---:|");
+    for heat in heats {
+        for timing in &heat.timings {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                name(heat),
+                heat.references,
+                heat.distinct,
+                cells(timing)
+            );
+        }
+    }
+}
+
+fn cells(timing: &Timing) -> String {
+    let or = |number: Option<String>| number.unwrap_or_else(|| "—".to_owned());
+    format!(
+        "{} | {} | {} | {:.2} | {} | {}",
+        timing.name,
+        or(timing.ratio_to_olken.map(|ratio| format!("{ratio:.2}"))),
+        or(timing
+            .share_of_bound
+            .map(|share| format!("{:.0} %", share * 100.0))),
+        timing.mega_references_per_second,
+        or(timing.bytes_per_item.map(|bytes| format!("{bytes:.0}"))),
+        timing.runs
+    )
+}
+
+fn write_long(out: &mut String, long: &Long) {
+    let peak = match (long.peak_resident_bytes, long.peak_resident_bytes_per_item) {
+        (Some(bytes), Some(per_item)) => format!(
+            "; the process had {:.1} MiB at its peak, {per_item:.1} bytes per item",
+            bytes as f64 / f64::from(1 << 20)
+        ),
+        _ => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "Long run: {}, {} references to {} distinct items, not kept in memory: {:.1} s, {:.1} M references/s; \
+         the engine held {:.1} MiB, {:.1} bytes per item{peak}.",
+        long.engine,
+        long.references,
+        long.distinct,
+        long.seconds,
+        long.mega_references_per_second,
+        long.engine_bytes as f64 / f64::from(1 << 20),
+        long.engine_bytes_per_item,
+    );
+}

@@ -1,0 +1,230 @@
+//! Contenders take turns on one stream.
+
+use std::time::Duration;
+
+use reuselens_locality::ExactHistogram;
+use reuselens_units::Bytes;
+use serde::Serialize;
+
+use super::{BenchError, Contender};
+
+/// The name of the baseline.
+const BASELINE: &str = "olken";
+
+/// What one contender took for a stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timing {
+    /// Its name.
+    pub name: &'static str,
+    /// How often it ran.
+    pub runs: u32,
+    /// Median time of a run, in seconds.
+    pub seconds: f64,
+    /// References per second, in millions.
+    pub mega_references_per_second: f64,
+    /// How many times as fast as Olken's tree, if that took part.
+    pub ratio_to_olken: Option<f64>,
+    /// Its rate as a share of the bound's, if that took part.
+    pub share_of_bound: Option<f64>,
+    /// Bytes that the engine holds at the end, per distinct item.
+    pub bytes_per_item: Option<f64>,
+}
+
+/// The contenders on one stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct Heat {
+    /// What the stream is called.
+    pub stream: String,
+    /// Its length.
+    pub references: u64,
+    /// Its distinct items.
+    pub distinct: u64,
+    /// In the order of the contenders.
+    pub timings: Vec<Timing>,
+}
+
+impl Heat {
+    /// The timing of a contender.
+    pub fn of(&self, name: &str) -> Option<&Timing> {
+        self.timings.iter().find(|timing| timing.name == name)
+    }
+
+    /// The longest of the median times.
+    pub(crate) fn slow(&self, name: &str, seconds: f64) -> bool {
+        self.of(name).is_some_and(|timing| timing.seconds > seconds)
+    }
+}
+
+/// How often each runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Race {
+    /// Runs of each contender.
+    pub repetitions: u32,
+    /// Whoever takes longer than this for one run does not run again: what takes that long varies little.
+    pub patience: Duration,
+}
+
+impl Race {
+    /// `repetitions` runs of each (1 at least), one of those who take more than five seconds.
+    pub fn new(repetitions: u32) -> Self {
+        Race {
+            repetitions: repetitions.max(1),
+            patience: Duration::from_secs(5),
+        }
+    }
+
+    /// Runs all contenders over the items. `tick` is told the references done, after each run.
+    ///
+    /// # Errors
+    /// If exact engines count different distances, or there is no such engine.
+    pub fn run(
+        &self,
+        stream: &str,
+        items: &[u64],
+        contenders: &[Contender],
+        tick: &mut dyn FnMut(u64),
+    ) -> Result<Heat, BenchError> {
+        let mut tracks: Vec<Track> = contenders.iter().map(|_| Track::default()).collect();
+        let mut expected: Option<(&Contender, ExactHistogram)> = None;
+        for _ in 0..self.repetitions {
+            for (contender, track) in contenders.iter().zip(&mut tracks) {
+                if track.times.iter().any(|time| *time > self.patience) {
+                    continue;
+                }
+                let run = contender.run(items)?;
+                track.times.push(run.elapsed);
+                track.memory = run.memory;
+                tick(items.len() as u64);
+                let Some(histogram) = run.histogram.filter(|_| contender.is_exact()) else {
+                    continue;
+                };
+                match &expected {
+                    Some((_, expected)) if *expected == histogram => {}
+                    None => expected = Some((contender, histogram)),
+                    Some((other, _)) => {
+                        return Err(BenchError::Disagree {
+                            one: contender.name().to_owned(),
+                            other: other.name().to_owned(),
+                            stream: stream.to_owned(),
+                        });
+                    }
+                }
+            }
+        }
+        let distinct = expected.map_or(0, |(_, histogram)| histogram.cold());
+        Ok(heat(
+            stream,
+            items.len() as u64,
+            distinct,
+            contenders,
+            &tracks,
+        ))
+    }
+}
+
+/// The runs of one contender.
+#[derive(Default)]
+struct Track {
+    times: Vec<Duration>,
+    memory: Option<Bytes>,
+}
+
+impl Track {
+    /// The median time; of an even number the mean of the two in the middle. Never zero.
+    fn seconds(&self) -> f64 {
+        let mut times: Vec<f64> = self.times.iter().map(Duration::as_secs_f64).collect();
+        times.sort_by(f64::total_cmp);
+        let middle = times.len() / 2;
+        let median = match times.len() {
+            0 => 0.0,
+            odd if odd % 2 == 1 => times[middle],
+            _ => (times[middle - 1] + times[middle]) / 2.0,
+        };
+        median.max(1e-9)
+    }
+}
+
+fn heat(
+    stream: &str,
+    references: u64,
+    distinct: u64,
+    contenders: &[Contender],
+    tracks: &[Track],
+) -> Heat {
+    let seconds_of = |name: &str| {
+        let at = contenders.iter().position(|one| one.name() == name)?;
+        Some(tracks[at].seconds())
+    };
+    let (olken, bound) = (seconds_of(BASELINE), seconds_of(Contender::Bound.name()));
+    let timing = |(contender, track): (&Contender, &Track)| {
+        let seconds = track.seconds();
+        Timing {
+            name: contender.name(),
+            runs: track.times.len() as u32,
+            seconds,
+            mega_references_per_second: references as f64 / seconds / 1e6,
+            ratio_to_olken: olken.map(|olken| olken / seconds),
+            share_of_bound: bound.map(|bound| bound / seconds),
+            bytes_per_item: track
+                .memory
+                .map(|memory| memory.get() as f64 / distinct.max(1) as f64),
+        }
+    };
+    Heat {
+        stream: stream.to_owned(),
+        references,
+        distinct,
+        timings: contenders.iter().zip(tracks).map(timing).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn track(seconds: &[u64]) -> Track {
+        let times = seconds.iter().map(|s| Duration::from_secs(*s)).collect();
+        let memory = Some(Bytes(700));
+        Track { times, memory }
+    }
+
+    #[test]
+    fn medians_become_ratios() {
+        let contenders = ["counting", "olken", "bound"].map(|name| Contender::named(name).unwrap());
+        let tracks = [track(&[5, 2, 3]), track(&[30]), track(&[1, 2])];
+        let heat = heat("s", 6_000_000, 7, &contenders, &tracks);
+        let counting = heat.of("counting").unwrap();
+        assert_eq!((counting.runs, counting.seconds), (3, 3.0));
+        assert_eq!(counting.mega_references_per_second, 2.0);
+        assert_eq!(counting.ratio_to_olken, Some(10.0));
+        assert_eq!(counting.share_of_bound, Some(0.5));
+        assert_eq!(counting.bytes_per_item, Some(100.0));
+        assert!(heat.slow("olken", 29.0) && !heat.slow("olken", 31.0));
+    }
+
+    #[test]
+    fn without_a_baseline_there_is_no_ratio() {
+        let contenders = [Contender::named("counting").unwrap()];
+        let items = [1, 2, 1, 1];
+        let heat = Race::new(1).run("s", &items, &contenders, &mut |_| {});
+        let heat = heat.unwrap();
+        assert_eq!((heat.references, heat.distinct), (4, 2));
+        assert_eq!(heat.timings[0].ratio_to_olken, None);
+        assert_eq!(heat.timings[0].share_of_bound, None);
+    }
+
+    #[test]
+    fn whoever_is_slow_runs_once_and_the_others_go_on() {
+        let race = Race {
+            repetitions: 3,
+            patience: Duration::ZERO,
+        };
+        let mut ticks = 0;
+        let heat = race.run("s", &[1; 100], &Contender::exact(), &mut |done| {
+            ticks += done
+        });
+        let heat = heat.unwrap();
+        assert!(heat.timings.iter().all(|timing| timing.runs == 1));
+        assert_eq!(ticks, 100 * heat.timings.len() as u64);
+    }
+}

@@ -1,0 +1,122 @@
+//! Beside the distances: reuse times, and forward distances per cell.
+
+use reuselens_attribute::Columns;
+use reuselens_distance::{Previous, PreviousAccess};
+use reuselens_locality::{KeyedHistograms, ReuseTimeCounts, ReuseTimes};
+use reuselens_units::{Bytes, Distance};
+
+use super::{Counted, Counts};
+
+/// What is counted beside the distances.
+#[derive(Default)]
+pub(crate) struct More {
+    /// The reuse times of all accesses, if they were asked for.
+    pub reuse_times: Option<ReuseTimes>,
+    /// The forward distances of each cell, if they were asked for.
+    pub forward: Option<KeyedHistograms>,
+}
+
+/// A way of counting, and a table of previous accesses beside it.
+///
+/// The forward distance of an access is the backward distance of the next one to its item: so each
+/// distance that comes is one of the cell of the access before, and at the end every item's last access
+/// has none.
+pub(super) struct Extras {
+    inner: Box<dyn Counts>,
+    previous: Previous,
+    found: Vec<PreviousAccess>,
+    times: Option<ReuseTimeCounts>,
+    forward: Option<KeyedHistograms>,
+    /// The reuses of a piece: cell of the previous access, distance.
+    cells: Vec<u32>,
+    distances: Vec<Distance>,
+}
+
+impl Extras {
+    /// `forward` needs an `inner` that tells its distances.
+    pub(super) fn new(inner: Box<dyn Counts>, times: bool, forward: bool) -> Self {
+        Extras {
+            inner,
+            previous: Previous::new(),
+            found: Vec::new(),
+            times: times.then(ReuseTimeCounts::new),
+            forward: forward.then(KeyedHistograms::new),
+            cells: Vec::new(),
+            distances: Vec::new(),
+        }
+    }
+
+    /// Counts the distances of the piece just counted for the accesses that they lead back to.
+    fn add_forward(&mut self) {
+        let (Some(forward), Some(distances)) = (&mut self.forward, self.inner.distances()) else {
+            return;
+        };
+        self.cells.clear();
+        self.distances.clear();
+        for (found, distance) in self.found.iter().zip(distances) {
+            if found.between != PreviousAccess::NONE {
+                self.cells.push(found.tag);
+                self.distances.push(*distance);
+            }
+        }
+        forward.add_column(&self.cells, &self.distances);
+    }
+}
+
+impl Counts for Extras {
+    fn add(&mut self, columns: &Columns) {
+        self.inner.add(columns);
+        self.found
+            .resize(columns.items.len(), PreviousAccess::FIRST);
+        self.previous
+            .process(&columns.items, &columns.cells, &mut self.found);
+        if let Some(times) = &mut self.times {
+            let between = self.found.iter().map(|found| found.between);
+            times.add_column(between.map(|between| match between {
+                PreviousAccess::NONE => None,
+                between => Some(between),
+            }));
+        }
+        self.add_forward();
+    }
+
+    fn accesses(&self) -> u64 {
+        self.inner.accesses()
+    }
+
+    fn memory(&self) -> Bytes {
+        let forward = self.forward.as_ref().map(KeyedHistograms::memory);
+        self.inner.memory() + self.previous.memory() + forward.unwrap_or_default()
+    }
+
+    fn distances(&self) -> Option<&[Distance]> {
+        self.inner.distances()
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let Extras {
+            inner,
+            previous,
+            times,
+            forward,
+            ..
+        } = *self;
+        let mut counted = inner.finish();
+        counted.more = More {
+            reuse_times: times.map(|times| {
+                let last = previous.last_accesses();
+                times.finish(last.map(|(after, _)| after))
+            }),
+            forward: forward.map(|forward| with_last(forward, &previous)),
+        };
+        counted
+    }
+}
+
+/// With the last access to each item, which no other follows.
+fn with_last(mut forward: KeyedHistograms, previous: &Previous) -> KeyedHistograms {
+    for (_, cell) in previous.last_accesses() {
+        forward.add_column(&[cell], &[Distance::COLD]);
+    }
+    forward
+}

@@ -1,0 +1,206 @@
+//! Reuse times, footprints, forward distances and bounded history, from a trace to its profile.
+
+use std::collections::{BTreeMap, HashSet};
+
+use reuselens::distance::generate::Random;
+use reuselens::locality::{Dimension, FineHistogram, Profile};
+use reuselens::trace::{Block, Kind, Row, Source, Step, TraceError};
+use reuselens::units::{Distance, Granularity};
+use reuselens::{AnalysisOptions, analyze};
+
+/// Loads of items, each by an instruction, in blocks.
+struct Loads(Vec<Vec<(u64, u64)>>);
+
+impl Source for Loads {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        if self.0.is_empty() {
+            return Ok(Step::End);
+        }
+        block.clear();
+        for (item, pc) in self.0.remove(0) {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc,
+                addr: 0x10_0000 + item * 64,
+            });
+        }
+        Ok(Step::Block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        "rows made by hand".to_owned()
+    }
+}
+
+fn profile(accesses: &[(u64, u64)], options: &AnalysisOptions) -> Profile {
+    let blocks = accesses.chunks(700).map(<[_]>::to_vec).collect();
+    analyze(&mut Loads(blocks), Vec::new(), options, &mut |_| {}).unwrap()
+}
+
+fn options() -> AnalysisOptions {
+    AnalysisOptions {
+        granularity: Some(Granularity::LINE_64),
+        ..AnalysisOptions::default()
+    }
+}
+
+/// Items with the instruction that loads them: some instructions prefer some items.
+fn stream(seed: u64, length: u64) -> Vec<(u64, u64)> {
+    let mut random = Random::new(seed);
+    let mut load = || {
+        let pc = random.below(4);
+        (random.below(10 + 40 * pc), 0x400 + 16 * pc)
+    };
+    (0..length).map(|_| load()).collect()
+}
+
+/// The distance of each access to the next one to its item, by looking.
+fn forward(accesses: &[(u64, u64)], at: usize) -> Distance {
+    let rest = &accesses[at + 1..];
+    let next = rest.iter().position(|access| access.0 == accesses[at].0);
+    next.map_or(Distance::COLD, |next| {
+        let between: HashSet<u64> = rest[..next].iter().map(|access| access.0).collect();
+        Distance::new(between.len() as u64)
+    })
+}
+
+#[test]
+fn forward_distances_are_those_of_each_instruction() {
+    for seed in 0..6 {
+        let accesses = stream(seed, 2_000);
+        let asked = AnalysisOptions {
+            forward: true,
+            ..options()
+        };
+        let profile = profile(&accesses, &asked);
+        let mut expected: BTreeMap<u64, FineHistogram> = BTreeMap::new();
+        for (at, (_, pc)) in accesses.iter().enumerate() {
+            expected
+                .entry(*pc)
+                .or_default()
+                .add(forward(&accesses, at), 1);
+        }
+        let mut found: BTreeMap<u64, FineHistogram> = BTreeMap::new();
+        let (mut backward, mut ahead) = (FineHistogram::new(), FineHistogram::new());
+        for cell in &profile.cells {
+            let pc = profile.sites[cell.site as usize].offset;
+            found.entry(pc).or_default().merge(&cell.forward);
+            assert_eq!(cell.forward.accesses(), cell.histogram.accesses());
+            backward.merge(&cell.histogram);
+            ahead.merge(&cell.forward);
+        }
+        assert_eq!(backward, ahead, "equal for the whole trace");
+        let (found, expected): (Vec<_>, Vec<_>) = (
+            found.into_values().collect(),
+            expected.into_values().collect(),
+        );
+        assert_eq!(found, expected, "seed {seed}");
+        assert!(
+            profile
+                .cells
+                .iter()
+                .any(|cell| cell.forward != cell.histogram)
+        );
+        assert!(profile.reuse_times.is_none());
+        for by in [
+            Dimension::Program,
+            Dimension::Instruction,
+            Dimension::Object,
+        ] {
+            let groups = profile.groups(by);
+            let accesses = groups
+                .iter()
+                .map(|group| group.forward.as_ref().unwrap().accesses());
+            assert_eq!(accesses.sum::<u64>(), 2_000, "{by}");
+        }
+    }
+}
+
+#[test]
+fn reuse_times_and_footprints_are_those_of_all_windows() {
+    let accesses = stream(9, 1_500);
+    let asked = AnalysisOptions {
+        reuse_times: true,
+        ..options()
+    };
+    let profile = profile(&accesses, &asked);
+    let times = profile.reuse_times.unwrap();
+    let histogram = times.histogram();
+    assert_eq!(histogram.accesses(), 1_500);
+    assert_eq!(histogram.cold(), profile.histogram.cold());
+    // No fewer accesses than items lie between two uses.
+    for size in (0..200).filter(|size| histogram.is_exact_at(*size)) {
+        assert!(histogram.misses(size) >= profile.histogram.misses(size));
+    }
+    for window in [1, 2, 3, 17, 32, 64, 256, 1024] {
+        let sizes = accesses.windows(window).map(|window| {
+            let items: HashSet<u64> = window.iter().map(|access| access.0).collect();
+            items.len() as f64
+        });
+        let mean = sizes.sum::<f64>() / (1_500 - window + 1) as f64;
+        let found = times.footprint(window as u64).unwrap();
+        assert!((found - mean).abs() < 1e-9, "{window}: {found}, not {mean}");
+    }
+    assert!(profile.cells.iter().all(|cell| cell.forward.is_empty()));
+}
+
+#[test]
+fn bounded_history_is_exact_below_the_limit() {
+    let accesses: Vec<(u64, u64)> = (0..60_000_u64)
+        .map(|at| {
+            (
+                if at % 3 == 0 {
+                    1_000 + at
+                } else {
+                    at * at % 97
+                },
+                0x400,
+            )
+        })
+        .collect();
+    let whole = profile(&accesses, &options());
+    let limit = 40;
+    let bounded = AnalysisOptions {
+        max_distance: Some(limit),
+        ..options()
+    };
+    let bounded = profile(&accesses, &bounded);
+    for size in 0..=limit {
+        assert_eq!(bounded.histogram.misses(size), whole.histogram.misses(size));
+    }
+    assert!(bounded.histogram.max() < Some(limit));
+    assert_eq!(bounded.histogram.accesses(), 60_000);
+    assert_eq!(bounded.method.max_distance, Some(limit));
+    assert!(
+        bounded
+            .warnings
+            .iter()
+            .any(|warning| warning.code == "max-distance")
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let error = |options: AnalysisOptions| {
+        let asked = analyze(&mut Loads(Vec::new()), Vec::new(), &options, &mut |_| {});
+        asked.unwrap_err().to_string()
+    };
+    let limit = Some(10);
+    let olken = AnalysisOptions {
+        engine: "olken".to_owned(),
+        max_distance: limit,
+        ..options()
+    };
+    assert!(error(olken).contains("only 'counting' can"));
+    let both = AnalysisOptions {
+        forward: true,
+        max_distance: limit,
+        ..options()
+    };
+    assert!(error(both).contains("--max-distance"));
+}
