@@ -174,6 +174,16 @@ impl Block {
         self.addrs.extend(rows.map(|row| row.addr));
     }
 
+    /// Appends rows that are in columns already; they are as many as the shortest has.
+    #[inline]
+    pub fn append(&mut self, kinds: &[Kind], sizes: &[u8], pcs: &[u64], addrs: &[u64]) {
+        let rows = kinds.len().min(sizes.len()).min(pcs.len()).min(addrs.len());
+        self.kinds.extend_from_slice(&kinds[..rows]);
+        self.sizes.extend_from_slice(&sizes[..rows]);
+        self.pcs.extend_from_slice(&pcs[..rows]);
+        self.addrs.extend_from_slice(&addrs[..rows]);
+    }
+
     /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.kinds.truncate(rows);

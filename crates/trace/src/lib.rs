@@ -18,6 +18,8 @@ mod event;
 pub mod formats;
 mod input;
 mod source;
+mod stage;
+mod unpack;
 
 pub use atomic_file::AtomicFile;
 pub use block::{Block, Kind, Row};
