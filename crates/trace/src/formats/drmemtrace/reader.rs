@@ -31,10 +31,9 @@ pub struct Reader {
 /// The instruction that ran last.
 #[derive(Clone, Copy, Default)]
 struct Instruction {
-    addr: u64,
-    size: u16,
-    /// What the rows of its accesses have as `pc`.
+    /// Its address plus one: what the rows of its accesses have as `pc`. 0 if there is none.
     pc: u64,
+    size: u16,
 }
 
 impl Reader {
@@ -140,44 +139,47 @@ impl Instruction {
     fn bundle(&mut self, entry: Entry) {
         let lengths = entry.addr.to_le_bytes();
         for &length in lengths.iter().take(entry.size.into()) {
-            self.addr = self.addr.wrapping_add(self.size.into());
+            self.pc = self.pc.wrapping_add(self.size.into());
             self.size = length.into();
         }
-        self.pc = self.addr.wrapping_add(1);
     }
 }
 
 /// Goes through entries up to one that is special: how many those are, and how many rows of them are on
 /// the stage now. Nothing in it branches on what the entries are, since nothing foretells that.
 fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut Stage) -> (usize, usize) {
-    let mut staged = 0;
-    let mut at = *last;
+    let (mut staged, mut pc) = (0, last.pc);
+    let mut instruction = None;
+    let mut taken = entries.len();
     for (index, bytes) in entries.iter().enumerate() {
         let entry = Entry::of(bytes);
         let class = entry.class();
         if class == Class::Special {
-            *last = at;
-            return (index, staged);
+            taken = index;
+            break;
         }
         let is_instruction = class == Class::Instruction;
-        at.addr = if is_instruction { entry.addr } else { at.addr };
-        at.size = if is_instruction { entry.size } else { at.size };
-        at.pc = if is_instruction {
-            entry.addr.wrapping_add(1)
+        let after = entry.addr.wrapping_add(1);
+        pc = if is_instruction { after } else { pc };
+        instruction = if is_instruction {
+            Some(bytes)
         } else {
-            at.pc
+            instruction
         };
         let row = Row {
             kind: KINDS[usize::from(entry.kind & 1)],
             size: entry.size as u8,
-            pc: at.pc,
+            pc,
             addr: entry.addr,
         };
         stage.put(staged, row);
         staged += usize::from(class == Class::Data);
     }
-    *last = at;
-    (entries.len(), staged)
+    if let Some(bytes) = instruction {
+        let size = Entry::of(bytes).size;
+        *last = Instruction { pc, size };
+    }
+    (taken, staged)
 }
 
 impl Source for Reader {
