@@ -77,7 +77,7 @@ fn many() -> Vec<Piece> {
                 kind,
                 size: 8,
                 pc: row % 7,
-                addr: if index % 2 == 0 {
+                addr: if index.is_multiple_of(2) {
                     row * 8
                 } else {
                     random.next()
