@@ -1,9 +1,9 @@
-//! What the fuzz targets share: `cargo +nightly fuzz run native` and so on, one target for each reader.
+//! What the fuzz targets share, one target for each reader: `cargo run --release --bin native`.
 
 use std::path::Path;
 
-use reuselens_trace::formats::native::{Header, Writer};
-use reuselens_trace::{Block, Input, Source, Step};
+use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_trace::{Block, Event, Input, Source, Step};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
@@ -13,6 +13,62 @@ pub fn read(bytes: &[u8], format: Option<&str>) {
     };
     let mut block = Block::new();
     while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
+}
+
+/// Reads `bytes` as a file packed in that way: the magic is put right, so that it is always one.
+pub fn read_packed(packing: &str, bytes: &[u8]) {
+    let magic: &[u8] = match packing {
+        "gzip" => b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
+        "zstd" => b"\x28\xb5\x2f\xfd",
+        "xz" => b"\xfd7zXZ\0",
+        _ => b"PK\x03\x04\x14\0\0\0\x08\0",
+    };
+    let mut file = magic.to_vec();
+    file.extend_from_slice(bytes.get(magic.len()..).unwrap_or_default());
+    let Ok(input) = Input::seekable(std::io::Cursor::new(file), "fuzz") else {
+        return;
+    };
+    let Ok(mut source) = reuselens_trace::read(input, Some("text")) else {
+        return;
+    };
+    let mut block = Block::new();
+    // A bomb has no end to wait for.
+    for _ in 0..100 {
+        match source.next(&mut block) {
+            Ok(Step::Block | Step::Event(_)) => {}
+            Ok(Step::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Reads a native file with one thread and with three, and compares.
+pub fn compare_threads(bytes: &[u8]) {
+    assert_eq!(all(bytes, 1), all(bytes, 3));
+}
+
+/// The blocks and events of a native file, and the error in words.
+fn all(bytes: &[u8], threads: usize) -> (Vec<Block>, Vec<Event>, Option<String>) {
+    let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
+    let mut found = (Vec::new(), Vec::new(), None);
+    let mut reader = match Reader::with_threads(input, threads) {
+        Ok(reader) => reader,
+        Err(error) => {
+            found.2 = Some(error.to_string());
+            return found;
+        }
+    };
+    let mut block = Block::new();
+    loop {
+        match reader.next(&mut block) {
+            Ok(Step::Block) => found.0.push(block.clone()),
+            Ok(Step::Event(event)) => found.1.push(event),
+            Ok(Step::End) => return found,
+            Err(error) => {
+                found.2 = Some(error.to_string());
+                return found;
+            }
+        }
+    }
 }
 
 /// Reads a native file of one chunk that decodes to `plain`.

@@ -159,6 +159,7 @@ fn what_is_no_trace_is_told() {
         "prose",
         "What is this? It is prose, and no trace;\nbut every word could be an item.\n",
     );
+    place.write("packed.bz2", b"BZh91AY&SY");
     place.write("packed.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
     place.write("packed.zst", b"\x28\xb5\x2f\xfd\0\0\0\0");
     std::fs::create_dir(place.path("folder")).unwrap();
@@ -170,10 +171,11 @@ fn what_is_no_trace_is_told() {
         ),
         ("prose", &["--format text"]),
         (
-            "packed.gz",
-            &["compressed with gzip", "| reuselens analyze -"],
+            "packed.bz2",
+            &["compressed with bzip2", "| reuselens analyze -"],
         ),
-        ("packed.zst", &["zstd", "| reuselens analyze -"]),
+        ("packed.gz", &["packed.gz: its gzip data is cut off"]),
+        ("packed.zst", &["packed.zst: its zstd data is cut off"]),
         ("folder", &["folder"]),
         ("none", &["cannot open none", "No such file"]),
     ] {
@@ -196,6 +198,7 @@ fn what_is_no_trace_is_told() {
         "empty",
         "folder",
         "noise",
+        "packed.bz2",
         "packed.gz",
         "packed.zst",
         "prose",

@@ -122,6 +122,14 @@ pub struct Block {
     addrs: Vec<u64>,
 }
 
+/// The columns of a block, all of one length.
+pub(crate) struct Columns<'a> {
+    pub(crate) kinds: &'a mut [Kind],
+    pub(crate) sizes: &'a mut [u8],
+    pub(crate) pcs: &'a mut [u64],
+    pub(crate) addrs: &'a mut [u64],
+}
+
 impl Block {
     /// An empty block.
     pub fn new() -> Self {
@@ -172,6 +180,31 @@ impl Block {
         self.sizes.extend(rows.clone().map(|row| row.size));
         self.pcs.extend(rows.clone().map(|row| row.pc));
         self.addrs.extend(rows.map(|row| row.addr));
+    }
+
+    /// Appends rows that are in columns already; they are as many as the shortest has.
+    #[inline]
+    pub fn append(&mut self, kinds: &[Kind], sizes: &[u8], pcs: &[u64], addrs: &[u64]) {
+        let rows = kinds.len().min(sizes.len()).min(pcs.len()).min(addrs.len());
+        self.kinds.extend_from_slice(&kinds[..rows]);
+        self.sizes.extend_from_slice(&sizes[..rows]);
+        self.pcs.extend_from_slice(&pcs[..rows]);
+        self.addrs.extend_from_slice(&addrs[..rows]);
+    }
+
+    /// The columns, made `rows` long, to be written over: what is in them is anything. Does not touch
+    /// memory that a block had before, so a block used again costs nothing.
+    pub(crate) fn overwrite(&mut self, rows: usize) -> Columns<'_> {
+        self.kinds.resize(rows, Kind::Load);
+        self.sizes.resize(rows, 0);
+        self.pcs.resize(rows, 0);
+        self.addrs.resize(rows, 0);
+        Columns {
+            kinds: &mut self.kinds,
+            sizes: &mut self.sizes,
+            pcs: &mut self.pcs,
+            addrs: &mut self.addrs,
+        }
     }
 
     /// Keeps the first `rows` rows.

@@ -1,10 +1,13 @@
 //! Bytes of a trace on their way in: one bounded buffer under every reader.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::TraceError;
+use crate::unpack::{Packing, Raw, Unreadable};
 
 /// Bytes held at once. Also the most that [`Input::at_least`] can give.
 const CAPACITY: usize = 256 << 10;
@@ -14,15 +17,31 @@ pub(crate) const MAX_LINE: usize = 64 << 10;
 pub(crate) const HEAD: usize = 4096;
 
 /// A file, a pipe or standard input, read forward through one buffer of 256 KiB that knows its place.
+///
+/// What is compressed with gzip, zstd or xz, and the members of a zip file, are unpacked on the way, on a
+/// thread of their own that runs a bounded number of bytes ahead. Places are then those of what it
+/// unpacks to; progress is that in the file.
 pub struct Input {
-    reader: Box<dyn Read + Send>,
+    reader: Raw,
     path: PathBuf,
     total: Option<u64>,
+    /// Whether the first bytes have been looked at for a packing.
+    looked: bool,
+    packed: Option<Packed>,
+    /// What reading on will say.
+    failed: Option<Error>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     offset: u64,
     line: u64,
+}
+
+/// What is known of a compressed input.
+struct Packed {
+    packing: Packing,
+    /// Packed bytes taken so far.
+    taken: Arc<AtomicU64>,
 }
 
 impl Input {
@@ -40,17 +59,42 @@ impl Input {
         if about.is_dir() {
             return Err(failed(ErrorKind::IsADirectory.into()));
         }
-        let mut input = Input::new(file, path);
-        input.total = about.is_file().then_some(about.len());
+        if about.is_file() {
+            return Input::seekable(file, path);
+        }
+        Ok(Input::new(file, path))
+    }
+
+    /// Reads from something of which the length is known and any part can be read: a zip archive can
+    /// only be read so.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if its length cannot be had.
+    pub fn seekable(
+        mut reader: impl Read + Seek + Send + 'static,
+        name: impl Into<PathBuf>,
+    ) -> Result<Input, TraceError> {
+        let length = reader.seek(SeekFrom::End(0));
+        let length = length.and_then(|length| reader.rewind().map(|()| length));
+        let mut input = Input::from(Raw::File(Box::new(reader)), name.into());
+        let length = length.map_err(|error| TraceError::io("read", &input.path, error))?;
+        input.total = Some(length);
         Ok(input)
     }
 
     /// Reads from anything; `name` stands for the path in messages.
     pub fn new(reader: impl Read + Send + 'static, name: impl Into<PathBuf>) -> Input {
+        Input::from(Raw::Stream(Box::new(reader)), name.into())
+    }
+
+    fn from(reader: Raw, path: PathBuf) -> Input {
         Input {
-            reader: Box::new(reader),
-            path: name.into(),
+            reader,
+            path,
             total: None,
+            looked: false,
+            packed: None,
+            failed: None,
             buffer: vec![0; CAPACITY],
             start: 0,
             end: 0,
@@ -64,17 +108,64 @@ impl Input {
         &self.path
     }
 
-    /// The first bytes, up to 4 KiB, without taking them.
+    /// The first bytes, up to 4 KiB, without taking them; of a compressed input those that it unpacks
+    /// to.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if reading fails, [`TraceError::Empty`] if there are no bytes at all.
+    /// [`TraceError::Io`] if reading fails, [`TraceError::Corrupt`] if nothing could be unpacked,
+    /// [`TraceError::UnknownFormat`] if it is an archive that comes through a pipe,
+    /// [`TraceError::Empty`] if there are no bytes at all.
     pub fn head(&mut self) -> Result<&[u8], TraceError> {
-        if self.at_least(HEAD)?.is_empty() {
-            return Err(TraceError::Empty {
-                path: self.path.clone(),
-            });
+        if !self.looked {
+            self.looked = true;
+            self.look()?;
+            if let Some(packing) = Packing::of(&self.buffer[..self.end]) {
+                self.unpack(packing)?;
+            }
         }
+        self.look()?;
         Ok(&self.buffer[self.start..self.end.min(self.start + HEAD)])
+    }
+
+    /// Reads the first bytes. An error after some of them waits until they have been taken.
+    fn look(&mut self) -> Result<(), TraceError> {
+        while self.end - self.start < HEAD && self.failed.is_none() {
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        if self.end > self.start {
+            return Ok(());
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(self.unreadable(error));
+        }
+        let path = self.path.clone();
+        Err(TraceError::Empty { path })
+    }
+
+    /// Puts a thread that unpacks between the file and the buffer.
+    fn unpack(&mut self, packing: Packing) -> Result<(), TraceError> {
+        if packing == Packing::Zip && matches!(self.reader, Raw::Stream(_)) {
+            let what =
+                "it is a zip archive, and those are read from files, not from pipes; unpack it on \
+                        the way in: `unzip -p FILE | reuselens analyze -`"
+                    .to_owned();
+            let path = self.path.clone();
+            return Err(TraceError::UnknownFormat { path, what });
+        }
+        let begun = self.buffer[..self.end].to_vec();
+        let raw = std::mem::replace(&mut self.reader, Raw::empty());
+        let unpacked = raw.again(begun, self.failed.take());
+        let unpacked = unpacked.and_then(|raw| packing.unpack(raw));
+        let (reader, taken) =
+            unpacked.map_err(|error| TraceError::io("unpack", &self.path, error))?;
+        self.reader = Raw::Stream(reader);
+        self.packed = Some(Packed { packing, taken });
+        (self.start, self.end) = (0, 0);
+        Ok(())
     }
 
     /// Everything buffered, at least `wanted` bytes of it unless the input ends before.
@@ -136,6 +227,11 @@ impl Input {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
+    /// Whether it is unpacked on the way.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+
     /// Bytes taken so far.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -143,7 +239,11 @@ impl Input {
 
     /// Bytes taken and bytes in all, if that is known.
     pub(crate) fn progress(&self) -> Option<(u64, u64)> {
-        self.total.map(|total| (self.offset.min(total), total))
+        let taken = match &self.packed {
+            Some(packed) => packed.taken.load(Ordering::Relaxed),
+            None => self.offset,
+        };
+        self.total.map(|total| (taken.min(total), total))
     }
 
     /// The error for the line last returned.
@@ -178,7 +278,12 @@ impl Input {
 
     /// The error for the bytes from `offset` on.
     pub(crate) fn bad_bytes(&self, offset: u64, what: impl Into<String>) -> TraceError {
-        let position = format!("byte {offset}");
+        let unpacked = if self.packed.is_some() {
+            " of what it unpacks to"
+        } else {
+            ""
+        };
+        let position = format!("byte {offset}{unpacked}");
         TraceError::Corrupt {
             path: self.path.clone(),
             what: what.into(),
@@ -188,6 +293,14 @@ impl Input {
 
     /// Reads once more; `false` at the end of the input.
     fn more(&mut self) -> Result<bool, TraceError> {
+        let read = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.fill(),
+        };
+        read.map_err(|error| self.unreadable(error))
+    }
+
+    fn fill(&mut self) -> std::io::Result<bool> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -200,8 +313,31 @@ impl Input {
                     return Ok(count > 0);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(TraceError::io("read", &self.path, error)),
+                Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// The system's refusal, or damage in compressed bytes.
+    fn unreadable(&self, error: Error) -> TraceError {
+        let Some(packed) = &self.packed else {
+            return TraceError::io("read", &self.path, error);
+        };
+        let error = match error.downcast::<Unreadable>() {
+            Ok(Unreadable(error)) => return TraceError::io("read", &self.path, error),
+            Err(error) => error,
+        };
+        let name = packed.packing.name();
+        let what = if error.kind() == ErrorKind::UnexpectedEof {
+            format!("its {name} data is cut off")
+        } else {
+            format!("its {name} data is damaged ({error})")
+        };
+        let taken = packed.taken.load(Ordering::Relaxed);
+        TraceError::Corrupt {
+            path: self.path.clone(),
+            what,
+            position: format!("or before byte {taken} of the file"),
         }
     }
 }

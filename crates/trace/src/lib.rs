@@ -18,8 +18,11 @@ mod event;
 pub mod formats;
 mod input;
 mod source;
+mod stage;
+mod unpack;
 
 pub use atomic_file::AtomicFile;
+pub(crate) use block::Columns;
 pub use block::{Block, Kind, Row};
 pub use convert::{Converted, Target, convert};
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};

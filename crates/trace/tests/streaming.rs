@@ -50,6 +50,24 @@ fn peak() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Reads 225 MiB that come from a few KiB.
+fn read_bomb(bomb: Vec<u8>) {
+    let input = Input::new(std::io::Cursor::new(bomb), "bomb");
+    let mut source = reuselens_trace::read(input, Some("oraclegeneral")).unwrap();
+    let (mut block, mut rows) = (Block::new(), 0);
+    loop {
+        match source.next(&mut block).unwrap() {
+            Step::Block => rows += block.len(),
+            Step::Event(_) => {}
+            Step::End => break,
+        }
+    }
+    assert_eq!(rows, (96 * FRAMES) << 10);
+}
+
+/// Frames of a bomb, of 24 × 96 KiB each.
+const FRAMES: usize = 100;
+
 #[test]
 fn long_inputs_take_no_more_memory() {
     let inputs: [(&str, Make); 3] = [
@@ -57,7 +75,9 @@ fn long_inputs_take_no_more_memory() {
         ("u64", |item| item.to_le_bytes().to_vec()),
         ("lackey", |item| format!(" L {item:x},8\n").into_bytes()),
     ];
+    let frame = zstd::encode_all(&vec![0; (24 * 96) << 10][..], 3).unwrap();
     let before = peak();
+    read_bomb(frame.repeat(FRAMES));
     for (format, make) in inputs {
         let mut source = generated(format, make);
         let mut block = Block::new();

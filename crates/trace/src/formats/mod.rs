@@ -1,20 +1,26 @@
 //! The formats: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`, `Reader`,
 //! `Writer`), and the one list of them.
 
+pub mod champsim;
 pub mod csv;
 pub mod din;
+pub mod drmemtrace;
 pub mod lackey;
 pub mod msr;
 pub mod native;
+pub mod oraclegeneral;
 pub mod parquet;
 pub mod text;
 pub mod u64;
+pub mod vscsi;
 
 mod batch;
+mod ending;
 mod feed;
 mod lines;
 mod names;
 mod number;
+mod records;
 mod signature;
 
 use std::path::Path;
@@ -119,6 +125,42 @@ pub const FORMATS: &[FormatInfo] = &[
         open: |input| Ok(Box::new(u64::Reader::new(input)?)),
     },
     FormatInfo {
+        name: drmemtrace::NAME,
+        summary: drmemtrace::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: drmemtrace::detect,
+        open: |input| Ok(Box::new(drmemtrace::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: champsim::NAME,
+        summary: champsim::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: true,
+        detect: champsim::detect,
+        open: |input| Ok(Box::new(champsim::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: oraclegeneral::NAME,
+        summary: oraclegeneral::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: false,
+        detect: oraclegeneral::detect,
+        open: |input| Ok(Box::new(oraclegeneral::Reader::new(input)?)),
+    },
+    FormatInfo {
+        name: vscsi::NAME,
+        summary: vscsi::SUMMARY,
+        reads: true,
+        writes: false,
+        addresses: false,
+        detect: vscsi::detect,
+        open: |input| Ok(Box::new(vscsi::Reader::new(input)?)),
+    },
+    FormatInfo {
         name: parquet::NAME,
         summary: parquet::SUMMARY,
         reads: false,
@@ -132,8 +174,9 @@ pub const FORMATS: &[FormatInfo] = &[
 /// Opens the trace at `path` (`-` is standard input), in the format called `format`, or else in the
 /// one that its content shows.
 ///
-/// Raw `u64` files have nothing to be known by: they are taken as such only by name (`--format u64`)
-/// or by an ending `.u64` or `.bin`, because a wrong guess gives wrong numbers without a word.
+/// Raw `u64` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they are
+/// taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a wrong guess
+/// gives wrong numbers without a word. Compressed files are unpacked on the way, see [`Input`].
 ///
 /// # Errors
 /// [`TraceError::Io`] if it cannot be opened, [`TraceError::Empty`] if nothing is in it,
@@ -174,15 +217,20 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
         return Ok(best);
     }
     if let Some((how, command)) = packed {
-        let what = format!(
-            "it is compressed with {how}; unpack it on the way in: `{command} {} | reuselens analyze -`",
-            input.path().display()
-        );
+        let path = input.path().display();
+        let what = if input.is_packed() {
+            format!(
+                "there is {how} inside its compression; unpack {path} by hand, `{command}` last"
+            )
+        } else {
+            format!(
+                "it is compressed with {how}; unpack it on the way in: `{command} {path} | reuselens analyze -`"
+            )
+        };
         return Err(unknown(input, what));
     }
-    let ending = input.path().extension().unwrap_or_default();
-    if ending == "u64" || ending == "bin" {
-        return named(input, u64::NAME);
+    if let Some(name) = ending::format(input.path()) {
+        return named(input, name);
     }
     if sure == Confidence::Maybe {
         return Ok(best);

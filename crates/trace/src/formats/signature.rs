@@ -1,9 +1,11 @@
-//! First bytes of files that are no traces but often hold one.
+//! First bytes of files that are no traces but often hold one, and are not unpacked here.
 
 /// Name of the packing and the command that undoes it, if `head` begins a packed file.
+///
+/// Those that are unpacked on the way are here too: for what is packed twice.
 pub(super) fn packed_with(head: &[u8]) -> Option<(&'static str, &'static str)> {
     const PACKINGS: &[(&[u8], &str, &str)] = &[
-        (&[0x1f, 0x8b], "gzip", "gzip -dc"),
+        (&[0x1f, 0x8b, 8], "gzip", "gzip -dc"),
         (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstd -dc"),
         (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "xz -dc"),
         (b"BZh", "bzip2", "bzip2 -dc"),

@@ -1,5 +1,6 @@
 //! Chunks: a checked head, then checked and compressed bytes.
 
+use crate::formats::native::bytes::Damage;
 use crate::{Input, TraceError};
 
 /// Bytes of a chunk's head.
@@ -45,64 +46,64 @@ impl Head {
     }
 }
 
-/// Reads chunks one after the other into memory that is used again.
+/// A chunk as it lies in the file, with its head checked and the rest not.
+pub(super) struct Stored {
+    pub(super) content: Content,
+    /// Where it begins in the file.
+    pub(super) start: u64,
+    plain: usize,
+    check: u32,
+    bytes: Vec<u8>,
+}
+
+/// Reads chunks one after the other.
 pub(super) struct Chunks {
-    unpacker: zstd::bulk::Decompressor<'static>,
-    stored: Vec<u8>,
     number: u32,
 }
 
 impl Chunks {
-    pub(super) fn new(input: &Input) -> Result<Chunks, TraceError> {
-        let unpacker = zstd::bulk::Decompressor::new();
-        let unpacker = unpacker.map_err(|error| TraceError::io("unpack", input.path(), error))?;
-        Ok(Chunks {
-            unpacker,
-            stored: Vec::new(),
-            number: 0,
-        })
+    pub(super) fn new() -> Chunks {
+        Chunks { number: 0 }
     }
 
-    /// Puts the bytes of the next chunk into `plain`.
-    pub(super) fn next(
-        &mut self,
-        input: &mut Input,
-        plain: &mut Vec<u8>,
-    ) -> Result<Content, TraceError> {
+    /// The next chunk.
+    pub(super) fn next(&mut self, input: &mut Input) -> Result<Stored, TraceError> {
         let start = input.offset();
-        let bytes = input.at_least(HEAD)?;
-        if bytes.is_empty() {
+        let head = input.at_least(HEAD)?;
+        if head.is_empty() {
             let what = "the trace has no ending: its recording was cut off";
             return Err(input.bad_bytes(start, what));
         }
-        let Some(&bytes) = bytes.first_chunk::<HEAD>() else {
+        let Some(&head) = head.first_chunk::<HEAD>() else {
             return Err(input.bad_bytes(start, CUT));
         };
-        let word = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let head = self
-            .check(&bytes, word)
-            .map_err(|what| input.bad_bytes(start, what))?;
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let content = self.check(&head, word);
+        let content = content.map_err(|what| input.bad_bytes(start, what))?;
         input.consume(HEAD);
         let length = word(8) as usize;
-        input.take(length, &mut self.stored)?;
-        if self.stored.len() < length {
+        let mut bytes = Vec::new();
+        input.take(length, &mut bytes)?;
+        if bytes.len() < length {
             return Err(input.bad_bytes(start, CUT));
         }
-        if crc32fast::hash(&self.stored) != word(16) {
-            return Err(
-                input.bad_bytes(start, "the checksum of a chunk is wrong: its bytes changed")
-            );
-        }
-        self.unpack(head, plain)
-            .map_err(|what| input.bad_bytes(start, what))?;
         self.number = self.number.wrapping_add(1);
-        Ok(head.content)
+        Ok(Stored {
+            content,
+            start,
+            plain: word(12) as usize,
+            check: word(16),
+            bytes,
+        })
     }
 
-    fn check(&self, bytes: &[u8; HEAD], word: impl Fn(usize) -> u32) -> Result<Head, &'static str> {
-        if crc32fast::hash(&bytes[..HEAD - 4]) != word(20) {
+    fn check(
+        &self,
+        head: &[u8; HEAD],
+        word: impl Fn(usize) -> u32,
+    ) -> Result<Content, &'static str> {
+        if crc32fast::hash(&head[..HEAD - 4]) != word(20) {
             return Err("the checksum of a chunk's head is wrong: its bytes changed");
         }
         let content = match word(0) {
@@ -116,24 +117,34 @@ impl Chunks {
         if word(8) as usize > MAX_PLAIN || word(12) as usize > MAX_PLAIN {
             return Err("a chunk claims to be larger than any chunk is");
         }
-        Ok(Head {
-            content,
-            number: word(4),
-            plain: word(12),
-        })
+        Ok(content)
+    }
+}
+
+/// Checks and unpacks chunks.
+pub(super) struct Unpacker(zstd::bulk::Decompressor<'static>);
+
+impl Unpacker {
+    pub(super) fn new() -> std::io::Result<Unpacker> {
+        zstd::bulk::Decompressor::new().map(Unpacker)
     }
 
-    fn unpack(&mut self, head: Head, plain: &mut Vec<u8>) -> Result<(), &'static str> {
-        const BAD: &str = "the compressed bytes of a chunk are damaged";
-        let expected = head.plain as usize;
+    /// Puts the bytes of `chunk` into `plain`.
+    pub(super) fn unpack(&mut self, chunk: &Stored, plain: &mut Vec<u8>) -> Result<(), Damage> {
+        const BAD: Damage = Damage("the compressed bytes of a chunk are damaged");
+        if crc32fast::hash(&chunk.bytes) != chunk.check {
+            return Err(Damage(
+                "the checksum of a chunk is wrong: its bytes changed",
+            ));
+        }
         // The frame names its size too; only where both agree is memory set aside for it.
-        if zstd::bulk::Decompressor::upper_bound(&self.stored) != Some(expected) {
+        if zstd::bulk::Decompressor::upper_bound(&chunk.bytes) != Some(chunk.plain) {
             return Err(BAD);
         }
         plain.clear();
-        plain.reserve(expected);
-        let done = self.unpacker.decompress_to_buffer(&self.stored, plain);
-        if done.is_ok_and(|length| length == expected) {
+        plain.reserve(chunk.plain);
+        let done = self.0.decompress_to_buffer(&chunk.bytes, plain);
+        if done.is_ok_and(|length| length == chunk.plain) {
             Ok(())
         } else {
             Err(BAD)

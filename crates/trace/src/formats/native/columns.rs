@@ -92,6 +92,37 @@ impl Site {
         self.last = addr;
         step
     }
+
+    /// Goes on to the address that lies `difference` from the expected one; `before` is the step of the
+    /// row before. Returns this row's step. The same as [`Site::expected`] and [`Site::learn`], without
+    /// the address in between.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, difference: u64, before: u64) -> u64 {
+        let expected = if self.follows { before } else { self.stride };
+        let step = expected.wrapping_add(difference);
+        let (own, others) = (step == self.stride, step == before);
+        self.follows = if own == others { self.follows } else { others };
+        self.stride = if step == self.step { step } else { self.stride };
+        self.step = step;
+        self.last = self.last.wrapping_add(step);
+        step
+    }
+
+    /// [`Site::advance`] by 0: what is followed then stays what it was.
+    #[inline(always)]
+    pub(super) fn advance_as_expected(&mut self, before: u64) -> u64 {
+        let step = if self.follows { before } else { self.stride };
+        self.stride = if step == self.step { step } else { self.stride };
+        self.step = step;
+        self.last = self.last.wrapping_add(step);
+        step
+    }
+
+    /// The address that came last.
+    #[inline(always)]
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
 }
 
 #[inline]
@@ -195,6 +226,36 @@ mod tests {
         }
         let step = first.learn(77, 0);
         assert_eq!(second.expected(step), 85);
+    }
+
+    #[test]
+    fn reader_and_writer_learn_the_same() {
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state >> 61
+        };
+        let (mut writes, mut reads) = (
+            Site::new(Kind::Load, 8, 1, START),
+            Site::new(Kind::Load, 8, 1, START),
+        );
+        let (mut addr, mut before) = (0_u64, 0);
+        for _ in 0..20_000 {
+            addr = addr.wrapping_add(random());
+            let difference = addr.wrapping_sub(writes.expected(before));
+            let learnt = writes.learn(addr, before);
+            let mut other = reads;
+            let step = reads.advance(difference, before);
+            if difference == 0 {
+                assert_eq!(other.advance_as_expected(before), step);
+                assert_eq!(format!("{other:?}"), format!("{reads:?}"));
+            }
+            assert_eq!((reads.last(), step), (addr, learnt));
+            assert_eq!(format!("{writes:?}"), format!("{reads:?}"));
+            before = random();
+        }
     }
 
     #[test]

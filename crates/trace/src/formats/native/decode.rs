@@ -5,7 +5,7 @@ use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::columns::{AGAIN, NEW, START, Site};
 use crate::formats::native::encode::{BLOCK, Totals};
 use crate::formats::native::events;
-use crate::{Block, Event, Kind, ProcessId, Row, ThreadId};
+use crate::{Block, Columns, Event, Kind, ProcessId, ThreadId};
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -34,6 +34,8 @@ impl Stream {
 /// The state of a chunk being read.
 pub(super) struct Decoder {
     sites: Vec<Site>,
+    /// For each site the one that followed it last time; apart from them, as every row waits for it.
+    nexts: Vec<u32>,
     pc: u64,
     stamp: u64,
     heads: Stream,
@@ -47,6 +49,7 @@ impl Decoder {
     pub(super) fn new() -> Decoder {
         Decoder {
             sites: vec![Site::start()],
+            nexts: vec![START as u32],
             pc: 0,
             stamp: 0,
             heads: Stream::default(),
@@ -80,6 +83,8 @@ impl Decoder {
         }
         self.sites.truncate(1);
         self.sites[START] = Site::start();
+        self.nexts.clear();
+        self.nexts.push(START as u32);
         self.pc = 0;
         self.stamp = 0;
         if at == plain.len() {
@@ -114,7 +119,6 @@ impl Decoder {
         heads: &mut Cursor<'_>,
         rows: &mut Block,
     ) -> Result<(), Damage> {
-        rows.clear();
         rows.process = ProcessId(heads.small()?);
         rows.thread = ThreadId(heads.small()?);
         rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
@@ -125,7 +129,6 @@ impl Decoder {
         if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
             return Err(Damage("a block claims more rows than its chunk can hold"));
         }
-        rows.reserve(count);
         self.rows(plain, count, rows)
     }
 
@@ -133,30 +136,55 @@ impl Decoder {
         let mut described = self.described.cursor(plain);
         let mut tokens = self.tokens.cursor(plain);
         let mut addrs = self.addrs.cursor(plain);
-        let (mut before, mut step) = (START, 0);
-        for _ in 0..count {
+        let mut columns = rows.overwrite(count);
+        let mut here = Here {
+            site: START,
+            step: 0,
+        };
+        let mut at = 0;
+        while at < count {
+            let calm = tokens.eight().zip(addrs.eight());
+            if calm.is_some_and(|(tokens, addrs)| tokens | addrs == 0) && at + CALM <= count {
+                self.calm(&mut here, &mut columns, at)?;
+                tokens.skip(CALM);
+                addrs.skip(CALM);
+                at += CALM;
+                continue;
+            }
             let number = match tokens.number()? {
-                AGAIN => self.sites[before].next as usize,
-                token => self.other(token, before, &mut described)?,
+                AGAIN => self.nexts[here.site] as usize,
+                token => self.other(token, here.site, &mut described)?,
             };
-            let site = self
-                .sites
-                .get_mut(number)
-                .filter(|_| number != START)
-                .ok_or(SITE)?;
-            let addr = site.expected(step).wrapping_add(addrs.signed()?);
-            step = site.learn(addr, step);
-            rows.push(Row {
-                kind: site.kind,
-                size: site.size,
-                pc: site.pc,
-                addr,
-            });
-            before = number;
+            let site = self.sites.get_mut(number).filter(|_| number != START);
+            let site = site.ok_or(SITE)?;
+            let step = site.advance(addrs.signed()?, here.step);
+            write(&mut columns, at, site);
+            here = Here { site: number, step };
+            at += 1;
         }
         self.described.at = described.at();
         self.tokens.at = tokens.at();
         self.addrs.at = addrs.at();
+        Ok(())
+    }
+
+    /// As many rows as eight zero bytes of both streams stand for: each from the site that followed
+    /// the last time, at the address that was expected.
+    #[inline(always)]
+    fn calm(
+        &mut self,
+        here: &mut Here,
+        columns: &mut Columns<'_>,
+        from: usize,
+    ) -> Result<(), Damage> {
+        for at in from..from + CALM {
+            let number = self.nexts[here.site] as usize;
+            let site = self.sites.get_mut(number).filter(|_| number != START);
+            let site = site.ok_or(SITE)?;
+            let step = site.advance_as_expected(here.step);
+            write(columns, at, site);
+            *here = Here { site: number, step };
+        }
         Ok(())
     }
 
@@ -172,6 +200,7 @@ impl Decoder {
             self.pc = self.pc.wrapping_add(described.signed()?);
             let kind = kind.ok_or(Damage("a row is of a kind that this version does not know"))?;
             self.sites.push(Site::new(kind, size, self.pc, before));
+            self.nexts.push(START as u32);
             self.sites.len() - 1
         } else {
             usize::try_from(token - NEW).map_err(|_| SITE)?
@@ -179,9 +208,27 @@ impl Decoder {
         if number >= self.sites.len() {
             return Err(SITE);
         }
-        self.sites[before].next = number as u32;
+        self.nexts[before] = number as u32;
         Ok(number)
     }
+}
+
+/// Where a block is being read: the site and the step of the row before.
+#[derive(Clone, Copy)]
+struct Here {
+    site: usize,
+    step: u64,
+}
+
+/// Rows of eight bytes of each stream, if all are 0.
+const CALM: usize = 8;
+
+#[inline(always)]
+fn write(columns: &mut Columns<'_>, at: usize, site: &Site) {
+    columns.kinds[at] = site.kind;
+    columns.sizes[at] = site.size;
+    columns.pcs[at] = site.pc;
+    columns.addrs[at] = site.last();
 }
 
 /// The totals in an ending.

@@ -15,6 +15,7 @@
 //! read up to its last whole chunk; a file is known to be complete by its ending. All lengths are
 //! bounded before anything is allocated, and every stored byte is under a checksum.
 
+mod alone;
 mod bytes;
 mod chunk;
 mod columns;
@@ -23,6 +24,7 @@ mod encode;
 mod events;
 mod header;
 mod reader;
+mod team;
 mod writer;
 
 pub use header::Header;

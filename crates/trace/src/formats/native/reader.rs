@@ -1,44 +1,71 @@
 //! Reads a native file, chunk by chunk.
 
-use crate::formats::native::Header;
+use std::num::NonZero;
+
+use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Chunks, Content};
-use crate::formats::native::decode::{self, Decoder, Piece};
+use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
 use crate::formats::native::encode::Totals;
+use crate::formats::native::team::Team;
+use crate::formats::native::{Header, decode};
 use crate::{Block, Input, Source, Step, TraceError};
 
-/// Reads a native trace file. Memory: one chunk and one block.
+/// The most threads that decode unless more are asked for: they are faster than what comes after.
+const THREADS: usize = 4;
+
+/// Reads a native trace file.
+///
+/// Chunks of a file are decoded by some threads, ahead of the reader; what is delivered does not depend
+/// on how many there are. Memory: with one thread one chunk before decoding and one block; with more, up
+/// to one decoded chunk of about 20 MiB for each and one that is being read.
 pub struct Reader {
     input: Input,
     header: Header,
+    threads: usize,
     chunks: Chunks,
-    plain: Vec<u8>,
-    decoder: Decoder,
-    rows: Block,
+    crew: Option<Crew>,
     totals: Totals,
-    /// Where the chunk in `plain` begins in the file.
-    start: u64,
+    /// The last chunk, or why there is none; found ahead.
+    ending: Option<Result<Stored, TraceError>>,
     over: bool,
 }
 
+/// Who decodes.
+enum Crew {
+    Alone(Box<Alone>),
+    Team(Team),
+}
+
 impl Reader {
-    /// Reads the file's head.
+    /// Reads the file's head. Decodes a file with as many threads as there are processors, at most 4; a
+    /// pipe without any, since nothing may wait for bytes that are not needed yet.
     ///
     /// # Errors
     /// [`TraceError::UnknownFormat`] if it is no native file or one of another version,
     /// [`TraceError::Corrupt`] if the head is damaged, [`TraceError::Empty`], [`TraceError::Io`].
-    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+    pub fn new(input: Input) -> Result<Reader, TraceError> {
+        let threads = match input.progress() {
+            Some(_) => std::thread::available_parallelism().map_or(1, NonZero::get),
+            None => 1,
+        };
+        Reader::with_threads(input, threads.min(THREADS))
+    }
+
+    /// [`Reader::new`] with that many threads that decode; with one, or none, it is the caller's.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`].
+    pub fn with_threads(mut input: Input, threads: usize) -> Result<Reader, TraceError> {
         input.head()?;
         let header = Header::read(&mut input)?;
         Ok(Reader {
-            chunks: Chunks::new(&input)?,
-            start: input.offset(),
             input,
             header,
-            plain: Vec::new(),
-            decoder: Decoder::new(),
-            rows: Block::new(),
+            threads,
+            chunks: Chunks::new(),
+            crew: None,
             totals: Totals::default(),
+            ending: None,
             over: false,
         })
     }
@@ -49,49 +76,64 @@ impl Reader {
     }
 
     fn step(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let mut crew = match self.crew.take() {
+            Some(crew) => crew,
+            None => self.hire()?,
+        };
+        let step = self.step_with(&mut crew, block);
+        self.crew = Some(crew);
+        step
+    }
+
+    fn hire(&self) -> Result<Crew, TraceError> {
+        let crew = match self.threads {
+            0 | 1 => Alone::new().map(|alone| Crew::Alone(Box::new(alone))),
+            threads => Team::new(threads).map(Crew::Team),
+        };
+        crew.map_err(|error| self.failed(error))
+    }
+
+    fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
         loop {
-            let piece = self.decoder.next(&self.plain, &mut self.rows);
-            match piece.map_err(|damage| self.damaged(damage))? {
-                Piece::Block => {
+            while self.ending.is_none() && crew.has_room() {
+                match self.chunks.next(&mut self.input) {
+                    Ok(chunk) if chunk.content == Content::Pieces => crew.begin(chunk),
+                    ending => self.ending = Some(ending),
+                }
+            }
+            if crew.is_idle() {
+                return match self.ending.take() {
+                    Some(ending) => self.check_ending(&ending?).map(|()| Step::End),
+                    None => Ok(Step::End),
+                };
+            }
+            match crew.next(block) {
+                Taken::Piece(Decoded::Block(rows)) => {
                     self.totals.blocks += 1;
-                    self.totals.rows += self.rows.len() as u64;
-                    std::mem::swap(&mut self.rows, block);
+                    self.totals.rows += rows.len() as u64;
+                    crew.give_back(std::mem::replace(block, rows));
                     return Ok(Step::Block);
                 }
-                Piece::Event(event) => {
+                Taken::Piece(Decoded::Event(event)) => {
                     self.totals.events += 1;
                     return Ok(Step::Event(event));
                 }
-                Piece::End => {
-                    if !self.next_chunk()? {
-                        return Ok(Step::End);
-                    }
-                }
+                Taken::End => self.totals.chunks += 1,
+                Taken::Damaged(start, damage) => return Err(self.damaged(start, damage)),
+                Taken::Broken(error) => return Err(self.failed(error)),
             }
         }
     }
 
-    /// Goes to the next chunk; `false` after the ending.
-    fn next_chunk(&mut self) -> Result<bool, TraceError> {
-        self.start = self.input.offset();
-        match self.chunks.next(&mut self.input, &mut self.plain)? {
-            Content::Pieces => {
-                self.totals.chunks += 1;
-                let begun = self.decoder.begin(&self.plain);
-                begun.map_err(|damage| self.damaged(damage))?;
-                Ok(true)
-            }
-            Content::Ending => {
-                self.check_ending()?;
-                Ok(false)
-            }
-        }
-    }
-
-    fn check_ending(&mut self) -> Result<(), TraceError> {
-        let totals = decode::totals(&self.plain).map_err(|damage| self.damaged(damage))?;
+    fn check_ending(&mut self, ending: &Stored) -> Result<(), TraceError> {
+        let mut plain = Vec::new();
+        let mut unpacker = Unpacker::new().map_err(|error| self.failed(error))?;
+        let totals = unpacker.unpack(ending, &mut plain);
+        let totals = totals.and_then(|()| decode::totals(&plain));
+        let totals = totals.map_err(|damage| self.damaged(ending.start, damage))?;
         if totals != self.totals {
-            return Err(self.damaged(Damage("the totals in the ending are not those of the file")));
+            let what = Damage("the totals in the ending are not those of the file");
+            return Err(self.damaged(ending.start, what));
         }
         if !self.input.at_least(1)?.is_empty() {
             let what = "there are bytes after the end of the trace: was another file appended?";
@@ -100,8 +142,54 @@ impl Reader {
         Ok(())
     }
 
-    fn damaged(&self, damage: Damage) -> TraceError {
-        self.input.bad_bytes(self.start, damage.0)
+    /// The error for a chunk that begins at `start`.
+    fn damaged(&self, start: u64, damage: Damage) -> TraceError {
+        self.input.bad_bytes(start, damage.0)
+    }
+
+    /// The error for what the system refuses.
+    fn failed(&self, error: std::io::Error) -> TraceError {
+        TraceError::io("decode", self.input.path(), error)
+    }
+}
+
+impl Crew {
+    /// Whether it could begin with another chunk.
+    fn has_room(&self) -> bool {
+        match self {
+            Crew::Alone(alone) => alone.is_idle(),
+            Crew::Team(team) => team.has_room(),
+        }
+    }
+
+    /// Whether all that was begun has been taken.
+    fn is_idle(&self) -> bool {
+        match self {
+            Crew::Alone(alone) => alone.is_idle(),
+            Crew::Team(team) => team.is_idle(),
+        }
+    }
+
+    fn begin(&mut self, chunk: Stored) {
+        match self {
+            Crew::Alone(alone) => alone.begin(&chunk),
+            Crew::Team(team) => team.begin(chunk),
+        }
+    }
+
+    /// What comes next; if that is rows, `block` can be without its memory.
+    fn next(&mut self, block: &mut Block) -> Taken {
+        match self {
+            Crew::Alone(alone) => alone.next(|| std::mem::take(block)),
+            Crew::Team(team) => team.next(),
+        }
+    }
+
+    /// Takes the memory of a block, to use it again.
+    fn give_back(&self, block: Block) {
+        if let Crew::Team(team) = self {
+            team.give_back(block);
+        }
     }
 }
 
@@ -111,7 +199,10 @@ impl Source for Reader {
             return Ok(Step::End);
         }
         let step = self.step(block);
-        self.over = matches!(step, Err(_) | Ok(Step::End));
+        if matches!(step, Err(_) | Ok(Step::End)) {
+            self.over = true;
+            self.crew = None;
+        }
         step
     }
 

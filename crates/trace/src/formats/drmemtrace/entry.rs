@@ -1,0 +1,73 @@
+//! Entries: twelve bytes, and what their types mean to us.
+
+use crate::formats::records::{number, word};
+
+/// Bytes of an entry.
+pub(super) const LENGTH: usize = 12;
+
+pub(super) const BUNDLE: u16 = 17;
+pub(super) const THREAD: u16 = 22;
+pub(super) const THREAD_EXIT: u16 = 23;
+pub(super) const PID: u16 = 24;
+pub(super) const HEADER: u16 = 25;
+pub(super) const MARKER: u16 = 28;
+
+/// What is done with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Class {
+    /// A load (type 0) or a store (1).
+    Data,
+    /// An instruction: the accesses after it are its own.
+    Instruction,
+    /// Nothing: prefetches, flushes, markers, encodings, headers and footers are no accesses.
+    Skipped,
+    /// Something that takes more than a row.
+    Special,
+}
+
+/// Class by type; what is behind the last type is not known.
+const CLASSES: [Class; 64] = {
+    let mut classes = [Class::Special; 64];
+    let mut kind = 0;
+    while kind < 50 {
+        classes[kind] = match kind as u16 {
+            0 | 1 => Class::Data,
+            10..=16 | 29..=31 | 48 | 49 => Class::Instruction,
+            BUNDLE | THREAD | THREAD_EXIT | PID => Class::Special,
+            _ => Class::Skipped,
+        };
+        kind += 1;
+    }
+    classes
+};
+
+/// One entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: u16,
+    pub(super) size: u16,
+    pub(super) addr: u64,
+}
+
+impl Entry {
+    #[inline(always)]
+    pub(super) fn of(bytes: &[u8; LENGTH]) -> Entry {
+        Entry {
+            kind: word(bytes, 0),
+            size: word(bytes, 2),
+            addr: number(bytes, 4),
+        }
+    }
+
+    /// What is done with it. Data accesses of 0 bytes, or of more than a row can say, are special.
+    #[inline(always)]
+    pub(super) fn class(self) -> Class {
+        let class = CLASSES[usize::from(self.kind).min(CLASSES.len() - 1)];
+        if class == Class::Data && !(1..=255).contains(&self.size) {
+            Class::Special
+        } else {
+            class
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Entries to rows.
+
+use std::collections::VecDeque;
+
+use crate::formats::drmemtrace::entry::{self, Class, Entry, LENGTH};
+use crate::formats::drmemtrace::first_process;
+use crate::formats::drmemtrace::threads::Threads;
+use crate::formats::feed::ENOUGH;
+use crate::formats::records::whole;
+use crate::stage::{STAGED, Stage};
+use crate::{Block, Event, Input, Kind, Row, Source, Step, TraceError};
+
+/// Kinds of data accesses, and of those that are too large for a row, by type.
+const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
+const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
+
+/// Reads entries. A data access belongs to the instruction before it: its `pc` is that one's address plus
+/// one, since a row's `pc` lies just behind its instruction. Blocks change with the thread that runs.
+/// Accesses of more than 255 bytes become range operations; prefetches and flushes are no accesses.
+pub struct Reader {
+    input: Input,
+    threads: Threads,
+    events: VecDeque<Event>,
+    rows: Block,
+    stage: Box<Stage>,
+    last: Instruction,
+    failed: Option<TraceError>,
+    over: bool,
+}
+
+/// The instruction that ran last.
+#[derive(Clone, Copy, Default)]
+struct Instruction {
+    /// Its address plus one: what the rows of its accesses have as `pc`. 0 if there is none.
+    pc: u64,
+    size: u16,
+}
+
+impl Reader {
+    /// A reader at the start of `input`.
+    ///
+    /// # Errors
+    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+        let threads = Threads::new(first_process(input.head()?));
+        Ok(Reader {
+            input,
+            threads,
+            events: VecDeque::new(),
+            rows: Block::new(),
+            stage: Stage::new(),
+            last: Instruction::default(),
+            failed: None,
+            over: false,
+        })
+    }
+
+    /// Appends rows of one thread; `false` at the end.
+    fn fill(&mut self) -> Result<bool, TraceError> {
+        while self.rows.len() < ENOUGH {
+            // Never past that many rows, so that blocks are the same however the bytes come.
+            let most = STAGED.min(ENOUGH - self.rows.len());
+            let count = whole(&mut self.input, LENGTH)?.min(most);
+            if count == 0 {
+                return Ok(false);
+            }
+            let (entries, _) = self.input.at_least(0)?.as_chunks::<LENGTH>();
+            let entries = &entries[..count];
+            let first = Entry::of(&entries[0]);
+            if first.class() == Class::Special {
+                let turns = matches!(first.kind, entry::THREAD | entry::THREAD_EXIT | entry::PID);
+                if turns && !self.rows.is_empty() {
+                    return Ok(true);
+                }
+                self.special(first)?;
+                self.input.consume(LENGTH);
+                continue;
+            }
+            let (taken, staged) = plain(entries, &mut self.last, &mut self.stage);
+            self.input.consume(taken * LENGTH);
+            if staged > 0 {
+                self.settle()?;
+                self.stage.flush(staged, &mut self.rows);
+            }
+        }
+        Ok(true)
+    }
+
+    fn settle(&mut self) -> Result<(), TraceError> {
+        if self.threads.settle(&mut self.rows, &mut self.events) {
+            return Ok(());
+        }
+        let what = "there are more processes than a trace can have";
+        Err(self.input.bad_bytes(self.input.offset(), what))
+    }
+
+    /// What takes more than a row. There are no rows yet if it is about threads.
+    fn special(&mut self, entry: Entry) -> Result<(), TraceError> {
+        let wrong = match entry.kind {
+            0 | 1 if entry.size > 0 => {
+                self.settle()?;
+                self.rows.push(Row {
+                    kind: RANGES[usize::from(entry.kind)],
+                    size: 0,
+                    pc: self.last.pc,
+                    addr: entry.addr,
+                });
+                self.rows.push_operand(entry.size.into());
+                return Ok(());
+            }
+            0 | 1 => "an access is of no bytes".to_owned(),
+            entry::THREAD => {
+                self.threads.runs(entry.addr);
+                return Ok(());
+            }
+            entry::THREAD_EXIT => {
+                self.threads.ends(entry.addr, &mut self.events);
+                return Ok(());
+            }
+            entry::PID => {
+                self.threads.belongs(entry.addr);
+                return Ok(());
+            }
+            entry::BUNDLE if entry.size <= 8 => {
+                self.last.bundle(entry);
+                return Ok(());
+            }
+            entry::BUNDLE => "a bundle has more instructions than fit".to_owned(),
+            kind => {
+                format!("there is no entry of type {kind} in the drmemtrace that is known here")
+            }
+        };
+        Err(self.input.bad_bytes(self.input.offset(), wrong))
+    }
+}
+
+impl Instruction {
+    /// Instructions that follow this one, each given by its length only.
+    fn bundle(&mut self, entry: Entry) {
+        let lengths = entry.addr.to_le_bytes();
+        for &length in lengths.iter().take(entry.size.into()) {
+            self.pc = self.pc.wrapping_add(self.size.into());
+            self.size = length.into();
+        }
+    }
+}
+
+/// Goes through entries up to one that is special: how many those are, and how many rows of them are on
+/// the stage now. Nothing in it branches on what the entries are, since nothing foretells that.
+fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut Stage) -> (usize, usize) {
+    let (mut staged, mut pc) = (0, last.pc);
+    let mut instruction = None;
+    let mut taken = entries.len();
+    for (index, bytes) in entries.iter().enumerate() {
+        let entry = Entry::of(bytes);
+        let class = entry.class();
+        if class == Class::Special {
+            taken = index;
+            break;
+        }
+        let is_instruction = class == Class::Instruction;
+        let after = entry.addr.wrapping_add(1);
+        pc = if is_instruction { after } else { pc };
+        instruction = if is_instruction {
+            Some(bytes)
+        } else {
+            instruction
+        };
+        let row = Row {
+            kind: KINDS[usize::from(entry.kind & 1)],
+            size: entry.size as u8,
+            pc,
+            addr: entry.addr,
+        };
+        stage.put(staged, row);
+        staged += usize::from(class == Class::Data);
+    }
+    if let Some(bytes) = instruction {
+        let size = Entry::of(bytes).size;
+        *last = Instruction { pc, size };
+    }
+    (taken, staged)
+}
+
+impl Source for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        loop {
+            // Events of a fill come before its rows: they say whose those are.
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Step::Event(event));
+            }
+            if !self.rows.is_empty() {
+                std::mem::swap(&mut self.rows, block);
+                self.rows.clear();
+                return Ok(Step::Block);
+            }
+            if self.over {
+                return self.failed.take().map_or(Ok(Step::End), Err);
+            }
+            match self.fill() {
+                Ok(more) => self.over = !more,
+                Err(error) => {
+                    self.over = true;
+                    self.failed = Some(error);
+                }
+            }
+        }
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "data accesses that DynamoRIO's drmemtrace recorded in {}",
+            self.input.path().display()
+        )
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.input.progress()
+    }
+}

@@ -1,0 +1,98 @@
+//! Whose accesses come next.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{Block, Event, Process, ProcessId, Thread, ThreadId};
+
+/// Processes and threads by the system's numbers, and who runs now.
+pub(super) struct Threads {
+    processes: HashMap<u64, ProcessId>,
+    threads: HashMap<u64, (ThreadId, ProcessId)>,
+    begun: u32,
+    pid: u64,
+    tid: u64,
+    /// Whether `current` is that of `tid`.
+    settled: bool,
+    current: (ThreadId, ProcessId),
+}
+
+impl Threads {
+    /// Nobody runs yet; until an entry says otherwise, it will be in process `pid`.
+    pub(super) fn new(pid: u64) -> Threads {
+        Threads {
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            begun: 0,
+            pid,
+            tid: 0,
+            settled: false,
+            current: (ThreadId(0), ProcessId(0)),
+        }
+    }
+
+    /// An entry says that thread `tid` runs from now on.
+    pub(super) fn runs(&mut self, tid: u64) {
+        self.settled &= tid == self.tid;
+        self.tid = tid;
+    }
+
+    /// An entry says that the thread that runs belongs to process `pid`.
+    pub(super) fn belongs(&mut self, pid: u64) {
+        let known = self.threads.get(&self.tid).map(|&(_, process)| process);
+        if known.is_some() && known != self.processes.get(&pid).copied() {
+            // The system gave the number of a thread that is gone to another one.
+            self.threads.remove(&self.tid);
+            self.settled = false;
+        }
+        self.pid = pid;
+    }
+
+    /// An entry says that thread `tid` is over.
+    pub(super) fn ends(&mut self, tid: u64, events: &mut VecDeque<Event>) {
+        if let Some((thread, _)) = self.threads.remove(&tid) {
+            events.push_back(Event::ThreadEnded(thread));
+        }
+        self.settled &= tid != self.tid;
+    }
+
+    /// Labels `rows` with who runs, and tells of those who are new. `false` if there are more processes
+    /// or threads than there are numbers for.
+    pub(super) fn settle(&mut self, rows: &mut Block, events: &mut VecDeque<Event>) -> bool {
+        if !self.settled {
+            let known = self.threads.get(&self.tid).copied();
+            let Some(current) = known.or_else(|| self.begin(events)) else {
+                return false;
+            };
+            self.current = current;
+            self.settled = true;
+        }
+        (rows.thread, rows.process) = self.current;
+        true
+    }
+
+    fn begin(&mut self, events: &mut VecDeque<Event>) -> Option<(ThreadId, ProcessId)> {
+        let process = match self.processes.get(&self.pid) {
+            Some(&process) => process,
+            None => {
+                let id = ProcessId(u16::try_from(self.processes.len()).ok()?);
+                self.processes.insert(self.pid, id);
+                events.push_back(Event::Process(Process {
+                    id,
+                    pid: self.pid as u32,
+                    ..Process::default()
+                }));
+                id
+            }
+        };
+        let id = ThreadId(self.begun);
+        self.begun = self.begun.checked_add(1)?;
+        self.threads.insert(self.tid, (id, process));
+        events.push_back(Event::Thread(Thread {
+            id,
+            process,
+            tid: self.tid as u32,
+            ..Thread::default()
+        }));
+        Some((id, process))
+    }
+}

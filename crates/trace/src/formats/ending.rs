@@ -1,0 +1,65 @@
+//! Formats that only a name tells: their bytes could be anything.
+
+use std::path::Path;
+
+use crate::formats::{champsim, oraclegeneral, u64, vscsi};
+
+/// Endings, without capitals, and the format that each means.
+const ENDINGS: &[(&str, &str)] = &[
+    ("oraclegeneral", oraclegeneral::NAME),
+    ("champsim", champsim::NAME),
+    ("champsimtrace", champsim::NAME),
+    ("vscsi", vscsi::NAME),
+    ("vscsi1", vscsi::NAME),
+    ("vscsi2", vscsi::NAME),
+    ("u64", u64::NAME),
+    ("bin", u64::NAME),
+];
+
+/// What may come behind an ending, when it is unpacked on the way.
+const PACKED: [&str; 5] = ["gz", "xz", "zst", "zstd", "zip"];
+
+/// The name of the format that the ending of a file's name means, if it means one: `a.u64`, `a.u64.gz`,
+/// `a.oracleGeneral.bin`.
+pub(super) fn format(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let (_, endings) = name.split_once('.')?;
+    let mut endings = endings
+        .rsplit('.')
+        .filter(|ending| !PACKED.contains(ending));
+    let last = endings.next()?;
+    let meant = |ending: &str| {
+        let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+        known.map(|&(_, format)| format)
+    };
+    if matches!(last, "bin" | "trace") {
+        return endings.next().and_then(meant).or_else(|| meant(last));
+    }
+    meant(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_mean_formats() {
+        for (name, expected) in [
+            ("a/b.u64", Some("u64")),
+            ("b.u64.gz", Some("u64")),
+            ("b.bin", Some("u64")),
+            ("w01.oracleGeneral.bin.zst", Some("oraclegeneral")),
+            ("w01.oracleGeneral", Some("oraclegeneral")),
+            ("600.perlbench_s-210B.champsimtrace.xz", Some("champsim")),
+            ("b.champsim.trace.gz", Some("champsim")),
+            ("w32.vscsi1", Some("vscsi")),
+            ("b.gz", None),
+            ("u64", None),
+            ("b.u64.txt", None),
+            ("..", None),
+            ("", None),
+        ] {
+            assert_eq!(format(Path::new(name)), expected, "{name}");
+        }
+    }
+}

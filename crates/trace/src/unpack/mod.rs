@@ -1,0 +1,136 @@
+//! Compressed inputs, unpacked on a thread of their own while the reader reads.
+//!
+//! What a file is packed with shows in its first bytes. Everything is streamed: a bomb that unpacks to
+//! a thousand times its size costs time and no memory. What came out before a cut or a damage is handed
+//! over; then comes one error.
+
+mod ahead;
+mod raw;
+mod zipped;
+
+use std::io::{BufReader, Error, Read, Result};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use ahead::{Ahead, Sink};
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::Stream;
+use raw::Counted;
+pub(crate) use raw::{Raw, Unreadable};
+
+/// Packed bytes asked for at once.
+const PACKED: usize = 128 << 10;
+/// The most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
+const XZ_MEMORY: u64 = 512 << 20;
+
+/// What a file is packed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// RFC 1952, one member or many.
+    Gzip,
+    /// RFC 8878, one frame or many.
+    Zstd,
+    /// The .xz format, one stream or many.
+    Xz,
+    /// An archive, of which the members are read in the order of their names.
+    Zip,
+}
+
+impl Packing {
+    /// The packing of a file that begins with `head`.
+    ///
+    /// Looks at more than the magic, since raw numbers can begin like one.
+    pub(crate) fn of(head: &[u8]) -> Option<Packing> {
+        match head {
+            // Deflate, no reserved flag; level and system, if they are there, of those that exist.
+            [0x1f, 0x8b, 8, flags, rest @ ..] if flags & 0xe0 == 0 => {
+                let level = rest.get(4).is_none_or(|&level| matches!(level, 0 | 2 | 4));
+                let system = rest.get(5).is_none_or(|&from| from <= 13 || from == 255);
+                (level && system).then_some(Packing::Gzip)
+            }
+            [0x1f, 0x8b] | [0x1f, 0x8b, 8] => Some(Packing::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
+            // A frame to skip, with which parallel packers begin; then its length.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, rest @ ..] => {
+                let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+                let next = rest.get(length..).unwrap_or_default();
+                (next.first_chunk() == Some(&[0x28, 0xb5, 0x2f, 0xfd])).then_some(Packing::Zstd)
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
+            // A member's head: the version needed and the method are small numbers.
+            [b'P', b'K', 3, 4, 0..=99, 0, _, _, 0..=99, 0, ..] => Some(Packing::Zip),
+            _ => None,
+        }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+            Packing::Xz => "xz",
+            Packing::Zip => "zip",
+        }
+    }
+
+    /// What `raw` unpacks to, and the count of packed bytes taken, which goes up as it is read.
+    ///
+    /// Costs a thread and about 1.5 MiB, and what the packing itself needs: up to 128 MiB for zstd with
+    /// its longest window, `XZ_MEMORY` for xz.
+    ///
+    /// # Errors
+    /// If there can be no thread. A zip that cannot be sought in is an error when it is read.
+    pub(crate) fn unpack(self, raw: Raw) -> Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let counted = Counted::new(raw, Arc::clone(&taken));
+        let unpacked = Ahead::start(move |sink| self.run(counted, sink))?;
+        Ok((Box::new(unpacked), taken))
+    }
+
+    /// The work of the thread.
+    fn run(self, packed: Counted, sink: &Sink) -> Result<()> {
+        let buffered = |packed| BufReader::with_capacity(PACKED, packed);
+        let there = match self {
+            Packing::Gzip => sink.copy(&mut MultiGzDecoder::new(buffered(packed))),
+            Packing::Zstd => sink.copy(&mut zstd::Decoder::with_buffer(buffered(packed))?),
+            Packing::Xz => {
+                let many = liblzma::stream::CONCATENATED;
+                let stream = Stream::new_stream_decoder(XZ_MEMORY, many).map_err(Error::from)?;
+                sink.copy(&mut XzDecoder::new_stream(buffered(packed), stream))
+            }
+            Packing::Zip => zipped::copy(packed, sink),
+        };
+        // Whether the reader is still there makes no difference to a thread that is done.
+        there.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packings_are_known_by_more_than_two_bytes() {
+        for (head, expected) in [
+            (&b"\x1f\x8b\x08\0\0\0\0\0\0\x03"[..], Some(Packing::Gzip)),
+            (b"\x1f\x8b\x08\0", Some(Packing::Gzip)),
+            (b"\x1f\x8b\x08\xff\0\0\0\0\0\x03", None),
+            (b"\x1f\x8b\x08\0\0\0\0\0\x77\x03", None),
+            (b"\x1f\x8b\x07\0\0\0\0\0\0\x03", None),
+            (b"\x28\xb5\x2f\xfd\0", Some(Packing::Zstd)),
+            (
+                b"\x50\x2a\x4d\x18\x01\0\0\0\x07\x28\xb5\x2f\xfd",
+                Some(Packing::Zstd),
+            ),
+            (b"\x50\x2a\x4d\x18\x01\0\0\0\x07", None),
+            (b"\xfd7zXZ\0\0", Some(Packing::Xz)),
+            (b"PK\x03\x04\x14\0\0\0\x08\0", Some(Packing::Zip)),
+            (b"PK\x03\x04\x14\x09\0\0\x08\0", None),
+            (b"BZh9", None),
+            (b"", None),
+        ] {
+            assert_eq!(Packing::of(head), expected, "{head:02x?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The bytes as they lie in the file: where they come from, and how many were taken.
+
+use std::fmt;
+use std::io::{Cursor, Error, ErrorKind, Read, Result, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Something that can be read from any place.
+pub(crate) trait ReadSeek: Read + Seek + Send {}
+
+impl<R: Read + Seek + Send> ReadSeek for R {}
+
+/// Where the bytes come from.
+pub(crate) enum Raw {
+    /// A pipe: forward only.
+    Stream(Box<dyn Read + Send>),
+    /// A file.
+    File(Box<dyn ReadSeek>),
+}
+
+impl Raw {
+    /// Nothing at all.
+    pub(crate) fn empty() -> Raw {
+        Raw::Stream(Box::new(std::io::empty()))
+    }
+
+    /// These bytes again as if `begun` had not been read from them; `failed` is what came after it.
+    pub(crate) fn again(self, begun: Vec<u8>, failed: Option<Error>) -> Result<Raw> {
+        match self {
+            Raw::File(mut file) => {
+                file.rewind()?;
+                Ok(Raw::File(file))
+            }
+            Raw::Stream(rest) => {
+                let begun = Cursor::new(begun).chain(Failing(failed));
+                Ok(Raw::Stream(Box::new(begun.chain(rest))))
+            }
+        }
+    }
+}
+
+impl Read for Raw {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Raw::Stream(stream) => stream.read(buffer),
+            Raw::File(file) => file.read(buffer),
+        }
+    }
+}
+
+/// An error that was met already, once.
+struct Failing(Option<Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// An error of the system, told apart from those that a decoder finds in the bytes.
+#[derive(Debug)]
+pub(crate) struct Unreadable(pub(crate) Error);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+impl Unreadable {
+    fn mark(error: Error) -> Error {
+        if error.kind() == ErrorKind::Interrupted {
+            return error;
+        }
+        Error::new(error.kind(), Unreadable(error))
+    }
+}
+
+/// Counts what is read, and marks what the system refuses.
+pub(super) struct Counted {
+    raw: Raw,
+    taken: Arc<AtomicU64>,
+}
+
+impl Counted {
+    pub(super) fn new(raw: Raw, taken: Arc<AtomicU64>) -> Counted {
+        Counted { raw, taken }
+    }
+
+    /// Where it counts.
+    pub(super) fn count(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.taken)
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let count = self.raw.read(buffer).map_err(Unreadable::mark)?;
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        match &mut self.raw {
+            Raw::File(file) => file.seek(to),
+            Raw::Stream(_) => Err(ErrorKind::NotSeekable.into()),
+        }
+    }
+}

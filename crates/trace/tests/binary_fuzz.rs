@@ -1,0 +1,103 @@
+//! Damaged binary and compressed files through their readers: no panic, no hang, no endless output.
+//!
+//! As `mini_fuzz.rs`; the same targets run under libFuzzer in `fuzz/`.
+
+#[path = "common/binary.rs"]
+mod binary;
+mod common;
+
+use std::io::Cursor;
+
+use binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
+use common::{Random, native, sample};
+use reuselens_trace::{Block, Input, Source, Step};
+
+const ROUNDS: u64 = 1500;
+/// Far more steps than any input here has.
+const MOST_STEPS: usize = 10_000;
+
+/// Reads to the end; returns how many rows came.
+fn read(bytes: &[u8], format: Option<&str>) -> usize {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
+    let Ok(mut source) = reuselens_trace::read(input, format) else {
+        return 0;
+    };
+    let mut block = Block::new();
+    let mut rows = 0;
+    for _ in 0..MOST_STEPS {
+        match source.next(&mut block) {
+            Ok(Step::Block) => rows += block.len(),
+            Ok(Step::Event(_)) => {}
+            Ok(Step::End) | Err(_) => return rows,
+        }
+    }
+    panic!("no end after {MOST_STEPS} steps of {bytes:02x?}");
+}
+
+/// Changes a few places: bits, bytes, runs removed or repeated, an end cut off.
+fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len());
+        let end = (at + 1 + random.below(16)).min(bytes.len());
+        match random.below(6) {
+            _ if bytes.is_empty() => bytes.push(random.next() as u8),
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = random.next() as u8,
+            2 => bytes[at] = [0, 1, 0x7f, 0xff][random.below(4)],
+            3 => drop(bytes.drain(at..end)),
+            4 => {
+                let run = bytes[at..end].to_vec();
+                let to = random.below(bytes.len());
+                bytes.splice(to..to, run);
+            }
+            _ => bytes.truncate(at),
+        }
+    }
+}
+
+fn fuzz(seed: u64, valid: &[u8], format: Option<&str>, most: impl Fn(usize) -> usize) {
+    let mut random = Random(seed);
+    for _ in 0..ROUNDS {
+        let mut bytes = valid.to_vec();
+        damage(&mut random, &mut bytes);
+        let rows = read(&bytes, format);
+        assert!(rows <= most(bytes.len()), "{format:?}: {rows} rows");
+    }
+}
+
+/// Every format by its name, records one after the other.
+#[test]
+fn binary_formats() {
+    let records: [(&str, Vec<u8>, usize); 5] = [
+        ("drmemtrace", drmemtrace(), 6),
+        (
+            "champsim",
+            instruction(5, [1, 0], [2, 3, 0, 0]).repeat(4),
+            10,
+        ),
+        ("oraclegeneral", request(1, 2, 3, -1).repeat(4), 24),
+        ("vscsi", vscsi1(1, 2).repeat(20), 32),
+        ("vscsi", vscsi2(1, 2).repeat(20), 40),
+    ];
+    for (seed, (format, valid, bytes_per_row)) in (1..).zip(records) {
+        let most = |bytes| bytes / bytes_per_row;
+        fuzz(seed, &valid, Some(format), most);
+        fuzz(seed + 10, &valid, None, |bytes| bytes);
+    }
+}
+
+#[test]
+fn compressed_files() {
+    let valid = native(&sample(), 3);
+    for (seed, (_, pack)) in (20..).zip(PACKINGS) {
+        fuzz(seed, &pack(&valid), None, |bytes| 1000 * bytes + 1000);
+        fuzz(
+            seed + 10,
+            &pack(&drmemtrace()),
+            Some("drmemtrace"),
+            |bytes| 1000 * bytes + 1000,
+        );
+    }
+    let zipped = zip(&[("chunk.0001", &[0; 60]), ("chunk.0000", &drmemtrace())]);
+    fuzz(40, &zipped, None, |bytes| 1000 * bytes + 1000);
+}

@@ -1,0 +1,140 @@
+//! A native file decoded by threads: the same pieces and the same errors as without any.
+
+mod common;
+
+use std::io::Cursor;
+
+use common::{Piece, Random, drain, native, pieces, sample};
+use proptest::prelude::*;
+use reuselens_trace::formats::native::Reader;
+use reuselens_trace::{Block, Event, Input, Kind, Note, Row, Source, Step};
+
+/// All that `threads` threads find in a file, and the error in words.
+fn read(bytes: &[u8], threads: usize) -> (Vec<Piece>, Option<String>) {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
+    match Reader::with_threads(input, threads) {
+        Ok(mut reader) => {
+            let (pieces, error) = drain(&mut reader);
+            (pieces, error.map(|error| error.to_string()))
+        }
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    }
+}
+
+fn same_for_all(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
+    let alone = read(bytes, 1);
+    for threads in [2, 5] {
+        assert!(
+            read(bytes, threads) == alone,
+            "{threads} threads: {:?}",
+            alone.1
+        );
+    }
+    alone
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_goes_in_comes_out(pieces in pieces(), flush_every in 1..4_usize) {
+        let bytes = native(&pieces, flush_every);
+        let (read, error) = same_for_all(&bytes);
+        prop_assert_eq!(error, None);
+        prop_assert_eq!(read, pieces);
+    }
+}
+
+#[test]
+fn files_that_are_cut_or_changed_end_at_the_same_place() {
+    let bytes = native(&sample(), 1);
+    for length in (1..bytes.len()).step_by(5) {
+        assert!(same_for_all(&bytes[..length]).1.is_some(), "{length}");
+    }
+    let mut random = Random(4);
+    for _ in 0..300 {
+        let mut changed = bytes.clone();
+        changed[random.below(bytes.len())] ^= 1 << random.below(8);
+        assert!(same_for_all(&changed).1.is_some());
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    assert!(same_for_all(&longer).1.unwrap().contains("after the end"));
+}
+
+/// Many chunks of a few blocks, some with rows that nothing foretells.
+fn many() -> Vec<Piece> {
+    let mut random = Random(5);
+    let block = |index: u64| {
+        let mut block = Block::new();
+        for row in 0..1 + random.next() % 5000 {
+            let kind = if row % 3 == 0 {
+                Kind::Store
+            } else {
+                Kind::Load
+            };
+            block.push(Row {
+                kind,
+                size: 8,
+                pc: row % 7,
+                addr: if index.is_multiple_of(2) {
+                    row * 8
+                } else {
+                    random.next()
+                },
+            });
+        }
+        Piece::Block(block)
+    };
+    (0..200).map(block).collect()
+}
+
+#[test]
+fn many_chunks_come_in_order() {
+    let whole = many();
+    let bytes = native(&whole, 3);
+    let (read, error) = same_for_all(&bytes);
+    assert_eq!(error, None);
+    assert!(read == whole);
+}
+
+#[test]
+fn a_chunk_that_is_larger_than_any_the_writer_makes_is_read() {
+    let note = Note {
+        code: "x".into(),
+        message: String::new(),
+        hint: String::new(),
+    };
+    let mut whole: Vec<Piece> = (0..200_000)
+        .map(|_| Piece::Event(Event::Note(note.clone())))
+        .collect();
+    let mut block = Block::new();
+    for addr in 0..3_500_000 {
+        block.push(Row {
+            kind: Kind::Load,
+            size: 1,
+            pc: 1,
+            addr,
+        });
+    }
+    whole.push(Piece::Block(block));
+    whole.push(whole[0].clone());
+    let (read, error) = same_for_all(&native(&whole, usize::MAX));
+    assert_eq!(error, None);
+    assert!(read == whole);
+}
+
+#[test]
+fn threads_end_with_the_reader() {
+    let bytes = native(&many(), 1);
+    for steps in [0, 1, 7, 100] {
+        let input = Input::seekable(Cursor::new(bytes.clone()), "trace").unwrap();
+        let mut reader = Reader::with_threads(input, 4).unwrap();
+        let mut block = Block::new();
+        for _ in 0..steps {
+            assert_eq!(reader.next(&mut block).unwrap(), Step::Block);
+        }
+        // Waits for its threads: returns only if they all do.
+        drop(reader);
+    }
+}
