@@ -3,6 +3,7 @@
 
 use reuselens_units::Distance;
 
+use crate::sampled::Filter;
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {
@@ -39,6 +40,11 @@ dispatched! {
 dispatched! {
     /// [`LookupBound::process_here`] for the processor at hand.
     process_bound => bound_avx2(bound: LookupBound, items: &[u64])
+}
+
+dispatched! {
+    /// [`Filter::process_here`] for the processor at hand.
+    process_filter => filter_avx2(filter: Filter, items: &[u64])
 }
 
 #[cfg(test)]

@@ -24,9 +24,13 @@ pub mod generate;
 mod olken;
 mod prefetch;
 mod registry;
+mod sampled;
 
 pub use brute::BruteForce;
 pub use counting::{CountingTree, LookupBound};
 pub use engine::Engine;
 pub use olken::OlkenTree;
 pub use registry::{ENGINES, EngineError, EngineInfo, by_name};
+pub use sampled::{
+    BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
+};
