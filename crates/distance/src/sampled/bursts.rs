@@ -20,32 +20,28 @@ pub(super) const STEP: u32 = 6;
 /// Sampled accesses of a burst that are measured, on average.
 const MEASURED: u64 = SHORTEST - SHORTEST / FILLING;
 
-/// All bursts of one length. Time is cut into strata, and one burst lies somewhere in each.
+/// All bursts of one length.
 ///
-/// A burst of the level `k` is 8ᵏ times longer than the shortest, and an 8ᵏ-th of the items is looked at (other
-/// items in every burst), so all cost the same. Its first half fills the cache, its second is measured.
-/// For an access in the second half whose item was not accessed in the burst before, the distance is at
-/// least the number of distinct items of the burst so far: for smaller caches it is a miss, for larger
-/// ones nothing is known, and the share of these accesses is part of the error.
+/// A burst of the next level is 64 times longer than one of the level before, and a 64th as many of the items is
+/// looked at (other items in every burst), so all cost the same. The first quarter fills the cache, the rest is
+/// measured. For an access whose item was not accessed in the burst before, the distance is at least the
+/// number of distinct items of the burst so far: for smaller caches it is a miss, for larger ones nothing
+/// is known, and the share of these accesses is part of the error.
 pub(super) struct Bursts {
     level: usize,
     /// log2 of the inverse rate.
     rarity: u32,
     length: u64,
-    /// Accesses per stratum, once the trace is long.
-    stratum: u64,
+    /// Accesses from burst to burst, once the trace is long.
+    period: u64,
     random: Random,
-    /// Where the stratum begins and ends, and where its burst begins.
-    now: [u64; 3],
+    /// The access with which the burst begins, and how many accesses it stands for.
+    begin: u64,
+    weight: u64,
     burst: Burst,
-    /// The last whole burst, whose weight is not known before the next stratum begins.
-    pending: Option<Outcome>,
-    /// Where the stratum of that burst began.
-    since: u64,
     moments: Moments,
-    /// Sum over the strata of the share of accesses of which nothing is known, weighed.
+    /// Sum over the bursts of the share of accesses of which nothing is known, weighed.
     unknown: Vec<f64>,
-    weight: f64,
 }
 
 /// A burst that is being measured.
@@ -69,36 +65,37 @@ struct Outcome {
 }
 
 impl Bursts {
-    /// Bursts that begin at access `at`; in the long run one in each `stratum` accesses.
-    pub(super) fn new(level: usize, stratum: u64, seed: u64, at: u64) -> Self {
+    /// Bursts from access `at` on; in the long run one in each `period` accesses.
+    pub(super) fn new(level: usize, period: u64, seed: u64, at: u64) -> Self {
         let rarity = STEP * level as u32;
         let mut bursts = Bursts {
             level,
             rarity,
             length: SHORTEST << rarity,
-            stratum,
+            period,
             random: Random::new(seed ^ (level as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f)),
-            now: [at; 3],
+            begin: 0,
+            weight: 0,
             burst: Burst::new(),
-            pending: None,
-            since: at,
             moments: Moments::new(anchor(level)),
             unknown: vec![0.0; BINS + 1],
-            weight: 0.0,
         };
-        bursts.begin_stratum();
+        bursts.next_burst(at, 0);
         bursts
     }
 
-    /// The next stratum: an eighth of all time so far, so that short traces have bursts too, up to the
-    /// length that a rate gives.
-    fn begin_stratum(&mut self) {
-        let begin = self.now[1];
-        let length = (begin / 8).min(self.stratum).max(self.length);
-        let place = self.random.below(length - self.length + 1);
-        self.now = [begin, begin + length, begin + place];
+    /// Chooses the next burst, after access `at`. From burst to burst it is an eighth of all time so far, so that short
+    /// traces have bursts too, up to the period; the gap is anything from `least` halves of its mean to two means less
+    /// that, so that no rhythm of the trace can be met.
+    fn next_burst(&mut self, at: u64, least: u64) {
+        let shortest = self.length + self.length / 2;
+        self.weight = (at / 8).min(self.period).max(shortest);
+        let gap = self.weight - self.length;
+        let spread = (2 - least) * gap;
+        self.begin = at + least * gap / 2 + self.random.below(spread + 1);
         let threshold = u64::MAX >> self.rarity;
-        self.burst.restart(Hash::new(self.random.bits()), threshold);
+        let hash = Hash::new(self.random.bits());
+        self.burst.restart(hash, threshold);
     }
 
     pub(super) fn memory(&self) -> Bytes {
@@ -110,57 +107,39 @@ impl Bursts {
     /// caller's column.
     pub(super) fn process(&mut self, items: &[u64], at: u64, place: usize, samples: &mut Samples) {
         let end = at + items.len() as u64;
-        while self.now[2] < end {
-            let (first, last) = (self.now[2], self.now[2] + self.length);
-            let (from, to) = (first.max(at), last.min(end));
-            if from < to {
-                let piece = &items[(from - at) as usize..(to - at) as usize];
-                let measured = (first + self.length / FILLING).saturating_sub(from);
-                let place = place + (from - at) as usize;
-                let begin = samples.places.len();
-                self.burst
-                    .process(piece, place, measured, self.rarity, samples);
-                let weight = self.now[1] - self.now[0];
-                samples.end_part(SampleSource::Bursts(self.level), weight, begin);
-            }
-            if last <= end && from < to {
-                self.end_burst();
-            }
-            if self.now[1] > end {
+        while self.begin < end {
+            let last = self.begin + self.length;
+            let (from, to) = (self.begin.max(at), last.min(end));
+            let piece = &items[(from - at) as usize..(to - at) as usize];
+            let unmeasured = (self.begin + self.length / FILLING).saturating_sub(from);
+            let place = place + (from - at) as usize;
+            let first = samples.places.len();
+            self.burst
+                .process(piece, place, unmeasured, self.rarity, samples);
+            samples.end_part(SampleSource::Bursts(self.level), self.weight, first);
+            if last > end {
                 break;
             }
-            self.begin_stratum();
+            self.end_burst();
+            self.next_burst(last, 1);
         }
     }
 
     fn end_burst(&mut self) {
-        let begin = self.now[0];
-        self.settle(begin);
-        let measured = MEASURED as f64;
-        self.pending = Some(self.burst.outcome(measured));
-        self.since = begin;
-    }
-
-    /// Counts the last burst for all of time from its stratum's begin to `until`.
-    fn settle(&mut self, until: u64) {
-        let Some(outcome) = self.pending.take() else {
-            return;
-        };
-        let weight = (until - self.since) as f64;
+        let weight = self.weight as f64;
+        let outcome = self.burst.outcome(MEASURED as f64);
         self.moments.add(&outcome.misses, weight);
-        self.weight += weight;
         for (sum, share) in self.unknown.iter_mut().zip(&outcome.unknown) {
             *sum += weight * share;
         }
     }
 
     /// The whole: moments of the miss ratio (which takes half of what is unknown for misses), the unknown
-    /// share for each size, and the number of accesses that were measured. `end` is the number of accesses
-    /// of the trace.
-    pub(super) fn finish(mut self, end: u64) -> (Moments, Vec<f64>, f64) {
-        self.settle(end);
+    /// share for each size, and the number of accesses that were measured.
+    pub(super) fn finish(mut self) -> (Moments, Vec<f64>, f64) {
+        let weight = self.moments.weight().max(1.0);
         for share in &mut self.unknown {
-            *share /= self.weight.max(1.0);
+            *share /= weight;
         }
         let measured = self.moments.replicates() * MEASURED as f64;
         (self.moments, self.unknown, measured)

@@ -2,7 +2,7 @@
 
 use super::bins::{BINS, bin, low};
 use super::bursts::{Bursts, STEP, anchor};
-use super::moments::{Curve, student_95};
+use super::moments::{Curve, Known, student_95};
 use super::samples::SampleSource;
 use super::spatial::Spatial;
 
@@ -49,6 +49,8 @@ struct Bounded {
     source: SampleSource,
     mean: Vec<f64>,
     half: Vec<f64>,
+    /// The part of the half-width that is chance.
+    chance: Vec<f64>,
     /// The first bin at which it may be used.
     from: usize,
 }
@@ -75,10 +77,13 @@ impl Estimate {
         };
         let (mut mean, mut half) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
         if let Some((spatial, bursts)) = sampled.filter(|_| rest > 0) {
-            top = top.max(spatial.top() + 1);
+            // Distances may be larger than they seem.
+            let last = low(spatial.top() + 1) as f64;
+            let last = last * factor(last, spatial.rate(), BLUR);
+            top = top.max(bin(last as u64) + 1);
             estimate.rate = spatial.rate();
-            (mean, half, estimate.sources) = best(&curves(spatial, bursts, accesses, rest));
-            level_out(&mut mean, top);
+            (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
+            level_out(&mut mean, spatial.top() + 1);
             estimate.count(&mean, top, rest);
         }
         let all = accesses.max(1) as f64;
@@ -95,8 +100,8 @@ impl Estimate {
         estimate
     }
 
-    /// The miss ratio of a cache of any size, and its half-width: between two points, straight over the logarithm
-    /// of the size, and the larger half-width.
+    /// The miss ratio of a cache of any size: between two points, straight over the logarithm of the size; the bound
+    /// holds wherever between them the curve may fall.
     pub fn at(&self, items: u64) -> BoundedPoint {
         let next = self.points.partition_point(|point| point.items < items);
         let above = self.points.get(next).or(self.points.last());
@@ -114,11 +119,19 @@ impl Estimate {
         let width = (above.items as f64 / below.items as f64).ln();
         let part = (items as f64 / below.items as f64).ln() / width;
         let part = if width > 0.0 { part } else { 0.0 };
+        let fall = (below.miss_ratio - above.miss_ratio) * part.clamp(0.0, 1.0);
+        let miss_ratio = below.miss_ratio - fall;
+        let most = below.miss_ratio + below.half_width - miss_ratio;
+        let least = miss_ratio - (above.miss_ratio - above.half_width);
+        let half_width = if items == above.items {
+            above.half_width
+        } else {
+            most.max(least)
+        };
         BoundedPoint {
             items,
-            miss_ratio: below.miss_ratio
-                + (above.miss_ratio - below.miss_ratio) * part.clamp(0.0, 1.0),
-            half_width: below.half_width.max(above.half_width),
+            miss_ratio,
+            half_width,
         }
     }
 
@@ -145,59 +158,64 @@ impl Estimate {
 }
 
 /// All samples as curves, those for the smallest caches first.
-fn curves(spatial: &Spatial, bursts: Vec<Bursts>, accesses: u64, rest: u64) -> Vec<Bounded> {
+fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
     let mut curves: Vec<Bounded> = Vec::new();
-    let levels = bursts.len();
     for (level, bursts) in bursts.into_iter().enumerate() {
-        let (moments, unknown, measured) = bursts.finish(accesses);
-        let known = known(&curves, level);
-        let Some(curve) = moments.curve(known) else {
-            continue;
+        let (moments, unknown, measured) = bursts.finish();
+        let Some(curve) = moments.curve(known(&curves, level)) else {
+            break;
         };
         let rate = 0.5_f64.powi(STEP as i32 * level as i32);
         curves.push(Bounded::of_bursts(level, curve, &unknown, measured, rate));
     }
-    let known = known(&curves, levels);
-    if let Some(curve) = spatial.moments(rest, anchor(levels)).curve(known) {
-        curves.push(Bounded::of_items(curve, spatial.rate(), anchor(levels)));
+    let level = curves.len();
+    let moments = spatial.moments(rest, anchor(level));
+    if let Some(curve) = moments.curve(known(&curves, level)) {
+        curves.push(Bounded::of_items(curve, spatial.rate()));
     }
     curves
 }
 
-/// What the curve before tells at the anchor of a level: mean and variance.
-fn known(curves: &[Bounded], level: usize) -> Option<(f64, f64)> {
+/// What the curve before tells at the anchor of a level.
+fn known(curves: &[Bounded], level: usize) -> Option<Known> {
     let (last, at) = (curves.last()?, anchor(level));
-    Some((last.mean[at], (last.half[at] / 2.0).powi(2)))
+    Some(Known {
+        mean: last.mean[at],
+        variance: (last.chance[at] / 2.0).powi(2),
+        bias: last.half[at] - last.chance[at],
+    })
 }
 
 impl Bounded {
     fn of_bursts(level: usize, curve: Curve, unknown: &[f64], measured: f64, rate: f64) -> Self {
         let quantile = student_95(curve.replicates - 1.0);
-        let half = |bin: usize| {
-            let chance = quantile * curve.variance[bin].sqrt() + 3.0 / measured;
+        let chance = |bin: usize| quantile * curve.variance[bin].sqrt() + 3.0 / measured;
+        let bias = |bin: usize| {
             let blur = if level == 0 {
                 0.0
             } else {
                 blur(&curve.mean, bin, rate)
             };
-            chance + unknown[bin] / 2.0 + blur
+            unknown[bin] / 2.0 + blur + curve.bias[bin]
         };
         Bounded {
             source: SampleSource::Bursts(level),
-            half: (0..=BINS).map(half).collect(),
+            chance: (0..=BINS).map(chance).collect(),
+            half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
             from: anchor(level),
             mean: curve.mean,
         }
     }
 
-    fn of_items(curve: Curve, rate: f64, from: usize) -> Self {
+    fn of_items(curve: Curve, rate: f64) -> Self {
         let quantile = student_95(curve.replicates - 2.0);
-        let half =
-            |bin: usize| quantile * curve.variance[bin].sqrt() + shift(&curve.mean, bin, rate);
+        let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
+        let bias = |bin: usize| shift(&curve.mean, bin, rate) + curve.bias[bin];
         Bounded {
             source: SampleSource::Items,
-            half: (0..=BINS).map(half).collect(),
-            from,
+            chance: (0..=BINS).map(chance).collect(),
+            half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
+            from: 0,
             mean: curve.mean,
         }
     }

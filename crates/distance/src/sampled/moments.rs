@@ -8,8 +8,19 @@ use super::bins::BINS;
 pub(super) struct Curve {
     pub(super) mean: Vec<f64>,
     pub(super) variance: Vec<f64>,
+    /// How much the mean may be off beside that, from what it was corrected by.
+    pub(super) bias: Vec<f64>,
     /// Replicates behind it; with unequal weights, so many equal ones.
     pub(super) replicates: f64,
+}
+
+/// What is known of the value at one place from elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+    /// How much the mean may be off beside what the variance says.
+    pub(super) bias: f64,
 }
 
 /// Weighted sums over replicates of a curve: of the values, their squares, and their products with the
@@ -50,6 +61,11 @@ impl Moments {
         self.variance_factor *= factor;
     }
 
+    /// The sum of all weights.
+    pub(super) fn weight(&self) -> f64 {
+        self.weight
+    }
+
     /// As many replicates of equal weight would tell as much.
     pub(super) fn replicates(&self) -> f64 {
         if self.weight_squares > 0.0 {
@@ -70,10 +86,10 @@ impl Moments {
         between / (self.replicates() - 1.0) * self.variance_factor
     }
 
-    /// The mean curve. Where the value at the anchor is known from elsewhere, as `(mean, variance)`, what
+    /// The mean curve. Where the value at the anchor is known from elsewhere, what
     /// goes along with the error there is taken away: the best linear combination of both (a control
     /// variate). `None` if there are too few replicates to tell how much they vary.
-    pub(super) fn curve(&self, anchor: Option<(f64, f64)>) -> Option<Curve> {
+    pub(super) fn curve(&self, anchor: Option<Known>) -> Option<Curve> {
         let replicates = self.replicates();
         if replicates < 3.999 {
             return None;
@@ -83,20 +99,24 @@ impl Moments {
             variance: (0..=BINS)
                 .map(|bin| self.variance(bin, 1).max(0.0))
                 .collect(),
+            bias: vec![0.0; BINS + 1],
             replicates,
         };
-        let Some((known, variance)) = anchor else {
+        let Some(known) = anchor else {
             return Some(curve);
         };
-        let off = curve.mean[self.anchor] - known;
-        let both = curve.variance[self.anchor] + variance;
-        if both <= 1e-18 {
+        let off = curve.mean[self.anchor] - known.mean;
+        let spread = curve.variance[self.anchor] + known.variance;
+        let all = spread + known.bias * known.bias;
+        if all <= 1e-18 {
             return Some(curve);
         }
         for bin in 0..=BINS {
             let together = self.variance(bin, 2);
-            curve.mean[bin] -= together / both * off;
-            let left = curve.variance[bin] - together * together / both;
+            let share = together / all;
+            curve.mean[bin] -= share * off;
+            curve.bias[bin] = share.abs() * known.bias;
+            let left = curve.variance[bin] + share * (share * spread - 2.0 * together);
             curve.variance[bin] = left.max(0.0) * (replicates - 1.0) / (replicates - 2.0);
         }
         Some(curve)
@@ -144,7 +164,12 @@ mod tests {
             curve[0] = value;
             moments.add(&curve, 1.0);
         }
-        let curve = moments.curve(Some((1.0, 0.0))).unwrap();
+        let known = Known {
+            mean: 1.0,
+            variance: 0.0,
+            bias: 0.0,
+        };
+        let curve = moments.curve(Some(known)).unwrap();
         assert!((curve.mean[5] - 0.5).abs() < 1e-12 && curve.variance[5] < 1e-12);
         assert!((curve.mean[0] - 1.0).abs() < 1e-12);
     }

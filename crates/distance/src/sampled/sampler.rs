@@ -144,8 +144,8 @@ impl Sampler {
             .take_while(|level| 0.5_f64.powi(STEP as i32 * level) > 1.5 * share)
             .count()
             + 1;
-        let stratum = (levels as f64 * SHORTEST as f64 / share) as u64;
-        let level = |level| Bursts::new(level, stratum, seed, self.accesses);
+        let period = (levels as f64 * SHORTEST as f64 / share) as u64;
+        let level = |level| Bursts::new(level, period, seed, self.accesses);
         self.stage = Stage::Sampling {
             bursts: (0..levels).map(level).collect(),
             items: Box::new(Spatial::new(tree, seed, threshold)),
