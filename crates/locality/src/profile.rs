@@ -3,7 +3,7 @@
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Element, ExactHistogram, FineHistogram};
+use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Method {
     /// bound, and is not stored.
     #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
+    /// That bound for each cache size, where the engine has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_bounds: Option<BoundedCurve>,
     /// Where the accesses come from and what is seen.
     pub source: String,
     /// How the order between threads came about.

@@ -55,10 +55,25 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
         (true, _) => "exact".to_owned(),
+        (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
         (false, None) => "an estimate without a bound on its error".to_owned(),
     };
     format!("{} engine, {worth}", or(&method.engine, "unknown"))
+}
+
+/// What was sampled, and how far off its miss ratios may be.
+fn bounds(method: &Method) -> String {
+    let Some(curve) = &method.error_bounds else {
+        return String::new();
+    };
+    format!(
+        "sampled at {}, miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({} confidence)",
+        ratio_percent(curve.rate),
+        ratio_percent(curve.mean()),
+        ratio_percent(curve.largest()),
+        ratio_percent(curve.confidence)
+    )
 }
 
 /// Which accesses count: `loads and stores, all data`.

@@ -83,7 +83,7 @@ impl Estimate {
             top = top.max(bin(last as u64) + 1);
             estimate.rate = spatial.rate();
             (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
-            level_out(&mut mean, spatial.top() + 1);
+            level_out(&mut mean, &half, spatial.top() + 1);
             estimate.count(&mean, top, rest);
         }
         let all = accesses.max(1) as f64;
@@ -210,7 +210,8 @@ impl Bounded {
     fn of_items(curve: Curve, rate: f64) -> Self {
         let quantile = student_95(curve.replicates - 2.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
-        let bias = |bin: usize| shift(&curve.mean, bin, rate) + curve.bias[bin];
+        let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
+        let bias = |bin: usize| scale(bin) + curve.bias[bin];
         Bounded {
             source: SampleSource::Items,
             chance: (0..=BINS).map(chance).collect(),
@@ -307,22 +308,30 @@ fn best(curves: &[Bounded]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
 }
 
 /// Makes a curve what a miss-ratio curve must be: 1 at no items, never rising, and from `top` on the share of
-/// cold accesses. Where it rises by chance, it takes the middle between the two ways to level it out.
-fn level_out(mean: &mut [f64], top: usize) {
-    mean[0] = 1.0;
+/// cold accesses. Where it rises by chance, neighbours become their mean, in which those count that are known best
+/// (isotonic regression by pooling: Barlow, Bartholomew, Bremner & Brunk 1972).
+fn level_out(mean: &mut [f64], half: &[f64], top: usize) {
     let cold = mean[BINS].clamp(0.0, 1.0);
-    mean[top..].fill(cold);
-    let mut least = 1.0_f64;
-    let from_left: Vec<f64> = mean
-        .iter()
-        .map(|ratio| {
-            least = least.min(*ratio);
-            least
-        })
-        .collect();
-    let mut most = cold;
-    for (ratio, left) in mean.iter_mut().zip(from_left).rev() {
-        most = most.max(ratio.min(1.0));
-        *ratio = ((most + left) / 2.0).clamp(cold, 1.0);
+    // Value, weight and length of each pool.
+    let mut pools: Vec<(f64, f64, usize)> = Vec::new();
+    for (ratio, half) in mean[1..top].iter().zip(&half[1..]) {
+        let mut pool = (*ratio, 1.0 / (half + 1e-6).powi(2), 1);
+        while let Some(last) = pools.pop_if(|last| last.0 < pool.0) {
+            let weight = last.1 + pool.1;
+            pool = (
+                (last.0 * last.1 + pool.0 * pool.1) / weight,
+                weight,
+                last.2 + pool.2,
+            );
+        }
+        pools.push(pool);
     }
+    let level = pools
+        .iter()
+        .flat_map(|pool| std::iter::repeat_n(pool.0, pool.2));
+    for (ratio, level) in mean[1..top].iter_mut().zip(level) {
+        *ratio = level.clamp(cold, 1.0);
+    }
+    mean[0] = 1.0;
+    mean[top..].fill(cold);
 }
