@@ -68,11 +68,11 @@ fn bounds(method: &Method) -> String {
         return String::new();
     };
     format!(
-        "sampled at {}, miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({} confidence)",
+        "{} of the items: miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({:.0} % confidence)",
         ratio_percent(curve.rate),
         ratio_percent(curve.mean()),
         ratio_percent(curve.largest()),
-        ratio_percent(curve.confidence)
+        100.0 * curve.confidence
     )
 }
 

@@ -6,6 +6,8 @@ use super::moments::{Curve, Known, student_95};
 use super::samples::SampleSource;
 use super::spatial::Spatial;
 
+/// Widens what the differences between few replicates say: their own deviation is not quite normal.
+const MARGIN: f64 = 1.1;
 /// Standard deviations of a distance that count: as the confidence.
 const SPREAD: f64 = 2.0;
 /// Standard deviations of a distance that hold nearly all of a step that is smeared out.
@@ -188,7 +190,7 @@ fn known(curves: &[Bounded], level: usize) -> Option<Known> {
 
 impl Bounded {
     fn of_bursts(level: usize, curve: Curve, unknown: &[f64], measured: f64, rate: f64) -> Self {
-        let quantile = student_95(curve.replicates - 1.0);
+        let quantile = MARGIN * student_95(curve.replicates - 1.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt() + 3.0 / measured;
         let bias = |bin: usize| {
             let blur = if level == 0 {
@@ -208,7 +210,7 @@ impl Bounded {
     }
 
     fn of_items(curve: Curve, rate: f64) -> Self {
-        let quantile = student_95(curve.replicates - 2.0);
+        let quantile = MARGIN * student_95(curve.replicates - 2.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
         let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
         let bias = |bin: usize| scale(bin) + curve.bias[bin];

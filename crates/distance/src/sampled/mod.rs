@@ -17,7 +17,7 @@
 //!
 //! # The bound
 //! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the sum of
-//! - chance: Student's t times the standard deviation, from the differences between bursts, or between 64 groups of the
+//! - chance: Student's t times the standard deviation and a tenth more, from the differences between bursts, or between 64 groups of the
 //!   sampled items;
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve falls within two such

@@ -1,9 +1,14 @@
 //! From columns of touches to counts of distances: one file per way of counting.
 
 mod exact;
+mod sampled;
+mod shares;
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms, Warning};
+use reuselens_distance::EngineError;
+use reuselens_locality::{
+    BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+};
 use reuselens_units::Bytes;
 
 use crate::{AnalysisOptions, Error};
@@ -19,6 +24,12 @@ pub(crate) trait Counts {
     /// The memory held.
     fn memory(&self) -> Bytes;
 
+    /// Gives memory up, to hold at most `limit` from now on, where that is possible without losing the rest of the
+    /// trace. The whole analysis may have `whole`. False if it is not: nothing is given up then, or not enough.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
+    }
+
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
 }
@@ -31,6 +42,8 @@ pub(crate) struct Counted {
     pub exact: bool,
     /// Bound on the error of a miss ratio, where there is one.
     pub error_bound: Option<f64>,
+    /// That for each cache size.
+    pub error_bounds: Option<BoundedCurve>,
     /// All accesses.
     pub histogram: ExactHistogram,
     /// The accesses of each cell.
@@ -44,8 +57,24 @@ pub(crate) struct Counted {
 /// A new way of counting, as the options have it.
 ///
 /// # Errors
-/// If there is no such engine.
+/// If there is no such engine, or it does not sample and is to.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let engine = reuselens_distance::by_name(&options.engine)?;
-    Ok(Box::new(exact::Exact::new(engine)))
+    let seed = options.seed;
+    match (options.engine.as_str(), options.sample) {
+        ("auto" | "sampled", Some(rate)) => Ok(Box::new(sampled::Sampled::at(rate, seed))),
+        ("sampled", None) => Ok(Box::new(sampled::Sampled::at(RATE, seed))),
+        ("auto", None) => Ok(Box::new(sampled::Sampled::when_memory_is_short(seed))),
+        (name, Some(_)) => {
+            reuselens_distance::check_name(name)?;
+            let name = name.to_owned();
+            Err(EngineError::NotSampled { name }.into())
+        }
+        (name, None) => {
+            let engine = reuselens_distance::by_name(name)?;
+            Ok(Box::new(exact::Exact::new(engine)))
+        }
+    }
 }
+
+/// The rate of the sampled engine where none is given.
+const RATE: f64 = 0.01;
