@@ -449,7 +449,7 @@ fn short_traces_are_exact_whatever_the_rate() {
 #[test]
 fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
     let place = Place::new();
-    let items = (0..900_000_u64).map(|item| item * 3);
+    let items = (0..4_000_000_u64).map(|item| item * 3);
     place.write(
         "new.u64",
         items.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
@@ -460,14 +460,14 @@ fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
         (&sampled.0["engine"], &sampled.0["exact"]),
         (&"sampled".into(), &false.into())
     );
-    assert_eq!(sampled.number("accesses"), 900_000);
-    let cold = sampled.number("cold") as f64 / 900_000.0;
+    assert_eq!(sampled.number("accesses"), 4_000_000);
+    let cold = sampled.number("cold") as f64 / 4_000_000.0;
     assert!((cold - 1.0).abs() < 0.05, "{cold}");
 
     let options = ["new.u64", "--memory-limit", "24M", "--engine", "counting"];
     let stopped = analyzed(&place, &options);
     assert_eq!(stopped.warnings(), ["memory-limit"]);
-    assert!(stopped.number("accesses") < 900_000);
+    assert!(stopped.number("accesses") < 4_000_000);
     assert_eq!(stopped.0["exact"], true);
 }
 
