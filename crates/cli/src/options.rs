@@ -60,9 +60,18 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
-    /// Stop before the analysis takes more memory than this [default: three quarters of what is free]
+    /// The most memory for the analysis: with the engine auto, samples are taken beyond, others stop [default: three
+    /// quarters of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
+
+    /// Look at this share of the items only (0.01, 1%), with a bound on the error; engines sampled and auto
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Analysis")]
+    pub sample: Option<f64>,
+
+    /// Where the chance of a sample comes from: another number, another sample
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Analysis")]
+    pub seed: u64,
 }
 
 impl Analysis {
@@ -92,6 +101,8 @@ impl Analysis {
             reuse_times: self.times,
             forward: self.forward,
             memory_limit: self.memory_limit,
+            sample: self.sample,
+            seed: self.seed,
         }
     }
 }
@@ -153,9 +164,24 @@ pub fn number(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is no number above 0; write for instance 4M or 4000000"))
 }
 
+/// A share above 0 and up to 1, as a number or in percent.
+fn rate(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().map(|number| number * unit);
+    rate.ok()
+        .filter(|rate| *rate > 0.0 && *rate <= 1.0)
+        .ok_or_else(|| {
+            "a rate is above 0 and at most 1; use for instance --sample 0.01, or --sample 1%"
+                .to_owned()
+        })
+}
+
 /// The name of an engine that there is.
 fn engine(text: &str) -> Result<String, String> {
-    let found = reuselens::distance::by_name(text);
+    let found = reuselens::distance::check_name(text);
     found
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())

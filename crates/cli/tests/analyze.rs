@@ -431,3 +431,140 @@ fn a_largest_distance_is_a_bound_and_said() {
     let words = ["--max-distance", "9", "--engine", "olken", "-f"];
     wrong(&words).fails(1).says(&["only 'counting' can"]);
 }
+
+/// A stream with near and far reuses: half of the accesses to 300 items, half to 40,000.
+fn mixed(accesses: u64) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let item = |_| match next() % 2 {
+        0 => next() % 300,
+        _ => 1000 + next() % 40_000,
+    };
+    (0..accesses).map(item).flat_map(u64::to_le_bytes).collect()
+}
+
+fn bounds(json: &Json) -> Vec<(u64, f64)> {
+    let points = json.0["error_bounds"]["points"].as_array().unwrap();
+    let point =
+        |point: &serde_json::Value| (point[0].as_u64().unwrap(), point[1].as_f64().unwrap());
+    points.iter().map(point).collect()
+}
+
+fn ratio_at(json: &Json, items: u64) -> Option<f64> {
+    let curve = json.0["miss_ratio_curve"].as_array().unwrap();
+    let point = curve.iter().find(|point| point[0] == items)?;
+    point[2].as_f64()
+}
+
+#[test]
+fn a_sampled_curve_is_within_its_bounds_and_its_counts_add_up() {
+    let place = Place::new();
+    place.write("mixed.u64", mixed(900_000));
+    let exact = analyzed(&place, &["mixed.u64"]);
+    let sampled = analyzed(
+        &place,
+        &["mixed.u64", "--sample", "4%", "--by", "program,line"],
+    );
+    assert_eq!(sampled.0["engine"], "sampled");
+    assert_eq!(
+        (&sampled.0["exact"], &exact.0["exact"]),
+        (&false.into(), &true.into())
+    );
+    assert!(exact.0["error_bound"].is_null() && exact.0["error_bounds"].is_null());
+    assert_eq!(sampled.number("accesses"), 900_000);
+    let finite: u64 = sampled.counts().iter().map(|count| count[2]).sum();
+    assert_eq!(finite + sampled.number("cold"), 900_000);
+    let groups = sampled.0["groups"].as_array().unwrap();
+    assert!(
+        groups.iter().all(|group| group["accesses"] == 900_000),
+        "{groups:?}"
+    );
+
+    let bounds = bounds(&sampled);
+    let largest = bounds.iter().map(|bound| bound.1).fold(0.0, f64::max);
+    assert_eq!(sampled.0["error_bound"].as_f64(), Some(largest));
+    let compared: Vec<_> = bounds
+        .iter()
+        .filter_map(|(items, half)| {
+            let error = ratio_at(&sampled, *items)? - ratio_at(&exact, *items)?;
+            Some((error.abs(), *half))
+        })
+        .collect();
+    let within = compared
+        .iter()
+        .filter(|(error, half)| *error <= half + 1e-6);
+    assert!(
+        compared.len() > 60 && within.count() * 10 > compared.len() * 9,
+        "{compared:?}"
+    );
+
+    let again = place
+        .run(&["analyze", "-f", "mixed.u64", "--sample", "0.04"])
+        .succeeds();
+    again.prints(&["4.00 % of the items", "95 % confidence"]);
+    let other = analyzed(&place, &["mixed.u64", "--sample", "0.04", "--seed", "2"]);
+    assert_ne!(other.0["miss_ratio_curve"], sampled.0["miss_ratio_curve"]);
+}
+
+#[test]
+fn short_traces_are_exact_whatever_the_rate() {
+    let place = Place::new();
+    place.write("short.u64", mixed(20_000));
+    let exact = analyzed(&place, &["short.u64"]);
+    let sampled = analyzed(&place, &["short.u64", "--engine", "sampled"]);
+    assert_eq!(
+        (&sampled.0["engine"], &sampled.0["exact"]),
+        (&"sampled".into(), &true.into())
+    );
+    assert_eq!(sampled.counts(), exact.counts());
+}
+
+/// Every item is new, and there is no room for all of them.
+#[test]
+fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
+    let place = Place::new();
+    let items = (0..4_000_000_u64).map(|item| item * 3);
+    place.write(
+        "new.u64",
+        items.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
+    );
+    let sampled = analyzed(&place, &["new.u64", "--memory-limit", "24M"]);
+    assert_eq!(sampled.warnings(), ["sampled"]);
+    assert_eq!(
+        (&sampled.0["engine"], &sampled.0["exact"]),
+        (&"sampled".into(), &false.into())
+    );
+    assert_eq!(sampled.number("accesses"), 4_000_000);
+    let cold = sampled.number("cold") as f64 / 4_000_000.0;
+    assert!((cold - 1.0).abs() < 0.05, "{cold}");
+
+    let options = ["new.u64", "--memory-limit", "24M", "--engine", "counting"];
+    let stopped = analyzed(&place, &options);
+    assert_eq!(stopped.warnings(), ["memory-limit"]);
+    assert!(stopped.number("accesses") < 4_000_000);
+    assert_eq!(stopped.0["exact"], true);
+}
+
+#[test]
+fn rates_that_are_none_and_engines_that_do_not_sample_are_refused() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    for rate in ["0", "1.5", "-1", "101%", "much"] {
+        let option = format!("--sample={rate}");
+        place
+            .run(&["analyze", "t.txt", &option])
+            .fails(2)
+            .says(&["--sample 0.01"]);
+    }
+    let words = ["analyze", "t.txt", "--sample", "1%", "--engine", "olken"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["'olken'", "--engine sampled"]);
+    assert_eq!(place.files(), ["t.txt"]);
+}

@@ -6,6 +6,7 @@ use reuselens_units::Distance;
 use crate::counting::compare::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::counting::compare::{Avx2, Avx512};
+use crate::sampled::Filter;
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {
@@ -48,6 +49,11 @@ dispatched! {
 dispatched! {
     /// [`LookupBound::process_here`] for the processor at hand.
     process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64])
+}
+
+dispatched! {
+    /// [`Filter::process_here`] for the processor at hand.
+    process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Exact reuse-distance engines: a stream of items in, a stream of distances out.
+//! Reuse-distance engines: a stream of items in, a stream of distances out; and a sampler, which estimates.
 //!
-//! An item is a number (a cache line, an element, a block id). Every engine here is exact: fed the
+//! An item is a number (a cache line, an element, a block id). Every [`Engine`] here is exact: fed the
 //! same items, in blocks of any size, each gives the same distances, and `cases/*.toml` and the
 //! property tests hold them to the brute-force oracle.
 //!
@@ -13,6 +13,7 @@
 //!
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the limit.
 //! [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
+//! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
 //!
 //! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
 //! streams that they are measured with.
@@ -31,6 +32,7 @@ mod olken;
 mod prefetch;
 mod previous;
 mod registry;
+mod sampled;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
@@ -39,4 +41,7 @@ pub use engine::Engine;
 pub use fenwick::FenwickTree;
 pub use olken::OlkenTree;
 pub use previous::{Previous, PreviousAccess};
-pub use registry::{ENGINES, EngineError, EngineInfo, by_name};
+pub use registry::{ENGINES, EngineError, EngineInfo, by_name, check_name};
+pub use sampled::{
+    BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
+};

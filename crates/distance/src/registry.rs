@@ -17,7 +17,8 @@ pub struct EngineInfo {
     pub source: &'static str,
 }
 
-/// All engines, the best first.
+/// All engines, the best first; those that are not exact give no distance for each access, so that
+/// [`by_name`] does not make them.
 pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "counting",
@@ -43,6 +44,12 @@ pub const ENGINES: &[EngineInfo] = &[
         exact: true,
         source: "Mattson, Gecsei, Slutz & Traiger 1970",
     },
+    EngineInfo {
+        name: "sampled",
+        summary: "a sample of the items and bursts of time: any trace in little memory, with a bound on the error",
+        exact: false,
+        source: "Waldspurger, Park, Garthwaite & Ahmad 2015 (SHARDS)",
+    },
 ];
 
 /// An engine that there is not.
@@ -58,6 +65,22 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
+    /// The engine of this name gives no distance for each access.
+    #[error(
+        "the engine '{name}' estimates and gives no distance for each access; use an exact one, for instance --engine counting"
+    )]
+    NotExact {
+        /// What was asked for.
+        name: String,
+    },
+    /// A rate was given to an engine that does not sample.
+    #[error(
+        "the engine '{name}' looks at every access, so there is no rate to sample at; use --engine sampled, or leave --sample out"
+    )]
+    NotSampled {
+        /// What was asked for.
+        name: String,
+    },
 }
 
 fn names() -> String {
@@ -65,10 +88,11 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// A new engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
+/// A new exact engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
 ///
 /// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is no such engine.
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine; [`EngineError::NotExact`] if
+/// it only estimates.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
@@ -80,10 +104,26 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "fenwick" => Ok(Box::new(FenwickTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
-        _ => Err(EngineError::Unknown {
-            name: name.to_owned(),
-        }),
+        _ => {
+            check_name(name)?;
+            Err(EngineError::NotExact {
+                name: name.to_owned(),
+            })
+        }
     }
+}
+
+/// Whether there is an engine of this name, exact or not; `auto` is one.
+///
+/// # Errors
+/// [`EngineError::Unknown`], which lists the names, if there is none.
+pub fn check_name(name: &str) -> Result<(), EngineError> {
+    if name == "auto" || ENGINES.iter().any(|engine| engine.name == name) {
+        return Ok(());
+    }
+    Err(EngineError::Unknown {
+        name: name.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -93,6 +133,12 @@ mod tests {
     #[test]
     fn every_listed_engine_exists_under_its_name() {
         for info in ENGINES {
+            assert_eq!(check_name(info.name), Ok(()));
+            if !info.exact {
+                let message = by_name(info.name).err().unwrap().to_string();
+                assert!(message.contains("--engine counting"), "{message}");
+                continue;
+            }
             assert_eq!(
                 by_name(info.name).map(|engine| engine.name()),
                 Ok(info.name)

@@ -19,26 +19,27 @@ struct Tally {
 }
 
 impl Tally {
-    #[inline]
-    fn add(&mut self, distance: Distance) {
+    #[inline(always)]
+    fn add(&mut self, distance: Distance, accesses: u64) {
         let Some(items) = distance.items() else {
-            self.cold = self.cold.saturating_add(1);
+            self.cold = self.cold.saturating_add(accesses);
             return;
         };
-        self.sum = self.sum.saturating_add(u128::from(items));
+        let sum = u128::from(items) * u128::from(accesses);
+        self.sum = self.sum.saturating_add(sum);
         self.max = self.max.max(items);
         let bin = FineHistogram::bin(items);
         match self.counts.get_mut(bin) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.add_beyond(bin),
+            Some(count) => *count = count.saturating_add(accesses),
+            None => self.add_beyond(bin, accesses),
         }
     }
 
     /// Counts in a bin that is not there yet.
     #[cold]
-    fn add_beyond(&mut self, bin: usize) {
+    fn add_beyond(&mut self, bin: usize, accesses: u64) {
         self.counts.resize((bin + 1).next_multiple_of(16), 0);
-        self.counts[bin] = 1;
+        self.counts[bin] = accesses;
     }
 
     fn merge(&mut self, other: &Tally) {
@@ -82,7 +83,15 @@ impl KeyedHistograms {
         };
         self.reserve(top);
         for (&cell, &distance) in cells.iter().zip(distances) {
-            self.tallies[cell as usize].add(distance);
+            self.tallies[cell as usize].add(distance, 1);
+        }
+    }
+
+    /// Counts `accesses` accesses of a cell at one distance: estimates, of which a few stand for many.
+    pub fn add(&mut self, cell: u32, distance: Distance, accesses: u64) {
+        if accesses > 0 {
+            self.reserve(cell);
+            self.tallies[cell as usize].add(distance, accesses);
         }
     }
 
@@ -164,6 +173,16 @@ mod tests {
         assert_eq!((histogram, sum, max), (expected, (1 << 60) + 47, 1 << 60));
         assert_eq!(keyed.get(1), Some((FineHistogram::new(), 0, 0)));
         assert_eq!(keyed.get(4), None);
+
+        let mut many = KeyedHistograms::new();
+        for (cell, distance) in [0, 0, 3, 3, 3, 0, 3].into_iter().zip(distances) {
+            many.add(cell, distance, 1);
+            many.add(cell, distance, 0);
+            many.add(cell, distance, 2);
+        }
+        let (histogram, sum, max) = many.get(3).unwrap();
+        assert_eq!((histogram.accesses(), histogram.cold()), (12, 3));
+        assert_eq!((sum, max), (3 * ((1 << 60) + 47), 1 << 60));
 
         let mut twice = keyed.clone();
         twice.merge_mapped(&keyed, |cell| 3 - cell);

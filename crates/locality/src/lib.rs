@@ -8,7 +8,8 @@
 //!   [`ElementHistograms`] (very many of few accesses each),
 //!   [`Log2Histogram`] (the bins of the field). All are [`Histogram`]s.
 //! - Times: [`ReuseTimes`] (accesses between two uses), and from them the average footprint of windows.
-//! - Caches: [`MissRatioCurve`] (fully associative, every size), [`SetAssociative`] (Smith and Hill's
+//! - Caches: [`MissRatioCurve`] (fully associative, every size), [`BoundedCurve`] (an estimate of it),
+//!   [`SetAssociative`] (Smith and Hill's
 //!   model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
@@ -31,6 +32,7 @@
 //! For: anyone who has distances and wants to know what a cache would do with them.
 //! Not for: computing distances (the `distance` crate) or showing them (the `report` crate).
 
+mod bounded_curve;
 mod context_tree;
 mod context_union;
 mod counters;
@@ -63,6 +65,7 @@ mod tables;
 #[cfg(test)]
 mod testing;
 
+pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use difference::{BinChange, DifferenceError, LocalityChange, SizeChange, SizeRange};

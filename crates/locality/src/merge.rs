@@ -116,6 +116,11 @@ fn method(profiles: &[Profile]) -> Method {
         exact: profiles.iter().all(|profile| profile.method.exact),
         error_bound: error_bound(profiles),
         max_distance: max_distance(profiles),
+        // Of several runs only the largest is known: sizes do not correspond.
+        error_bounds: match profiles {
+            [one] => one.method.error_bounds.clone(),
+            _ => None,
+        },
         source: latest(profiles, |profile| &profile.method.source),
         order: latest(profiles, |profile| &profile.method.order),
         kinds: latest(profiles, |profile| &profile.method.kinds),
@@ -248,13 +253,15 @@ fn warnings(profiles: &[Profile]) -> Vec<Warning> {
     warnings
 }
 
-/// Whether two methods differ in more than the error bound.
+/// Whether two methods differ in more than the error bounds.
 fn differ(a: &Method, b: &Method) -> bool {
     Method {
         error_bound: None,
+        error_bounds: None,
         ..a.clone()
     } != Method {
         error_bound: None,
+        error_bounds: None,
         ..b.clone()
     }
 }

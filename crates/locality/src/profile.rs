@@ -3,7 +3,7 @@
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Element, ExactHistogram, FineHistogram, ReuseTimes};
+use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, ReuseTimes};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub struct Method {
     /// and the first ones. `None` if every distance was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_distance: Option<u64>,
+    /// That bound for each cache size, where the engine has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_bounds: Option<BoundedCurve>,
     /// Where the accesses come from and what is seen.
     pub source: String,
     /// How the order between threads came about.

@@ -212,6 +212,7 @@ fn number(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::testing;
+    use crate::{BoundedCurve, BoundedPoint};
 
     fn error(bytes: &[u8]) -> ProfileError {
         Profile::from_bytes(bytes).unwrap_err()
@@ -228,6 +229,15 @@ mod tests {
     fn what_is_written_is_read() {
         let mut profile = testing::profile();
         profile.method.error_bound = Some(0.1 + 0.2);
+        profile.method.error_bounds = Some(BoundedCurve {
+            confidence: 0.95,
+            rate: 0.01,
+            points: vec![BoundedPoint {
+                items: 1 << 60,
+                miss_ratio: 0.1 + 0.2,
+                half_width: 1e-9,
+            }],
+        });
         profile.cells[0].distance_sum = u128::MAX;
         profile
             .histogram

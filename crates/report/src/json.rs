@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use reuselens_locality::{
-    CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram, Log2Histogram,
-    Machine, MissRatioCurve, Outcome, Profile, Warning,
+    BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
+    Log2Histogram, Machine, MissRatioCurve, Outcome, Profile, Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -75,6 +75,7 @@ struct Document<'a> {
     data: &'a str,
     outcome: &'a Outcome,
     #[serde(skip_serializing_if = "Option::is_none")]
+    error_bounds: Option<BoundsJson>,
     max_distance: Option<u64>,
     /// In accesses, not items.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +83,27 @@ struct Document<'a> {
     /// `[accesses in a row, mean distinct items]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     footprint: Option<Vec<(u64, f64)>>,
+}
+
+/// How far the miss ratios may be off: `[items, half-width]` for each size.
+#[derive(Serialize)]
+struct BoundsJson {
+    confidence: f64,
+    rate: f64,
+    points: Vec<(u64, f64)>,
+}
+
+impl From<&BoundedCurve> for BoundsJson {
+    fn from(curve: &BoundedCurve) -> Self {
+        let points = curve.points.iter();
+        BoundsJson {
+            confidence: curve.confidence,
+            rate: curve.rate,
+            points: points
+                .map(|point| (point.items, point.half_width))
+                .collect(),
+        }
+    }
 }
 
 /// A histogram: its bins as `[low, high, count]`.
@@ -223,6 +245,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
             .as_ref()
             .map(|times| fine(&times.histogram(), options.bins)),
         footprint: times::footprint(profile),
+        error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
         (true, _) => "exact".to_owned(),
+        (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
         (false, None) => "an estimate without a bound on its error".to_owned(),
     };
@@ -72,6 +73,20 @@ pub(crate) fn cold(profile: &Profile) -> String {
         None => "first touch".to_owned(),
         Some(limit) => format!("first or ≥ {}", caches::size(limit, profile.granularity)),
     }
+}
+
+/// What was sampled, and how far off its miss ratios may be.
+fn bounds(method: &Method) -> String {
+    let Some(curve) = &method.error_bounds else {
+        return String::new();
+    };
+    format!(
+        "{} of the items: miss ratios within ±{} on average over the cache sizes, ±{} at the worst ({:.0} % confidence)",
+        ratio_percent(curve.rate),
+        ratio_percent(curve.mean()),
+        ratio_percent(curve.largest()),
+        100.0 * curve.confidence
+    )
 }
 
 /// Which accesses count: `loads and stores, all data`.

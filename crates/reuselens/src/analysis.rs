@@ -122,7 +122,7 @@ impl Analysis {
                     blocks += 1;
                     if blocks.is_multiple_of(LOOK_AT_MEMORY_EVERY) {
                         let memory = self.memory();
-                        if memory > self.memory_limit {
+                        if memory > self.memory_limit && !self.shrink() {
                             return Ok(Some(Stop::OutOfMemory(memory)));
                         }
                     }
@@ -139,6 +139,13 @@ impl Analysis {
 
     fn memory(&self) -> Bytes {
         self.counts.memory() + self.attributor.memory()
+    }
+
+    /// Whether the way of counting can do with less.
+    fn shrink(&mut self) -> bool {
+        let others = self.attributor.memory().get();
+        let left = self.memory_limit.get().checked_sub(others);
+        left.is_some_and(|left| self.counts.shrink(Bytes(left), self.memory_limit))
     }
 
     fn event(&mut self, event: Event) {
@@ -261,6 +268,7 @@ fn method(
         exact: counted.exact,
         error_bound: counted.error_bound,
         max_distance: options.max_distance,
+        error_bounds: counted.error_bounds.clone(),
         source: source.describe(),
         order: order.to_owned(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),

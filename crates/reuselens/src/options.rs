@@ -30,6 +30,11 @@ pub struct AnalysisOptions {
     pub forward: bool,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
+    /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and `auto`; `None` = what the
+    /// engine does by itself.
+    pub sample: Option<f64>,
+    /// The number that all chance of a sample comes from: equal seeds, equal profiles.
+    pub seed: u64,
 }
 
 impl Default for AnalysisOptions {
@@ -46,6 +51,8 @@ impl Default for AnalysisOptions {
             reuse_times: false,
             forward: false,
             memory_limit: None,
+            sample: None,
+            seed: 1,
         }
     }
 }

@@ -191,6 +191,7 @@ pub fn empty() -> Profile {
             engine: "counting".into(),
             exact: true,
             error_bound: None,
+            error_bounds: None,
             source: "compiler instrumentation: every load and store of nothing; not of libraries"
                 .into(),
             order: "one thread: program order".into(),

@@ -66,6 +66,7 @@ impl Counts for Exact {
                 .iter()
                 .any(|engine| engine.name == name && engine.exact),
             error_bound: None,
+            error_bounds: None,
             histogram: self.histogram,
             keyed: self.keyed,
             elements: self.elements,

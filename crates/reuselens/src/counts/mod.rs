@@ -2,10 +2,14 @@
 
 mod exact;
 mod extras;
+mod sampled;
+mod shares;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Bounded, Engine};
-use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms, Warning};
+use reuselens_distance::{Bounded, Engine, EngineError};
+use reuselens_locality::{
+    BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+};
 use reuselens_units::{Bytes, Distance};
 
 use crate::{AnalysisOptions, Error};
@@ -28,6 +32,12 @@ pub(crate) trait Counts {
         None
     }
 
+    /// Gives memory up, to hold at most `limit` from now on, where that is possible without losing the rest of the
+    /// trace. The whole analysis may have `whole`. False if it is not: nothing is given up then, or not enough.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
+    }
+
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
 }
@@ -40,6 +50,8 @@ pub(crate) struct Counted {
     pub exact: bool,
     /// Bound on the error of a miss ratio, where there is one.
     pub error_bound: Option<f64>,
+    /// That for each cache size.
+    pub error_bounds: Option<BoundedCurve>,
     /// All accesses.
     pub histogram: ExactHistogram,
     /// The accesses of each cell.
@@ -57,9 +69,36 @@ pub(crate) struct Counted {
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let engine = bounded(options, reuselens_distance::by_name(&options.engine)?)?;
-    let counts: Box<dyn Counts> = Box::new(exact::Exact::new(engine));
-    more(options, counts)
+    more(options, counts(options)?)
+}
+
+fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let seed = options.seed;
+    let samples = match (options.engine.as_str(), options.sample) {
+        ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, seed),
+        ("sampled", None) => sampled::Sampled::at(RATE, seed),
+        // What a sample cannot tell is told by an exact engine, which stops where memory does.
+        ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(seed),
+        (name, Some(_)) => {
+            reuselens_distance::check_name(name)?;
+            let name = name.to_owned();
+            return Err(EngineError::NotSampled { name }.into());
+        }
+        (name, None) => {
+            let engine = bounded(options, reuselens_distance::by_name(name)?)?;
+            return Ok(Box::new(exact::Exact::new(engine)));
+        }
+    };
+    match options.max_distance {
+        None => Ok(Box::new(samples)),
+        Some(_) => Err(Error::NotBounded {
+            engine: "sampled".to_owned(),
+        }),
+    }
+}
+
+fn needs_exact(options: &AnalysisOptions) -> bool {
+    options.max_distance.is_some() || options.reuse_times || options.forward
 }
 
 /// The engine, or one in bounded memory if a largest distance is given.
@@ -87,3 +126,6 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
         false => counts,
     })
 }
+
+/// The rate of the sampled engine where none is given.
+const RATE: f64 = 0.01;

@@ -1,0 +1,233 @@
+//! Samples of time: short bursts of accesses, at chance places, for the distances that a sample of items
+//! cannot see.
+
+use reuselens_units::{Bytes, Distance};
+
+use super::bins::{BINS, bin, sum_from_above};
+use super::filter::{Filter, Hash};
+use super::moments::Moments;
+use super::samples::{SampleSource, Samples, Spread};
+use crate::generate::Random;
+use crate::{CountingTree, Engine};
+
+/// Accesses of the shortest bursts, and sampled accesses of all.
+pub(super) const SHORTEST: u64 = 1 << 13;
+/// The part of a burst that is not measured but fills the cache: one in so many.
+const FILLING: u64 = 4;
+/// The bursts of the next level are so many times longer, as a power of two, and of so many times fewer items.
+pub(super) const STEP: u32 = 6;
+
+/// Sampled accesses of a burst that are measured, on average.
+const MEASURED: u64 = SHORTEST - SHORTEST / FILLING;
+
+/// All bursts of one length.
+///
+/// A burst of the next level is 64 times longer than one of the level before, and a 64th as many of the items is
+/// looked at (other items in every burst), so all cost the same. The first quarter fills the cache, the rest is
+/// measured. For an access whose item was not accessed in the burst before, the distance is at least the
+/// number of distinct items of the burst so far: for smaller caches it is a miss, for larger ones nothing
+/// is known, and the share of these accesses is part of the error.
+pub(super) struct Bursts {
+    level: usize,
+    /// log2 of the inverse rate.
+    rarity: u32,
+    length: u64,
+    /// Accesses from burst to burst, once the trace is long.
+    period: u64,
+    random: Random,
+    /// The access with which the burst begins, and how many accesses it stands for.
+    begin: u64,
+    weight: u64,
+    burst: Burst,
+    moments: Moments,
+    /// Sum over the bursts of the share of accesses of which nothing is known, weighed.
+    unknown: Vec<f64>,
+}
+
+/// A burst that is being measured.
+struct Burst {
+    tree: CountingTree,
+    filter: Filter,
+    /// Distinct sampled items so far.
+    seen: u64,
+    /// Measured accesses by bin: those with a distance, and those with a least distance.
+    finite: Vec<f64>,
+    censored: Vec<f64>,
+    items: Vec<u64>,
+    distances: Vec<Distance>,
+    spread: Spread,
+}
+
+/// What a burst says: misses for each cache size, and of how many accesses nothing is known.
+struct Outcome {
+    misses: Vec<f64>,
+    unknown: Vec<f64>,
+}
+
+impl Bursts {
+    /// Bursts from access `at` on; in the long run one in each `period` accesses.
+    pub(super) fn new(level: usize, period: u64, seed: u64, at: u64) -> Self {
+        let rarity = STEP * level as u32;
+        let mut bursts = Bursts {
+            level,
+            rarity,
+            length: SHORTEST << rarity,
+            period,
+            random: Random::new(seed ^ (level as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f)),
+            begin: 0,
+            weight: 0,
+            burst: Burst::new(),
+            moments: Moments::new(anchor(level)),
+            unknown: vec![0.0; BINS + 1],
+        };
+        bursts.next_burst(at, 0);
+        bursts
+    }
+
+    /// Chooses the next burst, after access `at`. From burst to burst it is an eighth of all time so far, so that short
+    /// traces have bursts too, up to the period; the gap is anything from `least` halves of its mean to two means less
+    /// that, so that no rhythm of the trace can be met.
+    fn next_burst(&mut self, at: u64, least: u64) {
+        let shortest = self.length + self.length / 2;
+        self.weight = (at / 8).min(self.period).max(shortest);
+        let gap = self.weight - self.length;
+        let spread = (2 - least) * gap;
+        self.begin = at + least * gap / 2 + self.random.below(spread + 1);
+        let threshold = u64::MAX >> self.rarity;
+        let hash = Hash::new(self.random.bits());
+        self.burst.restart(hash, threshold);
+    }
+
+    pub(super) fn memory(&self) -> Bytes {
+        let curves = size_of::<f64>() * (BINS + 1) * 10;
+        self.burst.tree.memory() + Bytes(curves as u64)
+    }
+
+    /// Measures what of these items lies in bursts. The first is access number `at`, at `place` in the
+    /// caller's column.
+    pub(super) fn process(&mut self, items: &[u64], at: u64, place: usize, samples: &mut Samples) {
+        let end = at + items.len() as u64;
+        while self.begin < end {
+            let last = self.begin + self.length;
+            let (from, to) = (self.begin.max(at), last.min(end));
+            let piece = &items[(from - at) as usize..(to - at) as usize];
+            let unmeasured = (self.begin + self.length / FILLING).saturating_sub(from);
+            let place = place + (from - at) as usize;
+            let first = samples.places.len();
+            self.burst
+                .process(piece, place, unmeasured, self.rarity, samples);
+            samples.end_part(SampleSource::Bursts(self.level), self.weight, first);
+            if last > end {
+                break;
+            }
+            self.end_burst();
+            self.next_burst(last, 1);
+        }
+    }
+
+    fn end_burst(&mut self) {
+        let weight = self.weight as f64;
+        let outcome = self.burst.outcome(MEASURED as f64);
+        self.moments.add(&outcome.misses, weight);
+        for (sum, share) in self.unknown.iter_mut().zip(&outcome.unknown) {
+            *sum += weight * share;
+        }
+    }
+
+    /// The whole: moments of the miss ratio (which takes half of what is unknown for misses), the unknown
+    /// share for each size, and the number of accesses that were measured.
+    pub(super) fn finish(mut self) -> (Moments, Vec<f64>, f64) {
+        let weight = self.moments.weight().max(1.0);
+        for share in &mut self.unknown {
+            *share /= weight;
+        }
+        let measured = self.moments.replicates() * MEASURED as f64;
+        (self.moments, self.unknown, measured)
+    }
+}
+
+/// The bin at which a level is corrected by the one before: a cache that even the bursts of that one fill.
+pub(super) fn anchor(level: usize) -> usize {
+    if level == 0 {
+        return 0;
+    }
+    bin((SHORTEST << (STEP * (level as u32 - 1))) / 8 / level as u64)
+}
+
+impl Burst {
+    fn new() -> Self {
+        Burst {
+            tree: CountingTree::new(),
+            filter: Filter::new(Hash::new(0), 0),
+            seen: 0,
+            finite: vec![0.0; BINS + 1],
+            censored: vec![0.0; BINS + 1],
+            items: Vec::new(),
+            distances: Vec::new(),
+            spread: Spread::default(),
+        }
+    }
+
+    fn restart(&mut self, hash: Hash, threshold: u64) {
+        self.tree = CountingTree::new();
+        self.filter = Filter::new(hash, threshold);
+        self.seen = 0;
+        self.finite.fill(0.0);
+        self.censored.fill(0.0);
+    }
+
+    /// Takes items of the burst; the first `unmeasured` of them only fill the cache.
+    fn process(
+        &mut self,
+        items: &[u64],
+        place: usize,
+        unmeasured: u64,
+        rarity: u32,
+        samples: &mut Samples,
+    ) {
+        self.filter.find(items);
+        let found = self.filter.found();
+        self.items.clear();
+        self.items
+            .extend(found.iter().map(|at| items[*at as usize]));
+        self.distances.resize(found.len(), Distance::COLD);
+        self.tree.process(&self.items, &mut self.distances);
+        let rate = 1.0 / (1_u64 << rarity) as f64;
+        for (&at, distance) in self.filter.found().iter().zip(&self.distances) {
+            let measured = u64::from(at) >= unmeasured;
+            match distance.items() {
+                Some(sampled) if measured => {
+                    let scaled = match rarity {
+                        0 => Distance::new(sampled),
+                        _ => self.spread.scale(sampled, rate),
+                    };
+                    self.finite[bin(scaled.raw())] += 1.0;
+                    samples.push(place + at as usize, scaled);
+                }
+                Some(_) => {}
+                None => {
+                    if measured {
+                        self.censored[bin(self.seen << rarity)] += 1.0;
+                    }
+                    self.seen += 1;
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, measured: f64) -> Outcome {
+        let mut misses = self.finite.clone();
+        let mut below = 0.0;
+        let mut unknown = vec![0.0; BINS + 1];
+        for (bin, censored) in self.censored.iter().enumerate() {
+            misses[bin] += censored;
+            unknown[bin] = below / measured;
+            below += censored;
+        }
+        sum_from_above(&mut misses);
+        for (misses, unknown) in misses.iter_mut().zip(&unknown) {
+            *misses = *misses / measured + unknown / 2.0;
+        }
+        Outcome { misses, unknown }
+    }
+}

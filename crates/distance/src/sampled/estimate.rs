@@ -1,0 +1,339 @@
+//! From samples to one curve with a bound on the error of each of its points.
+
+use super::bins::{BINS, bin, low};
+use super::bursts::{Bursts, STEP, anchor};
+use super::moments::{Curve, Known, student_95};
+use super::samples::SampleSource;
+use super::spatial::Spatial;
+
+/// Widens what the differences between few replicates say: their own deviation is not quite normal.
+const MARGIN: f64 = 1.1;
+/// Standard deviations of a distance that count: as the confidence.
+const SPREAD: f64 = 2.0;
+/// Standard deviations of a distance that hold nearly all of a step that is smeared out.
+const BLUR: f64 = 3.0;
+
+/// One point of an estimated miss-ratio curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundedPoint {
+    /// Size of the cache, in items.
+    pub items: u64,
+    /// Estimate of its miss ratio.
+    pub miss_ratio: f64,
+    /// The true miss ratio differs by at most this, with the confidence of the estimate.
+    pub half_width: f64,
+}
+
+/// What a [`Sampler`](super::Sampler) says about a stream.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// All accesses.
+    pub accesses: u64,
+    /// The accesses at the beginning that were measured exactly, each of them.
+    pub exact: u64,
+    /// The share of the items that was looked at last; 1 if nothing was left out.
+    pub rate: f64,
+    /// The confidence of each point's bound.
+    pub confidence: f64,
+    /// The miss-ratio curve over all accesses, exact part included, for ascending sizes from 1 to where it is
+    /// flat: one for every size up to 32, then sixteen to an octave. Ratios never rise.
+    pub points: Vec<BoundedPoint>,
+    /// The accesses after the exact part, by distance: lowest, highest, estimated number. Ascending.
+    pub bins: Vec<(u64, u64, u64)>,
+    /// The cold ones of them. With those in `bins`, they sum to the accesses after the exact part.
+    pub cold: u64,
+    /// For distances from the first number on, the second tells best: ascending, the first from 0.
+    pub sources: Vec<(u64, SampleSource)>,
+}
+
+/// A curve with half-widths, and where it is from.
+struct Bounded {
+    source: SampleSource,
+    mean: Vec<f64>,
+    half: Vec<f64>,
+    /// The part of the half-width that is chance.
+    chance: Vec<f64>,
+    /// The first bin at which it may be used.
+    from: usize,
+}
+
+impl Estimate {
+    /// Joins what was measured: exact misses by cache size and their accesses, samples of the rest.
+    pub(super) fn join(
+        exact: (&[f64], u64),
+        sampled: Option<(&Spatial, Vec<Bursts>)>,
+        accesses: u64,
+    ) -> Estimate {
+        let rest = accesses - exact.1;
+        let exact_top = (0..BINS).rev().find(|&bin| exact.0[bin] > exact.0[BINS]);
+        let mut top = exact_top.map_or(0, |bin| bin + 1);
+        let mut estimate = Estimate {
+            accesses,
+            exact: exact.1,
+            rate: 1.0,
+            confidence: 0.95,
+            points: Vec::new(),
+            bins: Vec::new(),
+            cold: 0,
+            sources: vec![(0, SampleSource::Items)],
+        };
+        let (mut mean, mut half) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
+        if let Some((spatial, bursts)) = sampled.filter(|_| rest > 0) {
+            // Distances may be larger than they seem.
+            let last = low(spatial.top() + 1) as f64;
+            let last = last * factor(last, spatial.rate(), BLUR);
+            top = top.max(bin(last as u64) + 1);
+            estimate.rate = spatial.rate();
+            (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
+            level_out(&mut mean, &half, spatial.top() + 1);
+            estimate.count(&mean, top, rest);
+        }
+        let all = accesses.max(1) as f64;
+        let point = |bin: usize| {
+            let at = if bin < top { bin } else { BINS };
+            let misses = exact.0[at] + mean[at] * rest as f64;
+            BoundedPoint {
+                items: low(bin),
+                miss_ratio: misses / all,
+                half_width: half[at].min(1.0) * rest as f64 / all,
+            }
+        };
+        estimate.points = (1..=top.max(1)).map(point).collect();
+        estimate
+    }
+
+    /// The miss ratio of a cache of any size: between two points, straight over the logarithm of the size; the bound
+    /// holds wherever between them the curve may fall.
+    pub fn at(&self, items: u64) -> BoundedPoint {
+        let next = self.points.partition_point(|point| point.items < items);
+        let above = self.points.get(next).or(self.points.last());
+        let below = next
+            .checked_sub(1)
+            .and_then(|at| self.points.get(at))
+            .or(above);
+        let (Some(below), Some(above)) = (below, above) else {
+            return BoundedPoint {
+                items,
+                miss_ratio: 0.0,
+                half_width: 0.0,
+            };
+        };
+        let width = (above.items as f64 / below.items as f64).ln();
+        let part = (items as f64 / below.items as f64).ln() / width;
+        let part = if width > 0.0 { part } else { 0.0 };
+        let fall = (below.miss_ratio - above.miss_ratio) * part.clamp(0.0, 1.0);
+        let miss_ratio = below.miss_ratio - fall;
+        let most = below.miss_ratio + below.half_width - miss_ratio;
+        let least = miss_ratio - (above.miss_ratio - above.half_width);
+        let half_width = if items == above.items {
+            above.half_width
+        } else {
+            most.max(least)
+        };
+        BoundedPoint {
+            items,
+            miss_ratio,
+            half_width,
+        }
+    }
+
+    /// The largest half-width of all points.
+    pub fn largest_half_width(&self) -> f64 {
+        let widths = self.points.iter().map(|point| point.half_width);
+        widths.fold(0.0, f64::max)
+    }
+
+    /// Whole numbers of accesses that add up.
+    fn count(&mut self, mean: &[f64], top: usize, rest: u64) {
+        let misses = |bin: usize| (mean[bin] * rest as f64).round() as u64;
+        let mut above = rest;
+        for bin in 0..top {
+            let next = if bin + 1 < top { bin + 1 } else { BINS };
+            let below = misses(next).min(above);
+            if above > below {
+                self.bins.push((low(bin), low(bin + 1) - 1, above - below));
+            }
+            above = below;
+        }
+        self.cold = above;
+    }
+}
+
+/// All samples as curves, those for the smallest caches first.
+fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
+    let mut curves: Vec<Bounded> = Vec::new();
+    for (level, bursts) in bursts.into_iter().enumerate() {
+        let (moments, unknown, measured) = bursts.finish();
+        let Some(curve) = moments.curve(known(&curves, level)) else {
+            break;
+        };
+        let rate = 0.5_f64.powi(STEP as i32 * level as i32);
+        curves.push(Bounded::of_bursts(level, curve, &unknown, measured, rate));
+    }
+    let level = curves.len();
+    let moments = spatial.moments(rest, anchor(level));
+    if let Some(curve) = moments.curve(known(&curves, level)) {
+        curves.push(Bounded::of_items(curve, spatial.rate()));
+    }
+    curves
+}
+
+/// What the curve before tells at the anchor of a level.
+fn known(curves: &[Bounded], level: usize) -> Option<Known> {
+    let (last, at) = (curves.last()?, anchor(level));
+    Some(Known {
+        mean: last.mean[at],
+        variance: (last.chance[at] / 2.0).powi(2),
+        bias: last.half[at] - last.chance[at],
+    })
+}
+
+impl Bounded {
+    fn of_bursts(level: usize, curve: Curve, unknown: &[f64], measured: f64, rate: f64) -> Self {
+        let quantile = MARGIN * student_95(curve.replicates - 1.0);
+        let chance = |bin: usize| quantile * curve.variance[bin].sqrt() + 3.0 / measured;
+        let bias = |bin: usize| {
+            let blur = if level == 0 {
+                0.0
+            } else {
+                blur(&curve.mean, bin, rate)
+            };
+            unknown[bin] / 2.0 + blur + curve.bias[bin]
+        };
+        Bounded {
+            source: SampleSource::Bursts(level),
+            chance: (0..=BINS).map(chance).collect(),
+            half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
+            from: anchor(level),
+            mean: curve.mean,
+        }
+    }
+
+    fn of_items(curve: Curve, rate: f64) -> Self {
+        let quantile = MARGIN * student_95(curve.replicates - 2.0);
+        let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
+        let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
+        let bias = |bin: usize| scale(bin) + curve.bias[bin];
+        Bounded {
+            source: SampleSource::Items,
+            chance: (0..=BINS).map(chance).collect(),
+            half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
+            from: 0,
+            mean: curve.mean,
+        }
+    }
+}
+
+/// The value of a curve between its points: straight over the logarithm.
+fn between(mean: &[f64], items: f64) -> f64 {
+    if items < 1.0 {
+        return mean[0] + (mean[1] - mean[0]) * items.max(0.0);
+    }
+    let at = bin(items as u64).min(BINS - 2);
+    let (below, above) = (low(at) as f64, low(at + 1) as f64);
+    let part = (items / below).ln() / (above / below).ln();
+    mean[at] + (mean[at + 1] - mean[at]) * part.clamp(0.0, 1.0)
+}
+
+/// By what factor a distance among sampled items may be off.
+fn factor(items: f64, rate: f64, deviations: f64) -> f64 {
+    1.0 + deviations * ((1.0 - rate) / (rate * items)).sqrt()
+}
+
+/// How much the curve may be off because distances among few items are only about right, each by
+/// itself: a smooth curve is not, a step is smeared out. So what counts is how much steeper the curve is here than
+/// on both sides.
+fn blur(mean: &[f64], bin: usize, rate: f64) -> f64 {
+    if bin == 0 || bin == BINS {
+        return 0.0;
+    }
+    let items = low(bin) as f64;
+    let factor = factor(items, rate, BLUR);
+    let at = |power: i32| between(mean, items * factor.powi(power));
+    let here = at(-1) - at(1);
+    let beside = (at(-3) - at(-1) + at(1) - at(3)) / 2.0;
+    0.6 * (here - beside).max(0.0)
+}
+
+/// How much the curve may be off because all distances may be too large, or all too small: what is sampled
+/// does not change, and may be a little more or less than its share of every cache.
+fn shift(mean: &[f64], bin: usize, rate: f64) -> f64 {
+    if bin == 0 || bin == BINS {
+        return 0.0;
+    }
+    let items = low(bin) as f64;
+    let factor = factor(items, rate, SPREAD);
+    let nearer = between(mean, items / factor) - mean[bin] + cliff(mean, bin - 1);
+    let farther = mean[bin] - between(mean, items * factor) + cliff(mean, bin);
+    nearer.max(farther).max(0.0)
+}
+
+/// How much more the curve falls in a bin than in those beside it, per octave: a step that may lie anywhere in it.
+fn cliff(mean: &[f64], bin: usize) -> f64 {
+    if bin == 0 || bin + 2 >= BINS {
+        return 0.0;
+    }
+    let octaves = |bin: usize| {
+        (low(bin + 1) as f64 / low(bin).max(1) as f64)
+            .log2()
+            .max(1e-3)
+    };
+    let fall = |bin: usize| mean[bin] - mean[bin + 1];
+    let beside = (fall(bin - 1) / octaves(bin - 1) + fall(bin + 1) / octaves(bin + 1)) / 2.0;
+    (fall(bin) - beside * octaves(bin)).max(0.0)
+}
+
+/// The curve with the smallest half-width at each size, going over from one sample to the next once.
+fn best(curves: &[Bounded]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
+    let (mut mean, mut half) = (vec![0.5; BINS + 1], vec![1.0; BINS + 1]);
+    let mut sources = Vec::new();
+    let mut current = 0;
+    for bin in 0..=BINS {
+        let better =
+            |curve: &&Bounded| bin >= curve.from && curve.half[bin] < curves[current].half[bin];
+        let next = curves.iter().skip(current + 1);
+        if let Some(ahead) = next.rev().position(|curve| better(&curve)) {
+            current = curves.len() - 1 - ahead;
+        }
+        let Some(curve) = curves.get(current) else {
+            break;
+        };
+        if sources
+            .last()
+            .is_none_or(|(_, source)| *source != curve.source)
+        {
+            sources.push((low(bin), curve.source));
+        }
+        (mean[bin], half[bin]) = (curve.mean[bin], curve.half[bin]);
+    }
+    (mean, half, sources)
+}
+
+/// Makes a curve what a miss-ratio curve must be: 1 at no items, never rising, and from `top` on the share of
+/// cold accesses. Where it rises by chance, neighbours become their mean, in which those count that are known best
+/// (isotonic regression by pooling: Barlow, Bartholomew, Bremner & Brunk 1972).
+fn level_out(mean: &mut [f64], half: &[f64], top: usize) {
+    let cold = mean[BINS].clamp(0.0, 1.0);
+    // Value, weight and length of each pool.
+    let mut pools: Vec<(f64, f64, usize)> = Vec::new();
+    for (ratio, half) in mean[1..top].iter().zip(&half[1..]) {
+        let mut pool = (*ratio, 1.0 / (half + 1e-6).powi(2), 1);
+        while let Some(last) = pools.pop_if(|last| last.0 < pool.0) {
+            let weight = last.1 + pool.1;
+            pool = (
+                (last.0 * last.1 + pool.0 * pool.1) / weight,
+                weight,
+                last.2 + pool.2,
+            );
+        }
+        pools.push(pool);
+    }
+    let level = pools
+        .iter()
+        .flat_map(|pool| std::iter::repeat_n(pool.0, pool.2));
+    for (ratio, level) in mean[1..top].iter_mut().zip(level) {
+        *ratio = level.clamp(cold, 1.0);
+    }
+    mean[0] = 1.0;
+    mean[top..].fill(cold);
+}

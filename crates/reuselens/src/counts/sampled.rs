@@ -1,0 +1,206 @@
+//! Exact as long as memory lasts, or as long as was asked for; then samples.
+
+use reuselens_attribute::Columns;
+use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
+use reuselens_locality::{
+    BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+};
+use reuselens_units::{Bytes, Distance};
+
+use super::shares::Shares;
+use super::{Counted, Counts};
+
+/// What sampling takes beside the sampled items: with less, it cannot begin.
+const OVERHEAD: Bytes = Bytes(4 << 20);
+
+/// A sampler, and what its samples say about cells.
+pub(super) struct Sampled {
+    sampler: Sampler,
+    /// Whether sampling was asked for; otherwise it is better than to stop.
+    asked_for: bool,
+    /// All accesses while everything was exact.
+    histogram: ExactHistogram,
+    keyed: KeyedHistograms,
+    elements: ElementHistograms,
+    shares: Shares,
+    /// The memory limit that was reached, if one was.
+    limit: Option<Bytes>,
+}
+
+impl Sampled {
+    /// Samples at this rate (after a beginning that is exact).
+    pub(super) fn at(rate: f64, seed: u64) -> Self {
+        let options = SampleOptions {
+            rate,
+            seed,
+            ..SampleOptions::default()
+        };
+        Self::new(options, true)
+    }
+
+    /// Exact, until [`shrink`](Counts::shrink) is called.
+    pub(super) fn when_memory_is_short(seed: u64) -> Self {
+        let options = SampleOptions {
+            seed,
+            exact: u64::MAX,
+            ..SampleOptions::default()
+        };
+        Self::new(options, false)
+    }
+
+    fn new(options: SampleOptions, asked_for: bool) -> Self {
+        Sampled {
+            sampler: Sampler::new(options),
+            asked_for,
+            histogram: ExactHistogram::new(),
+            keyed: KeyedHistograms::new(),
+            elements: ElementHistograms::new(),
+            shares: Shares::default(),
+            limit: None,
+        }
+    }
+
+    fn warnings(&self, estimate: &Estimate, curve: &BoundedCurve) -> Vec<Warning> {
+        let Some(limit) = self.limit else {
+            return Vec::new();
+        };
+        let since = if self.asked_for {
+            "the sampled items took more memory than"
+        } else {
+            "the exact engine would have taken more memory than"
+        };
+        let message = format!(
+            "{since} the {limit} that the analysis may have: of the {} accesses the first {} are exact, \
+             of the others a sample was taken, at the end 1 of {:.0} items; miss ratios are within \
+             ±{:.2} % on average over the cache sizes, ±{:.2} % at the worst (95 % confidence)",
+            estimate.accesses,
+            estimate.exact,
+            1.0 / estimate.rate,
+            100.0 * curve.mean(),
+            100.0 * curve.largest(),
+        );
+        vec![Warning {
+            code: "sampled".to_owned(),
+            message,
+            hint: "raise --memory-limit, or take a larger --granularity; with --engine counting the analysis \
+                   stops at the limit instead"
+                .to_owned(),
+        }]
+    }
+}
+
+impl Counts for Sampled {
+    fn add(&mut self, columns: &Columns) {
+        self.sampler.process(&columns.items);
+        let samples = self.sampler.samples();
+        let exact = samples.exact();
+        if !exact.is_empty() {
+            self.histogram.add_column(exact);
+            self.keyed.add_column(&columns.cells[..exact.len()], exact);
+            if let Some(elements) = columns.elements.get(..exact.len()) {
+                self.elements.add_column(elements, exact);
+            }
+        }
+        self.shares.count(&columns.cells[exact.len()..]);
+        for part in samples.parts() {
+            let level = match part.source {
+                SampleSource::Items => 0,
+                SampleSource::Bursts(level) => level + 1,
+            };
+            let places = &samples.places()[part.range.clone()];
+            let distances = &samples.distances()[part.range.clone()];
+            for (place, distance) in places.iter().zip(distances) {
+                let cell = columns.cells[*place as usize];
+                self.shares.add(level, cell, *distance, part.weight);
+            }
+        }
+    }
+
+    fn accesses(&self) -> u64 {
+        self.sampler.accesses()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.sampler.memory() + self.counted_memory()
+    }
+
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let others = self.counted_memory() + OVERHEAD;
+        let left = limit.get().checked_sub(others.get());
+        // The half, since a table doubles when it grows.
+        let Some(left) = left.map(|left| Bytes(left / 2)) else {
+            return false;
+        };
+        self.limit = Some(whole);
+        self.sampler.shrink(left) && self.memory() <= limit
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let this = *self;
+        if this.sampler.accesses() == this.sampler.exact_accesses() {
+            return Counted {
+                more: super::More::default(),
+                engine: if this.asked_for {
+                    "sampled"
+                } else {
+                    "counting"
+                }
+                .to_owned(),
+                exact: true,
+                error_bound: None,
+                error_bounds: None,
+                histogram: this.histogram,
+                keyed: this.keyed,
+                elements: this.elements,
+                warnings: Vec::new(),
+            };
+        }
+        this.finish_sampled()
+    }
+}
+
+impl Sampled {
+    /// The memory of what was counted.
+    fn counted_memory(&self) -> Bytes {
+        let exact = self.histogram.memory() + self.keyed.memory() + self.elements.memory();
+        exact + self.shares.memory()
+    }
+
+    fn finish_sampled(mut self) -> Counted {
+        let sampler = std::mem::replace(&mut self.sampler, Sampler::new(SampleOptions::default()));
+        let estimate = sampler.finish();
+        let curve = curve(&estimate);
+        let warnings = self.warnings(&estimate, &curve);
+        self.shares.give(&estimate, &mut self.keyed);
+        for &(low, high, accesses) in &estimate.bins {
+            let middle = Distance::new(low + (high - low) / 2);
+            self.histogram.add(middle, accesses);
+        }
+        self.histogram.add(Distance::COLD, estimate.cold);
+        Counted {
+            more: super::More::default(),
+            engine: "sampled".to_owned(),
+            exact: false,
+            error_bound: Some(curve.largest()),
+            error_bounds: Some(curve),
+            histogram: self.histogram,
+            keyed: self.keyed,
+            // Elements have too few accesses each: their number is exact, their distances are not known.
+            elements: ElementHistograms::new(),
+            warnings,
+        }
+    }
+}
+
+fn curve(estimate: &Estimate) -> BoundedCurve {
+    let point = |point: &reuselens_distance::BoundedPoint| BoundedPoint {
+        items: point.items,
+        miss_ratio: point.miss_ratio.clamp(0.0, 1.0),
+        half_width: point.half_width.clamp(0.0, 1.0),
+    };
+    BoundedCurve {
+        confidence: estimate.confidence,
+        rate: estimate.rate,
+        points: estimate.points.iter().map(point).collect(),
+    }
+}
