@@ -3,6 +3,7 @@
 
 use reuselens_units::Distance;
 
+use crate::hp_rda::{Chunk, Summary};
 use crate::{CountingTree, LookupBound};
 
 macro_rules! dispatched {
@@ -39,6 +40,16 @@ dispatched! {
 dispatched! {
     /// [`LookupBound::process_here`] for the processor at hand.
     process_bound => bound_avx2(bound: LookupBound, items: &[u64])
+}
+
+dispatched! {
+    /// [`Chunk::process_here`] for the processor at hand.
+    process_chunk => chunk_avx2(
+        chunk: Chunk,
+        items: &[u64],
+        distances: &mut [Distance],
+        summaries: &mut Vec<Summary>
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,96 @@
+//! The analysis of one chunk, exact inside of it.
+
+use reuselens_units::Distance;
+
+use super::numbers::Numbers;
+
+/// What a chunk tells of one of its items. Its `first`, the distinct items before its first access, is its
+/// number: summaries are in the order of first accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) item: u64,
+    /// Where its first access is, from the beginning of the chunk.
+    pub(crate) at: u32,
+    /// The distinct items after its last access. (During the analysis: where that is.)
+    pub(crate) latest: u32,
+}
+
+/// The tools to analyse one chunk after the other.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    numbers: Numbers,
+    /// A bit per reference, set while it is the last to its item.
+    flags: Vec<u64>,
+}
+
+impl Chunk {
+    /// Writes the distances inside the chunk, cold for each first access, and appends a summary per
+    /// distinct item.
+    #[inline(always)]
+    pub(crate) fn process_here(
+        &mut self,
+        items: &[u64],
+        distances: &mut [Distance],
+        summaries: &mut Vec<Summary>,
+    ) {
+        let start = summaries.len();
+        self.numbers.clear(items.len());
+        self.flags.clear();
+        self.flags.resize(items.len().div_ceil(64), 0);
+        let flags = self.flags.as_mut_slice();
+        for (now, (&item, distance)) in (0_u32..).zip(items.iter().zip(distances)) {
+            let seen = &mut summaries[start..];
+            let slot = self.numbers.slot(item, |number| seen[number].item == item);
+            if let Some(number) = slot.checked_sub(1) {
+                let last = std::mem::replace(&mut seen[number as usize].latest, now);
+                *distance = Distance::new(between(flags, seen.len() as u32, last, now).into());
+                flags[last as usize / 64] &= !(1 << (last % 64));
+            } else {
+                *slot = seen.len() as u32 + 1;
+                *distance = Distance::COLD;
+                let (at, latest) = (now, now);
+                summaries.push(Summary { item, at, latest });
+            }
+            flags[now as usize / 64] |= 1 << (now % 64);
+        }
+        self.count_later(&mut summaries[start..]);
+    }
+
+    /// Makes `latest` of the places of last accesses.
+    #[inline(always)]
+    fn count_later(&mut self, summaries: &mut [Summary]) {
+        // Each word's flags, then the number of those after the word.
+        let words = self.flags.len();
+        self.flags.resize(2 * words, 0);
+        let (flags, later) = self.flags.split_at_mut(words);
+        let mut sum = 0;
+        for (word, later) in flags.iter().zip(later.iter_mut()).rev() {
+            *later = sum;
+            sum += u64::from(word.count_ones());
+        }
+        for summary in summaries {
+            let (word, bit) = (summary.latest as usize / 64, summary.latest % 64);
+            let in_word = (flags[word] >> bit >> 1).count_ones();
+            summary.latest = later[word] as u32 + in_word;
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.numbers.bytes() + self.flags.capacity() * size_of::<u64>()
+    }
+}
+
+/// The flags that are set between the places `last`, whose flag is set, and `now`, from where on none is;
+/// of `all` that are set. Counted from the end that is nearer.
+#[inline(always)]
+fn between(flags: &[u64], all: u32, last: u32, now: u32) -> u32 {
+    let (low, high) = (last as usize / 64, now as usize / 64);
+    let count = |words: &[u64]| words.iter().map(|word| word.count_ones()).sum::<u32>();
+    let from_last = flags[low] >> (last % 64);
+    if high - low <= low {
+        from_last.count_ones() - 1 + count(&flags[low + 1..=high])
+    } else {
+        let up_to_last = flags[low] << (63 - last % 64);
+        all - count(&flags[..low]) - up_to_last.count_ones()
+    }
+}
