@@ -1,6 +1,6 @@
-//! Exact reuse-distance engines: a stream of items in, a stream of distances out.
+//! Reuse-distance engines: a stream of items in, a stream of distances out.
 //!
-//! An item is a number (a cache line, an element, a block id). Every engine here is exact: fed the
+//! An item is a number (a cache line, an element, a block id). Every [`Engine`] here is exact: fed the
 //! same items, in blocks of any size, each gives the same distances, and `cases/*.toml` and the
 //! property tests hold them to the brute-force oracle.
 //!
@@ -9,6 +9,8 @@
 //! | [`CountingTree`] | O(1), misses overlapped | 33–66 | everything |
 //! | [`OlkenTree`] | O(log M), misses in a chain | 43–87 | comparison with the literature |
 //! | [`BruteForce`] | O(M) | 8 | an oracle for tests |
+//!
+//! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
 //! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
 //! streams that they are measured with.
@@ -31,4 +33,4 @@ pub use counting::{CountingTree, LookupBound};
 pub use engine::Engine;
 pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};
 pub use olken::OlkenTree;
-pub use registry::{ENGINES, EngineError, EngineInfo, by_name};
+pub use registry::{ENGINES, EngineError, EngineInfo, by_name, find};

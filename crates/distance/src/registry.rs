@@ -17,7 +17,7 @@ pub struct EngineInfo {
     pub source: &'static str,
 }
 
-/// All engines, the best first.
+/// All engines: the exact ones, the best first, then the approximate ones.
 pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "counting",
@@ -37,6 +37,12 @@ pub const ENGINES: &[EngineInfo] = &[
         exact: true,
         source: "Mattson, Gecsei, Slutz & Traiger 1970",
     },
+    EngineInfo {
+        name: "hp-rda",
+        summary: "chunks on several threads, distances between them as sums: to compare with the literature",
+        exact: false,
+        source: "Cui, Yi, Xue, Wang, Yang & Feng 2012",
+    },
 ];
 
 /// An engine that there is not.
@@ -52,6 +58,14 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
+    /// The engine gives its results late, and is not made by [`by_name`].
+    #[error(
+        "the engine '{name}' is approximate and gives no distance per access as it goes; use for instance --engine auto"
+    )]
+    NotExact {
+        /// What was asked for.
+        name: String,
+    },
 }
 
 fn names() -> String {
@@ -59,10 +73,24 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// A new engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
+/// What the list says of an engine; `auto` is its first.
 ///
 /// # Errors
 /// [`EngineError::Unknown`], which lists the names, if there is no such engine.
+pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
+    let found = ENGINES
+        .iter()
+        .find(|engine| name == "auto" || engine.name == name);
+    found.ok_or_else(|| EngineError::Unknown {
+        name: name.to_owned(),
+    })
+}
+
+/// A new exact engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
+///
+/// # Errors
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine;
+/// [`EngineError::NotExact`] for the approximate ones, which have types of their own.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
@@ -73,8 +101,8 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "auto" | "counting" => Ok(Box::new(CountingTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
-        _ => Err(EngineError::Unknown {
-            name: name.to_owned(),
+        _ => Err(EngineError::NotExact {
+            name: find(name)?.name.to_owned(),
         }),
     }
 }
@@ -84,8 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_engine_exists_under_its_name() {
+    fn every_exact_engine_exists_under_its_name() {
         for info in ENGINES {
+            assert_eq!(find(info.name), Ok(info));
+            if !info.exact {
+                let name = info.name.to_owned();
+                assert_eq!(
+                    by_name(info.name).err(),
+                    Some(EngineError::NotExact { name })
+                );
+                continue;
+            }
             assert_eq!(
                 by_name(info.name).map(|engine| engine.name()),
                 Ok(info.name)

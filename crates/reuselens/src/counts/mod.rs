@@ -1,6 +1,9 @@
 //! From columns of touches to counts of distances: one file per way of counting.
 
 mod exact;
+mod hp_rda;
+
+use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms, Warning};
@@ -46,6 +49,19 @@ pub(crate) struct Counted {
 /// # Errors
 /// If there is no such engine.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    if options.engine == hp_rda::NAME {
+        let threads = threads(options);
+        return Ok(Box::new(hp_rda::Approximate::new(
+            threads,
+            options.adjusting,
+        )));
+    }
     let engine = reuselens_distance::by_name(&options.engine)?;
     Ok(Box::new(exact::Exact::new(engine)))
+}
+
+/// The threads that an analysis may work on.
+fn threads(options: &AnalysisOptions) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    options.threads.unwrap_or_else(all)
 }
