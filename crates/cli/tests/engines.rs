@@ -56,7 +56,7 @@ fn hp_rda_says_that_it_approximates_and_what_its_options_do() {
     let place = Place::new();
     // In chunks of 2048, 30 rounds over 4000 items: every chunk counts its items again.
     let words: Vec<String> = (0..120_000).map(|at| (at % 4000).to_string()).collect();
-    place.write("loop.txt", words.join(" "));
+    place.write("loop.txt", words.join("\n"));
     let json = |options: &[&str]| {
         let words = [
             "analyze", "-f", "--format", "text", "loop.txt", "--engine", "hp-rda", "--json",
