@@ -1,7 +1,5 @@
 //! The correction of distances that count items more than once.
 
-use std::collections::BTreeMap;
-
 use reuselens_units::{Distance, Items};
 
 /// The correction of merged distances: no true distance reaches M, the number of distinct items of the
@@ -39,7 +37,8 @@ impl Adjustment {
         }
     }
 
-    /// A distance, adjusted: rounded to the nearest number of items, halves up. Exact in integers.
+    /// A distance, adjusted. What holds of each holds of a histogram: whoever has one moves its counts.
+    /// Not monotonous: M stays and M + 1 falls to about M · ef. Rounded to the nearest number of items, halves up. Exact in integers.
     pub fn adjust(&self, distance: Distance) -> Distance {
         match distance.items() {
             Some(items) if items > self.distinct.get() && self.counts > 0 => {
@@ -49,17 +48,5 @@ impl Adjustment {
             }
             _ => distance,
         }
-    }
-
-    /// Counts by distance, adjusted: the distances ascending, each once.
-    pub fn adjust_counts(
-        &self,
-        counts: impl IntoIterator<Item = (Distance, u64)>,
-    ) -> BTreeMap<Distance, u64> {
-        let mut adjusted = BTreeMap::new();
-        for (distance, accesses) in counts {
-            *adjusted.entry(self.adjust(distance)).or_insert(0_u64) += accesses;
-        }
-        adjusted
     }
 }

@@ -108,12 +108,10 @@ impl Sums {
     }
 
     fn adjust(&mut self, adjustment: &Adjustment) {
-        let counts = self.histogram.iter();
-        let counts = counts.map(|(items, accesses)| (Distance::new(items), accesses));
         let mut adjusted = ExactHistogram::new();
         adjusted.add(Distance::COLD, self.histogram.cold());
-        for (distance, accesses) in adjustment.adjust_counts(counts) {
-            adjusted.add(distance, accesses);
+        for (items, accesses) in self.histogram.iter() {
+            adjusted.add(adjustment.adjust(Distance::new(items)), accesses);
         }
         self.histogram = adjusted;
         self.keyed.map(|group| adjust_group(adjustment, group));
