@@ -94,3 +94,64 @@ fn between(flags: &[u64], all: u32, last: u32, now: u32) -> u32 {
         all - count(&flags[..low]) - up_to_last.count_ones()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn analyse(text: &str) -> (Vec<Option<u64>>, Vec<(char, usize, u32)>) {
+        let items: Vec<u64> = text.bytes().map(u64::from).collect();
+        let mut distances = vec![Distance::ZERO; items.len()];
+        let mut summaries = Vec::new();
+        Chunk::default().process_here(&items, &mut distances, &mut summaries);
+        let of = |(first, summary): (usize, &Summary)| {
+            let item = char::from(summary.item as u8);
+            (item, first, summary.latest)
+        };
+        let summaries = summaries.iter().enumerate().map(of).collect();
+        (distances.iter().map(|d| d.items()).collect(), summaries)
+    }
+
+    /// Figure 6 of the publication: (first, latest) of every item, count.
+    #[test]
+    fn the_summaries_of_the_worked_example() {
+        let (distances, summaries) = analyse("dacbcg");
+        assert_eq!(distances, [None, None, None, None, Some(1), None]);
+        let expected = [
+            ('d', 0, 4),
+            ('a', 1, 3),
+            ('c', 2, 1),
+            ('b', 3, 2),
+            ('g', 4, 0),
+        ];
+        assert_eq!(summaries, expected);
+        let (_, summaries) = analyse("efafba");
+        assert_eq!(
+            summaries,
+            [('e', 0, 3), ('f', 1, 2), ('a', 2, 0), ('b', 3, 1)]
+        );
+        let (_, summaries) = analyse("baga");
+        assert_eq!(summaries, [('b', 0, 2), ('a', 1, 0), ('g', 2, 1)]);
+    }
+
+    /// Every pair of places over four words, from either end.
+    #[test]
+    fn flags_between_two_places_are_counted_from_either_end() {
+        for last in 0..255_u32 {
+            let mut flags = [0_u64; 5];
+            let set: Vec<u32> = (0..255)
+                .filter(|at| at * at % 7 < 3 || *at == last)
+                .collect();
+            for now in last + 1..256 {
+                flags.fill(0);
+                let set = set.iter().filter(|at| **at < now);
+                for at in set.clone() {
+                    flags[*at as usize / 64] |= 1 << (at % 64);
+                }
+                let all = set.clone().count() as u32;
+                let expected = set.filter(|at| **at > last).count() as u32;
+                assert_eq!(between(&flags, all, last, now), expected, "{last} {now}");
+            }
+        }
+    }
+}

@@ -49,15 +49,21 @@ impl Marks {
         prefetch(&self.slots, self.home(item));
     }
 
-    /// Makes room for `more` items that are not there.
-    pub(super) fn reserve(&mut self, more: usize) {
-        let needed = (2 * (self.used + more)).next_power_of_two();
-        if needed > self.slots.len() {
-            let old = std::mem::replace(self, Self::with_log2(needed.ilog2()));
-            for [item, mark] in old.slots {
-                if mark != 0 {
-                    self.replace(item, mark);
-                }
+    /// Makes room for one more item.
+    #[inline(always)]
+    pub(super) fn make_room(&mut self) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let log2 = self.slots.len().ilog2() + 1;
+        let old = std::mem::replace(self, Self::with_log2(log2));
+        for [item, mark] in old.slots {
+            if mark != 0 {
+                self.replace(item, mark);
             }
         }
     }

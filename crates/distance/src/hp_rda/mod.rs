@@ -45,9 +45,9 @@ const NAME: &str = "hp-rda";
 /// [`BlockCount::Distinct`]) alone: not on the threads, the size of a transfer, or the pieces in which the
 /// stream is fed. A stream of one chunk gets its exact distances.
 ///
-/// It is here to be compared with: [`CountingTree`](crate::CountingTree) is exact, and faster on one
-/// thread than this is on several. It is no [`Engine`](crate::Engine), because distances come late: by
-/// the transfer.
+/// It is here to be compared with: [`CountingTree`](crate::CountingTree) is exact, and takes about as long
+/// as this does on one thread. It is no [`Engine`](crate::Engine), because distances come late: by the
+/// transfer.
 ///
 /// Cost: per reference one look-up in a table that fits the first cache; per distinct item of a chunk one
 /// in a table per block; per distinct item of a block one in a table of all items. Memory: 16 bytes per

@@ -46,11 +46,11 @@ impl Partition {
         self.ends.clear();
         for block in blocks {
             let heads = block.heads(self.index);
-            self.marks.reserve(heads.len());
             for (place, head) in heads.iter().enumerate() {
                 if let Some(coming) = heads.get(place + AHEAD) {
                     self.marks.prefetch(coming.item);
                 }
+                self.marks.make_room();
                 let before = self.marks.replace(head.item, block.mark(head));
                 if let Some(before) = before {
                     let distance = Distance::new(block.first(head) - before);
