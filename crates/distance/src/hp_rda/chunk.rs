@@ -99,7 +99,10 @@ fn between(flags: &[u64], all: u32, last: u32, now: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn analyse(text: &str) -> (Vec<Option<u64>>, Vec<(char, usize, u32)>) {
+    /// An item with its `first` and `latest`.
+    type Seen = (char, usize, u32);
+
+    fn analyse(text: &str) -> (Vec<Option<u64>>, Vec<Seen>) {
         let items: Vec<u64> = text.bytes().map(u64::from).collect();
         let mut distances = vec![Distance::ZERO; items.len()];
         let mut summaries = Vec::new();
