@@ -1,5 +1,7 @@
 //! Options that several commands have.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
 use reuselens::AnalysisOptions;
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
@@ -30,6 +32,14 @@ pub struct Analysis {
         help_heading = "Analysis"
     )]
     pub engine: String,
+
+    /// Worker threads of engines that can use several [default: one per processor]
+    #[arg(long, value_name = "N", help_heading = "Analysis")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// With --engine hp-rda: leave distances beyond the number of items as they were merged
+    #[arg(long, help_heading = "Analysis")]
+    pub disable_adjusting: bool,
 
     /// With the program's own RecordStatement marks: count an element once per statement
     #[arg(
@@ -100,6 +110,8 @@ impl Analysis {
             max_distance: self.max_distance,
             reuse_times: self.times,
             forward: self.forward,
+            threads: self.threads,
+            adjusting: !self.disable_adjusting,
             memory_limit: self.memory_limit,
             sample: self.sample,
             seed: self.seed,
@@ -181,7 +193,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// The name of an engine that there is.
 fn engine(text: &str) -> Result<String, String> {
-    let found = reuselens::distance::check_name(text);
+    let found = reuselens::distance::find(text);
     found
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())

@@ -166,3 +166,35 @@ fn an_engine_that_there_is_not_is_wrong_usage_and_known_before_the_run() {
     done.says(&["there is no engine 'steam'", "counting", "olken"]);
     assert_eq!(place.files(), ["abc.txt"]);
 }
+
+#[test]
+fn hp_rda_says_that_it_approximates_and_what_its_options_do() {
+    let place = Place::new();
+    // In chunks of 2048, 30 rounds over 4000 items: every chunk counts its items again.
+    let words: Vec<String> = (0..120_000).map(|at| (at % 4000).to_string()).collect();
+    place.write("loop.txt", words.join("\n"));
+    let json = |options: &[&str]| {
+        let words = [
+            "analyze", "-f", "--format", "text", "loop.txt", "--engine", "hp-rda", "--json",
+        ];
+        let words = [&words[..], &["-", "--bins", "exact"], options].concat();
+        place.run(&words).succeeds().out
+    };
+    let adjusted = json(&["--threads", "1"]);
+    for text in [
+        "\"engine\": \"hp-rda\"",
+        "\"exact\": false",
+        "\"error_bound\": null",
+        "\"code\": \"approximate\"",
+        "--engine auto is exact",
+    ] {
+        assert!(adjusted.contains(text), "{text} is not in {adjusted}");
+    }
+    assert_eq!(adjusted, json(&["--threads", "3"]));
+    let merged = json(&["--disable-adjusting"]);
+    assert!(merged.contains("left as they are"), "{merged}");
+    assert!(!adjusted.contains("left as they are"));
+    place
+        .run(&["analyze", "--format", "text", "loop.txt", "--threads", "0"])
+        .fails(2);
+}

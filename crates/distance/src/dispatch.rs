@@ -6,6 +6,7 @@ use reuselens_units::Distance;
 use crate::counting::compare::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::counting::compare::{Avx2, Avx512};
+use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
 use crate::{CountingTree, LookupBound};
 
@@ -54,6 +55,16 @@ dispatched! {
 dispatched! {
     /// [`Filter::process_here`] for the processor at hand.
     process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64])
+}
+
+dispatched! {
+    /// [`Chunk::process_here`] for the processor at hand.
+    process_chunk => chunk_avx512, chunk_avx2(
+        chunk: Chunk,
+        items: &[u64],
+        distances: &mut [Distance],
+        summaries: &mut Vec<Summary>
+    )
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the limit.
 //! [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
 //! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
+//! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
 //! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
 //! streams that they are measured with.
@@ -28,6 +29,7 @@ mod dispatch;
 mod engine;
 mod fenwick;
 pub mod generate;
+mod hp_rda;
 mod olken;
 mod prefetch;
 mod previous;
@@ -39,9 +41,10 @@ pub use brute::BruteForce;
 pub use counting::{CountingTree, LookupBound};
 pub use engine::Engine;
 pub use fenwick::FenwickTree;
+pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};
 pub use olken::OlkenTree;
 pub use previous::{Previous, PreviousAccess};
-pub use registry::{ENGINES, EngineError, EngineInfo, by_name, check_name};
+pub use registry::{ENGINES, EngineError, EngineInfo, by_name, find};
 pub use sampled::{
     BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };

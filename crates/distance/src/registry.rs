@@ -17,8 +17,8 @@ pub struct EngineInfo {
     pub source: &'static str,
 }
 
-/// All engines, the best first; those that are not exact give no distance for each access, so that
-/// [`by_name`] does not make them.
+/// All engines: the exact ones, the best first, then the approximate ones, which give no distance for each access
+/// as they go, so that [`by_name`] does not make them.
 pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "counting",
@@ -50,6 +50,12 @@ pub const ENGINES: &[EngineInfo] = &[
         exact: false,
         source: "Waldspurger, Park, Garthwaite & Ahmad 2015 (SHARDS)",
     },
+    EngineInfo {
+        name: "hp-rda",
+        summary: "chunks on several threads, distances between them as sums: to compare with the literature",
+        exact: false,
+        source: "Cui, Yi, Xue, Wang, Yang & Feng 2012",
+    },
 ];
 
 /// An engine that there is not.
@@ -65,9 +71,9 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
-    /// The engine of this name gives no distance for each access.
+    /// The engine gives its results late, and is not made by [`by_name`].
     #[error(
-        "the engine '{name}' estimates and gives no distance for each access; use an exact one, for instance --engine counting"
+        "the engine '{name}' is approximate and gives no distance per access as it goes; use for instance --engine auto"
     )]
     NotExact {
         /// What was asked for.
@@ -88,11 +94,24 @@ fn names() -> String {
     names.join(", ")
 }
 
+/// What the list says of an engine; `auto` is its first.
+///
+/// # Errors
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine.
+pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
+    let found = ENGINES
+        .iter()
+        .find(|engine| name == "auto" || engine.name == name);
+    found.ok_or_else(|| EngineError::Unknown {
+        name: name.to_owned(),
+    })
+}
+
 /// A new exact engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
 ///
 /// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is no such engine; [`EngineError::NotExact`] if
-/// it only estimates.
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine;
+/// [`EngineError::NotExact`] for the approximate ones, which have types of their own.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
@@ -104,26 +123,10 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "fenwick" => Ok(Box::new(FenwickTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
-        _ => {
-            check_name(name)?;
-            Err(EngineError::NotExact {
-                name: name.to_owned(),
-            })
-        }
+        _ => Err(EngineError::NotExact {
+            name: find(name)?.name.to_owned(),
+        }),
     }
-}
-
-/// Whether there is an engine of this name, exact or not; `auto` is one.
-///
-/// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is none.
-pub fn check_name(name: &str) -> Result<(), EngineError> {
-    if name == "auto" || ENGINES.iter().any(|engine| engine.name == name) {
-        return Ok(());
-    }
-    Err(EngineError::Unknown {
-        name: name.to_owned(),
-    })
 }
 
 #[cfg(test)]
@@ -131,12 +134,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_engine_exists_under_its_name() {
+    fn every_exact_engine_exists_under_its_name() {
         for info in ENGINES {
-            assert_eq!(check_name(info.name), Ok(()));
+            assert_eq!(find(info.name), Ok(info));
             if !info.exact {
-                let message = by_name(info.name).err().unwrap().to_string();
-                assert!(message.contains("--engine counting"), "{message}");
+                let name = info.name.to_owned();
+                assert_eq!(
+                    by_name(info.name).err(),
+                    Some(EngineError::NotExact { name })
+                );
                 continue;
             }
             assert_eq!(

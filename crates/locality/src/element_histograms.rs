@@ -91,6 +91,22 @@ impl ElementHistograms {
         Some((tally.histogram, tally.sum, tally.max))
     }
 
+    /// Replaces the distances of every element (histogram, sum of the finite ones, largest of them) by
+    /// what `change` makes of them.
+    pub fn map(
+        &mut self,
+        mut change: impl FnMut((FineHistogram, u128, u64)) -> (FineHistogram, u128, u64),
+    ) {
+        for tally in &mut self.tallies {
+            self.heap -= tally.histogram.heap_bytes();
+            tally.end_run();
+            let (histogram, sum, max) =
+                change((std::mem::take(&mut tally.histogram), tally.sum, tally.max));
+            self.heap += histogram.heap_bytes();
+            (tally.histogram, tally.sum, tally.max) = (histogram, sum, max);
+        }
+    }
+
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         Bytes((self.heap + self.tallies.capacity() * size_of::<Tally>()) as u64)
@@ -138,6 +154,28 @@ mod tests {
         assert_eq!((histogram.accesses(), sum, max), (2, 47, 40));
         assert_eq!(elements.take(3), None);
         assert_eq!(elements.take(2), Some((FineHistogram::new(), 0, 0)));
+    }
+
+    #[test]
+    fn elements_become_what_is_made_of_them() {
+        let mut elements = ElementHistograms::new();
+        let distances = [7, 7, 40].map(Distance::new);
+        elements.add_column(&[1, 1, 2], &distances);
+        elements.map(|(mut histogram, sum, max)| {
+            histogram.add(Distance::new(100), 1);
+            (histogram, sum + 100, max.max(100))
+        });
+        elements.add_column(&[1], &[Distance::new(7)]);
+        let mut expected = FineHistogram::new();
+        expected.add(Distance::new(7), 3);
+        expected.add(Distance::new(100), 1);
+        assert_eq!(elements.take(1), Some((expected, 121, 100)));
+        assert_eq!(
+            elements.take(2).map(|(_, sum, max)| (sum, max)),
+            Some((140, 100))
+        );
+        assert!(elements.take(0).is_some());
+        assert_eq!(elements.heap, 0);
     }
 
     #[test]

@@ -109,6 +109,29 @@ impl KeyedHistograms {
         }
     }
 
+    /// Replaces the distances of every cell (histogram, sum of the finite ones, largest of them) by what
+    /// `change` makes of them.
+    pub fn map(
+        &mut self,
+        mut change: impl FnMut((FineHistogram, u128, u64)) -> (FineHistogram, u128, u64),
+    ) {
+        for tally in &mut self.tallies {
+            let histogram = FineHistogram::from_counts(&tally.counts, tally.cold);
+            let (histogram, sum, max) = change((histogram, tally.sum, tally.max));
+            *tally = Tally {
+                counts: Vec::new(),
+                cold: histogram.cold(),
+                sum,
+                max,
+            };
+            for (low, _, count) in histogram.iter() {
+                let bin = FineHistogram::bin(low);
+                tally.counts.resize((bin + 1).next_multiple_of(16), 0);
+                tally.counts[bin] = count;
+            }
+        }
+    }
+
     /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for a
     /// cell that never came to be.
     pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
@@ -155,6 +178,26 @@ mod tests {
     #[test]
     fn a_tally_fills_one_cache_line() {
         assert_eq!(size_of::<Tally>(), 64);
+    }
+
+    #[test]
+    fn cells_become_what_is_made_of_them() {
+        let mut keyed = KeyedHistograms::new();
+        let raw = [5, u64::MAX, 7, 1 << 60, 40, 0];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
+        keyed.add_column(&[0, 0, 2, 2, 2, 0], &distances);
+        let before = [0, 1, 2].map(|cell| keyed.get(cell));
+        keyed.map(|group| group);
+        assert_eq!([0, 1, 2].map(|cell| keyed.get(cell)), before);
+        let mut other = FineHistogram::new();
+        other.add(Distance::new(300), 4);
+        other.add(Distance::COLD, 2);
+        keyed.map(|(histogram, sum, max)| match histogram.cold() {
+            1 => (other.clone(), 1200, 300),
+            _ => (histogram, sum, max),
+        });
+        assert_eq!(keyed.get(0), Some((other, 1200, 300)));
+        assert_eq!([1, 2].map(|cell| keyed.get(cell)), before[1..]);
     }
 
     #[test]

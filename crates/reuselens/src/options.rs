@@ -1,5 +1,7 @@
 //! What to analyse and how.
 
+use std::num::NonZeroUsize;
+
 use reuselens_attribute::{DataFilter, Kinds, NamesMode};
 use reuselens_units::{Bytes, Granularity};
 
@@ -28,6 +30,10 @@ pub struct AnalysisOptions {
     pub reuse_times: bool,
     /// Whether forward distances are counted, per cell. As `reuse_times`, and a count per access.
     pub forward: bool,
+    /// Threads to work on; `None` = one per processor. The results do not depend on it.
+    pub threads: Option<NonZeroUsize>,
+    /// Whether the engine `hp-rda` adjusts distances beyond the number of items.
+    pub adjusting: bool,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
     /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and `auto`; `None` = what the
@@ -50,6 +56,8 @@ impl Default for AnalysisOptions {
             max_distance: None,
             reuse_times: false,
             forward: false,
+            threads: None,
+            adjusting: true,
             memory_limit: None,
             sample: None,
             seed: 1,

@@ -26,7 +26,7 @@ const LISTS: [List; 2] = [
         file: "crates/distance/src/registry.rs",
         constant: "ENGINES",
         folder: "crates/distance/src/",
-        names: &["impl Engine for  | pub fn process("],
+        names: &["impl Engine for "],
         page: "docs/commands/engines.md",
     },
     List {
@@ -62,10 +62,11 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
             "keep the list there".to_owned(),
         ));
     }
-    for (line, name) in found {
+    for (line, name, approximate) in found {
+        let file = name.replace('-', "_");
         let places = [
-            format!("{}{name}.rs", list.folder),
-            format!("{}{name}/mod.rs", list.folder),
+            format!("{}{file}.rs", list.folder),
+            format!("{}{file}/mod.rs", list.folder),
         ];
         let Some((place, code)) = places.iter().find_map(|p| Some((p, workspace.get(p)?))) else {
             let what = format!("the {} '{name}' has no file of its name", list.what);
@@ -77,8 +78,9 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
             ));
             continue;
         };
-        let has = |needed: &str| needed.split(" | ").any(|name| code.contains(name));
-        for needed in list.names.iter().filter(|needed| !has(needed)) {
+        // Approximate engines are alike in nothing but that.
+        let names = if approximate { &[] } else { list.names };
+        for needed in names.iter().filter(|needed| !code.contains(**needed)) {
             let what = format!("the {} '{name}' has no `{}`", list.what, needed.trim());
             let fix = "define what its siblings define".to_owned();
             findings.push(finding(place, 0, what, fix));
@@ -107,8 +109,9 @@ fn finding(file: &str, line: usize, what: String, fix: String) -> Finding {
     }
 }
 
-/// The `name:` of each entry of a list, as line and name: a string, or `module::NAME`.
-fn entries(text: &str, constant: &str) -> Vec<(usize, String)> {
+/// The `name:` of each entry of a list, as line and name (a string, or `module::NAME`), and whether the
+/// entry says that it is not exact.
+fn entries(text: &str, constant: &str) -> Vec<(usize, String, bool)> {
     let code = source::without_comments(text);
     let Some(start) = code.find(&format!("pub const {constant}")) else {
         return Vec::new();
@@ -127,7 +130,13 @@ fn entries(text: &str, constant: &str) -> Vec<(usize, String)> {
         let name = value
             .strip_suffix("::NAME")
             .unwrap_or(value.trim_matches('"'));
-        Some((source::line(&code, start + at), name.to_owned()))
+        let rest = list[at..].split('}').next()?;
+        let approximate = rest.contains("exact: false");
+        Some((
+            source::line(&code, start + at),
+            name.to_owned(),
+            approximate,
+        ))
     };
     source::words(list, "name").filter_map(entry).collect()
 }
@@ -167,6 +176,20 @@ mod tests {
             found(&[list, half, page]),
             ["the format 'pcap' has no `pub const SUMMARY:`"]
         );
+    }
+
+    #[test]
+    fn an_approximate_engine_needs_a_file_and_a_page() {
+        let list = "pub const ENGINES: &[E] = &[\n    E {\n        name: \"a-b\",\n        exact: false,\n    },\n];\n";
+        let list = ("crates/distance/src/registry.rs", list);
+        let file = ("crates/distance/src/a_b/mod.rs", "pub struct AB;");
+        let page = ("docs/commands/engines.md", "`a-b`");
+        assert_eq!(found(&[list, file, page]), [""; 0]);
+        assert_eq!(
+            found(&[list, page]),
+            ["the engine 'a-b' has no file of its name"]
+        );
+        assert_eq!(found(&[list, file]), ["nothing about the engine 'a-b'"]);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 mod exact;
 mod extras;
+mod hp_rda;
 mod sampled;
 mod shares;
+
+use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine, EngineError};
@@ -73,6 +76,9 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    if options.engine == hp_rda::NAME {
+        return approximate(options);
+    }
     let seed = options.seed;
     let samples = match (options.engine.as_str(), options.sample) {
         ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, seed),
@@ -80,7 +86,7 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         // What a sample cannot tell is told by an exact engine, which stops where memory does.
         ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(seed),
         (name, Some(_)) => {
-            reuselens_distance::check_name(name)?;
+            reuselens_distance::find(name)?;
             let name = name.to_owned();
             return Err(EngineError::NotSampled { name }.into());
         }
@@ -94,6 +100,22 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         Some(_) => Err(Error::NotBounded {
             engine: "sampled".to_owned(),
         }),
+    }
+}
+
+/// The parallel analysis of the literature.
+fn approximate(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let engine = options.engine.clone();
+    match (options.max_distance, options.sample) {
+        (Some(_), _) => Err(Error::NotBounded { engine }),
+        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
+        (None, None) => {
+            let threads = threads(options);
+            Ok(Box::new(hp_rda::Approximate::new(
+                threads,
+                options.adjusting,
+            )))
+        }
     }
 }
 
@@ -129,3 +151,9 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
 
 /// The rate of the sampled engine where none is given.
 const RATE: f64 = 0.01;
+
+/// The threads that an analysis may work on.
+fn threads(options: &AnalysisOptions) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    options.threads.unwrap_or_else(all)
+}

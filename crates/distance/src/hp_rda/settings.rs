@@ -1,0 +1,66 @@
+//! How the stream is cut up.
+
+use std::num::NonZeroUsize;
+
+/// How [`HpRda`](crate::HpRda) cuts the stream up. The default is as published, but for the transfer,
+/// which was 64 Mi references (a gigabyte here) and makes no difference to the distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HpRdaSettings {
+    /// References per chunk, 1 to 32768; beyond counts as the nearest. The larger, the more distances are
+    /// exact, and the more each costs.
+    pub chunk: usize,
+    /// Chunks per block, 1 to 64.
+    pub chunks_per_block: usize,
+    /// Blocks per transfer, 1 to 512. Fewer than threads leave some idle.
+    pub blocks: usize,
+    /// Worker threads, 512 at most.
+    pub threads: NonZeroUsize,
+    /// What a block counts as in distances across it.
+    pub block_count: BlockCount,
+}
+
+/// What a block between two accesses to an item counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockCount {
+    /// The sum of its chunks' counts, as if there were no blocks: the published formula.
+    #[default]
+    Chunks,
+    /// Its distinct items. Another reading of the publication, which finds them on the way (section IV-B)
+    /// and does not say whether it uses them; further distances come out smaller.
+    Distinct,
+}
+
+impl Default for HpRdaSettings {
+    fn default() -> Self {
+        HpRdaSettings {
+            chunk: 2048,
+            chunks_per_block: 64,
+            blocks: 16,
+            threads: NonZeroUsize::MIN,
+            block_count: BlockCount::Chunks,
+        }
+    }
+}
+
+impl HpRdaSettings {
+    pub(super) fn within_limits(self) -> Self {
+        const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(511);
+        HpRdaSettings {
+            chunk: self.chunk.clamp(1, 1 << 15),
+            chunks_per_block: self.chunks_per_block.clamp(1, 64),
+            blocks: self.blocks.clamp(1, 512),
+            threads: self.threads.min(MOST),
+            ..self
+        }
+    }
+
+    /// References per block.
+    pub(super) fn block(&self) -> usize {
+        self.chunk * self.chunks_per_block
+    }
+
+    /// References per transfer, 2³⁰ at most.
+    pub(super) fn transfer(&self) -> usize {
+        self.block() * self.blocks
+    }
+}
