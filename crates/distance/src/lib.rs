@@ -10,7 +10,8 @@
 //! | [`OlkenTree`] | O(log M), misses in a chain | 43–87 | comparison with the literature |
 //! | [`BruteForce`] | O(M) | 8 | an oracle for tests |
 //!
-//! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
+//! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines that
+//! share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
 //! streams that they are measured with.
 //!
 //! For: anyone with a stream of ids. Not for: files, programs, names, reports or histograms; this
@@ -24,9 +25,11 @@ pub mod generate;
 mod olken;
 mod prefetch;
 mod registry;
+mod shard;
 
 pub use brute::BruteForce;
 pub use counting::{CountingTree, LookupBound};
 pub use engine::Engine;
 pub use olken::OlkenTree;
 pub use registry::{ENGINES, EngineError, EngineInfo, by_name};
+pub use shard::{Recency, Shard};
