@@ -142,33 +142,6 @@ fn long_streams_are_cut_without_a_trace() {
     }
 }
 
-/// Keys that travel with the firsts: the sums per key come out as those of the whole.
-#[test]
-fn accesses_keep_their_keys() {
-    for seed in 0..300 {
-        let mut random = Random::new(seed);
-        let items: Vec<u64> = (0..200).map(|_| random.below(40)).collect();
-        let keys: Vec<usize> = (0..200).map(|_| random.below(5) as usize).collect();
-        let mut expected = vec![Distance::ZERO; items.len()];
-        BruteForce::new().process(&items, &mut expected);
-        let number = 1 + random.below(5);
-        let cuts = random_cuts(items.len(), number, &mut random);
-        let (found, _) = cut_and_merged(&items, &cuts, &mut random);
-        for key in 0..5 {
-            let of = |distances: &[Distance]| {
-                let mut mine: Vec<Distance> = distances
-                    .iter()
-                    .zip(&keys)
-                    .filter_map(|(distance, other)| (*other == key).then_some(*distance))
-                    .collect();
-                mine.sort_unstable();
-                mine
-            };
-            assert_eq!(of(&found), of(&expected), "seed {seed}, key {key}");
-        }
-    }
-}
-
 /// A chain in which each stretch hands its firsts to the one before while it goes: no recency needed.
 #[test]
 fn a_chain_hands_its_firsts_on() {

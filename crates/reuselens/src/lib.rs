@@ -25,11 +25,13 @@
 //! ```
 
 mod analysis;
+mod attribution;
 mod counts;
 mod error;
 mod machine;
 mod options;
 mod recording;
+pub mod shard;
 
 pub use analysis::{Progress, analyze};
 pub use error::Error;

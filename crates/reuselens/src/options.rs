@@ -1,5 +1,7 @@
 //! What to analyse and how.
 
+use std::num::NonZeroUsize;
+
 use reuselens_attribute::{DataFilter, Kinds, NamesMode};
 use reuselens_units::{Bytes, Granularity};
 
@@ -20,6 +22,8 @@ pub struct AnalysisOptions {
     pub contexts: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
+    /// Threads to work on; `None` = one per processor. The results do not depend on it.
+    pub threads: Option<NonZeroUsize>,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
 }
@@ -34,6 +38,7 @@ impl Default for AnalysisOptions {
             names: NamesMode::Instruction,
             contexts: true,
             elements: false,
+            threads: None,
             memory_limit: None,
         }
     }

@@ -1,6 +1,11 @@
 //! From columns of touches to counts of distances: one file per way of counting.
 
 mod exact;
+mod gather;
+mod parallel;
+mod piped;
+
+use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms, Warning};
@@ -16,8 +21,11 @@ pub(crate) trait Counts {
     /// The accesses (item touches) so far.
     fn accesses(&self) -> u64;
 
-    /// The memory held.
+    /// The memory held; where the work goes on elsewhere, no less than that.
     fn memory(&self) -> Bytes;
+
+    /// Waits for work that goes on elsewhere, so that [`memory`](Self::memory) is what is held.
+    fn settle(&mut self) {}
 
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
@@ -46,6 +54,21 @@ pub(crate) struct Counted {
 /// # Errors
 /// If there is no such engine.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let threads = threads(options);
+    if options.engine == parallel::NAME {
+        let memory = crate::analysis::memory_limit(options);
+        return Ok(Box::new(parallel::Parallel::new(threads, memory)));
+    }
     let engine = reuselens_distance::by_name(&options.engine)?;
-    Ok(Box::new(exact::Exact::new(engine)))
+    let exact = Box::new(exact::Exact::new(engine));
+    if threads.get() == 1 {
+        return Ok(exact);
+    }
+    Ok(Box::new(piped::Piped::new(exact)))
+}
+
+/// The threads that an analysis may work on.
+fn threads(options: &AnalysisOptions) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    options.threads.unwrap_or_else(all)
 }
