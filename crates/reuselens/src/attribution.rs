@@ -1,10 +1,11 @@
 //! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
 
-use reuselens_attribute::{Attributor, Columns, Loader, Options};
-use reuselens_locality::{Element, FineHistogram, Machine, Method, Outcome, Profile, Warning};
+use reuselens_attribute::{Attributor, CellKey, Columns, Loader, Options};
+use reuselens_locality::{
+    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, Warning,
+};
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
 use reuselens_units::{Bytes, Granularity};
-use serde::{Deserialize, Serialize};
 
 use crate::AnalysisOptions;
 
@@ -95,12 +96,15 @@ impl Attribution {
         let method = method(source, self.threads, options);
         let mut tables = self.attributor.finish(&mut self.loader);
         self.warnings.append(&mut tables.warnings);
-        let cells = tables.cells.iter();
+        let cell = |key: &CellKey| Cell {
+            site: key.site,
+            object: key.object,
+            context: key.context,
+            thread: key.thread,
+            ..Cell::default()
+        };
         let elements = tables.elements.iter();
         Uncounted {
-            cells: cells
-                .map(|key| [key.site, key.object, key.context, key.thread])
-                .collect(),
             elements: elements.map(|key| (key.object, key.index)).collect(),
             profile: Profile {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -111,7 +115,7 @@ impl Attribution {
                 granularity: self.granularity,
                 references,
                 histogram: Default::default(),
-                cells: Vec::new(),
+                cells: tables.cells.iter().map(cell).collect(),
                 sites: tables.sites,
                 objects: tables.objects,
                 contexts: tables.contexts,
@@ -142,13 +146,12 @@ fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Metho
 /// The counts of a cell or an element: histogram, sum of the finite distances, largest of them.
 pub(crate) type Group = (FineHistogram, u128, u64);
 
-/// A profile without its counts, and what the numbers of cells and elements stand for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A profile without its counts.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Uncounted {
+    /// Its cells are in the order of their numbers, and have no accesses yet.
     pub profile: Profile,
-    /// By number: site, object, context, thread.
-    pub cells: Vec<[u32; 4]>,
-    /// By number: object and index; the first is none.
+    /// The elements by number: object and index; the first is none.
     pub elements: Vec<(u32, u64)>,
 }
 
@@ -156,23 +159,14 @@ impl Uncounted {
     /// The profile with the counts of its cells and elements, by their numbers, in canonical form.
     pub fn counted(
         self,
-        cell: impl Fn(u32) -> Option<Group>,
+        mut cell: impl FnMut(u32) -> Option<Group>,
         mut element: impl FnMut(u32) -> Option<Group>,
     ) -> Profile {
         let mut profile = self.profile;
-        for (number, key) in (0..).zip(&self.cells) {
-            let Some((histogram, distance_sum, distance_max)) = cell(number) else {
-                continue;
-            };
-            profile.cells.push(reuselens_locality::Cell {
-                site: key[0],
-                object: key[1],
-                context: key[2],
-                thread: key[3],
-                histogram,
-                distance_sum,
-                distance_max,
-            });
+        for (number, into) in (0..).zip(&mut profile.cells) {
+            if let Some(group) = cell(number) {
+                (into.histogram, into.distance_sum, into.distance_max) = group;
+            }
         }
         // Number 0 is no element.
         for (number, (object, index)) in (0..).zip(&self.elements).skip(1) {
