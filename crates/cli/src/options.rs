@@ -1,8 +1,11 @@
 //! Options that several commands have.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
 use reuselens::AnalysisOptions;
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
+use reuselens::distance::EngineError;
 use reuselens::locality::Dimension;
 use reuselens::units::{Bytes, Granularity};
 
@@ -48,6 +51,10 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
+    /// Threads to work on [default: one for each processor]; the results do not depend on it
+    #[arg(long, value_name = "N", help_heading = "Analysis")]
+    pub threads: Option<NonZeroUsize>,
+
     /// Stop before the analysis takes more memory than this [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
@@ -76,6 +83,7 @@ impl Analysis {
             },
             contexts: !self.no_contexts,
             elements: self.elements,
+            threads: self.threads,
             memory_limit: self.memory_limit,
         }
     }
@@ -126,10 +134,10 @@ fn granularity(text: &str) -> Result<Granularity, String> {
 
 /// The name of an engine that there is.
 fn engine(text: &str) -> Result<String, String> {
-    let found = reuselens::distance::by_name(text);
-    found
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
+    match reuselens::distance::by_name(text) {
+        Ok(_) | Err(EngineError::Whole { .. }) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// A dimension by its name.

@@ -26,6 +26,12 @@ pub const ENGINES: &[EngineInfo] = &[
         source: "Bennett & Kruskal 1975; Ding & Zhong 2001, section 2.1",
     },
     EngineInfo {
+        name: "parallel",
+        summary: "counting trees on chunks of the trace, one for each thread, put together exactly",
+        exact: true,
+        source: "Niu, Dinan, Lu & Sadayappan 2012 (PARDA)",
+    },
+    EngineInfo {
         name: "olken",
         summary: "balanced tree by last access time: the sequential baseline of the literature",
         exact: true,
@@ -52,7 +58,18 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
+    /// The engine takes whole analyses, not columns of items.
+    #[error(
+        "the engine '{name}' is no engine for items alone: it takes whole analyses; use --engine {name}, or the function `analyze` of the crate reuselens"
+    )]
+    Whole {
+        /// What was asked for.
+        name: String,
+    },
 }
+
+/// Engines of [`ENGINES`] that are more than a stream of items through one [`Engine`].
+const WHOLE: &[&str] = &["parallel"];
 
 fn names() -> String {
     let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
@@ -62,7 +79,8 @@ fn names() -> String {
 /// A new engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
 ///
 /// # Errors
-/// [`EngineError::Unknown`], which lists the names, if there is no such engine.
+/// [`EngineError::Unknown`], which lists the names, if there is no such engine; [`EngineError::Whole`] if it
+/// takes whole analyses only.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
@@ -73,6 +91,9 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "auto" | "counting" => Ok(Box::new(CountingTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
+        _ if WHOLE.contains(&name) => Err(EngineError::Whole {
+            name: name.to_owned(),
+        }),
         _ => Err(EngineError::Unknown {
             name: name.to_owned(),
         }),
@@ -86,10 +107,16 @@ mod tests {
     #[test]
     fn every_listed_engine_exists_under_its_name() {
         for info in ENGINES {
-            assert_eq!(
-                by_name(info.name).map(|engine| engine.name()),
+            let whole = Err(EngineError::Whole {
+                name: info.name.to_owned(),
+            });
+            let found = by_name(info.name).map(|engine| engine.name());
+            let expected = if WHOLE.contains(&info.name) {
+                whole
+            } else {
                 Ok(info.name)
-            );
+            };
+            assert_eq!(found, expected);
         }
     }
 

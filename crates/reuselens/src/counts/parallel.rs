@@ -230,3 +230,52 @@ impl Counts for Parallel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::exact::Exact;
+    use reuselens_distance::generate::Random;
+
+    /// Touches with cells, and here and there elements.
+    fn columns(random: &mut Random) -> Columns {
+        let length = random.below(400);
+        let mut columns = Columns::new();
+        for _ in 0..length {
+            columns.items.push(random.below(1000) * random.below(3));
+            columns.cells.push(random.below(20) as u32);
+        }
+        if random.below(2) == 0 {
+            let element = |_| random.below(9) as u32;
+            columns.elements = (0..length).map(element).collect();
+        }
+        columns
+    }
+
+    #[test]
+    fn chunks_of_any_length_count_as_one_engine_does() {
+        for seed in 0..150 {
+            let mut random = Random::new(seed);
+            let trace: Vec<Columns> = (0..40).map(|_| columns(&mut random)).collect();
+            let mut one = Exact::new(Box::new(reuselens_distance::CountingTree::new()));
+            let shortest = 1 + random.below(3000) as usize;
+            let longest = shortest + random.below(3000) as usize;
+            let workers = [0, 1, 2, 6, 15][random.below(5) as usize];
+            let mut many = Parallel::with_limits(workers, Limits { shortest, longest });
+            for piece in &trace {
+                one.add(piece);
+                many.add(piece);
+            }
+            assert_eq!(one.accesses(), many.accesses());
+            let (mut one, mut many) = (Box::new(one).finish(), Box::new(many).finish());
+            assert_eq!(one.histogram, many.histogram, "seed {seed}");
+            for group in 0..21 {
+                assert_eq!(one.keyed.get(group), many.keyed.get(group), "seed {seed}");
+            }
+            for element in 0..9 {
+                let (one, many) = (one.elements.take(element), many.elements.take(element));
+                assert_eq!(one, many, "seed {seed}, element {element}");
+            }
+        }
+    }
+}
