@@ -30,7 +30,11 @@ impl Args {
     /// Reads and merges.
     pub fn run(self) -> Outcome {
         self.show.check_exports()?;
-        let parts: Vec<Part> = self.parts.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+        let parts: Vec<Part> = self
+            .parts
+            .iter()
+            .map(|path| read(path))
+            .collect::<Result<_, _>>()?;
         let names = self.parts.iter().zip(&parts);
         let names: Vec<String> = names
             .map(|(path, part)| format!("{} is {}", path.display(), part.name()))
@@ -51,7 +55,11 @@ impl Args {
     /// All pieces are there.
     fn profile(&self, part: Part) -> Outcome {
         let profile = part.finish()?;
-        let trace = profile.command.first().map(String::as_str).unwrap_or("merged");
+        let trace = profile
+            .command
+            .first()
+            .map(String::as_str)
+            .unwrap_or("merged");
         let name = analyze::name(Path::new(trace));
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
@@ -66,7 +74,8 @@ impl Args {
             missing?;
             return Ok(ExitCode::SUCCESS);
         }
-        let default = || shard::part_path(&stem(&self.parts[0]), *pieces.start(), *pieces.end(), of);
+        let default =
+            || shard::part_path(&stem(&self.parts[0]), *pieces.start(), *pieces.end(), of);
         let path = self.output.clone().unwrap_or_else(default);
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.show.force)?;
@@ -80,7 +89,8 @@ impl Args {
         if let Err(error) = missing {
             self.show.say(&format!("No profile yet. Still {error}"))?;
         }
-        self.show.say(&format!("Next: reuselens merge {} PART…", path.display()))?;
+        self.show
+            .say(&format!("Next: reuselens merge {} PART…", path.display()))?;
         Ok(ExitCode::SUCCESS)
     }
 }

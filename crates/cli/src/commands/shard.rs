@@ -50,15 +50,24 @@ impl Args {
         let mut source = formats::open(&self.trace, self.format.as_deref())?;
         let name = analyze::name(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
-        let path = self.output.unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
+        let path = self
+            .output
+            .unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
         // What cannot be written is known before the work.
         AtomicFile::create(&path, self.force)?;
         let mut meter = Meter::new("analysing", self.quiet);
         let command = vec![self.trace.display().to_string()];
         let options = self.analysis.options();
-        let part = analyze_shard(&mut *source, trace, command, &options, self.piece, &mut |progress| {
-            meter.tick(progress);
-        })?;
+        let part = analyze_shard(
+            &mut *source,
+            trace,
+            command,
+            &options,
+            self.piece,
+            &mut |progress| {
+                meter.tick(progress);
+            },
+        )?;
         meter.finish();
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.force)?;
@@ -70,7 +79,10 @@ impl Args {
                 part.accesses(),
                 Bytes(bytes.len() as u64)
             );
-            println!("Next: when all {} are there, reuselens merge {name}.*.rlpart", pieces.1);
+            println!(
+                "Next: when all {} are there, reuselens merge {name}.*.rlpart",
+                pieces.1
+            );
         }
         Ok(ExitCode::SUCCESS)
     }
