@@ -310,6 +310,37 @@ fn a_part_that_was_changed_is_never_taken_for_whole() {
     }
 }
 
+/// What no checksum keeps out: the inside changed, byte by byte. It is refused, or it is a part.
+#[test]
+fn a_forged_part_does_no_harm() {
+    let trace = made(&mut Random::new(4));
+    let parts: Vec<Part> = (1..=2).map(|number| part(&trace, number, 2)).collect();
+    let (mut read, mut refused) = (0, 0);
+    for forged in &parts {
+        let body = zstd::decode_all(&forged.to_bytes()[32..]).unwrap();
+        assert!(Part::from_body(&body).unwrap() == *forged);
+        // Every third byte: all of them take minutes.
+        for at in (0..body.len()).step_by(3) {
+            for new in [0xff, body[at] ^ 1] {
+                let mut body = body.clone();
+                body[at] = new;
+                let Ok(forged) = Part::from_body(&body) else {
+                    refused += 1;
+                    continue;
+                };
+                read += 1;
+                for other in &parts {
+                    if let Ok(merged) = merge(forged.clone(), other.clone()) {
+                        let _ = merged.finish();
+                    }
+                }
+            }
+            assert!(Part::from_body(&body[..at]).is_err(), "cut at {at}");
+        }
+    }
+    assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+}
+
 #[test]
 fn threads_do_not_show() {
     for seed in 0..40 {

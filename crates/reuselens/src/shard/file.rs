@@ -11,9 +11,9 @@
 //!
 //! The body: three times a length (8 bytes) and so many bytes: what is known of the part, as JSON; the
 //! tables and names as the file of a profile without accesses, or nothing; the elements that are told apart,
-//! as JSON. Then the number of items that wait (8 bytes), and their columns: by first access, by last
-//! access (8 bytes each), cells (4), and elements (4), if anything is left for them. Numbers are little
-//! endian. Fields may be added to the JSON.
+//! as JSON. Then the number of items that wait, and that again if they have elements, else 0 (8 bytes
+//! each); and their columns: by first access, by last access (8 bytes each), cells and elements (4 each).
+//! Numbers are little endian. Fields may be added to the JSON.
 
 use std::io::Read;
 
@@ -67,7 +67,9 @@ impl Part {
             body.extend(section);
         }
         let waiting = &self.waiting;
-        body.extend((waiting.cells.len() as u64).to_le_bytes());
+        for length in [waiting.cells.len(), waiting.elements.len()] {
+            body.extend((length as u64).to_le_bytes());
+        }
         for column in [&waiting.recency.firsts, &waiting.recency.lasts] {
             body.extend(column.iter().flat_map(|item| item.to_le_bytes()));
         }
@@ -157,14 +159,16 @@ fn ending(tables: &[u8], elements: &[u8]) -> Result<Option<Uncounted>, PartError
 /// The columns of what waits.
 fn waiting(bytes: &[u8]) -> Result<Waiting, PartError> {
     let short = || damaged("its columns are not of one length");
-    let (number, columns) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
-    let number = u64::from_le_bytes(*number);
-    let number = usize::try_from(number).map_err(damaged)?;
-    let length = |bytes: usize| number.checked_mul(bytes).ok_or_else(short);
-    let (firsts, rest) = columns.split_at_checked(length(8)?).ok_or_else(short)?;
-    let (lasts, rest) = rest.split_at_checked(length(8)?).ok_or_else(short)?;
-    let (cells, elements) = rest.split_at_checked(length(4)?).ok_or_else(short)?;
-    if !elements.is_empty() && elements.len() != cells.len() {
+    let (lengths, columns) = bytes.split_at_checked(16).ok_or_else(short)?;
+    let (length, with_elements) = (number(&lengths[..8]), number(&lengths[8..]));
+    let length = usize::try_from(length).map_err(damaged)?;
+    let column = |bytes: usize| length.checked_mul(bytes).ok_or_else(short);
+    let (firsts, rest) = columns.split_at_checked(column(8)?).ok_or_else(short)?;
+    let (lasts, rest) = rest.split_at_checked(column(8)?).ok_or_else(short)?;
+    let (cells, elements) = rest.split_at_checked(column(4)?).ok_or_else(short)?;
+    let sound = elements.len() as u64 == with_elements.saturating_mul(4)
+        && (with_elements == 0 || elements.len() == cells.len());
+    if !sound {
         return Err(short());
     }
     let items = |bytes: &[u8]| -> Vec<u64> {
