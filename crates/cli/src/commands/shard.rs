@@ -50,6 +50,10 @@ impl Args {
         let mut source = formats::open(&self.trace, self.format.as_deref())?;
         let name = analyze::name(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
+        let all = self
+            .output
+            .as_ref()
+            .map_or_else(|| format!("{name}.*.rlpart"), |_| "PART…".to_owned());
         let path = self
             .output
             .unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
@@ -80,7 +84,7 @@ impl Args {
                 Bytes(bytes.len() as u64)
             );
             println!(
-                "Next: when all {} are there, reuselens merge {name}.*.rlpart",
+                "Next: when all {} are there, reuselens merge {all}",
                 pieces.1
             );
         }
