@@ -463,7 +463,7 @@ fn wrong_choices_are_known_before_the_run() {
         ("--granularity", "3", &["power of two", "--granularity 64"]),
         ("--granularity", "48", &["power of two", "--granularity 64"]),
         ("--granularity", "much", &["--granularity"]),
-        ("--engine", "steam", &["counting, olken"]),
+        ("--engine", "steam", &["counting", "olken"]),
         ("--cache", "L9", &["48K", "2MiB"]),
         ("--by", "colour", &["function, line, object"]),
         ("--by", "path", &["not available yet"]),

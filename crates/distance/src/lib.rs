@@ -16,7 +16,8 @@
 //! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
 //! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
-//! [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
+//! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines that
+//! share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
 //! streams that they are measured with.
 //!
 //! For: anyone with a stream of ids. Not for: files, programs, names, reports or histograms; this
@@ -35,6 +36,7 @@ mod prefetch;
 mod previous;
 mod registry;
 mod sampled;
+mod shard;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
@@ -48,3 +50,4 @@ pub use registry::{ENGINES, EngineError, EngineInfo, by_name, find};
 pub use sampled::{
     BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };
+pub use shard::{Recency, Shard};

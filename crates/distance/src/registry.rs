@@ -27,6 +27,12 @@ pub const ENGINES: &[EngineInfo] = &[
         source: "Bennett & Kruskal 1975; Ding & Zhong 2001, section 2.1",
     },
     EngineInfo {
+        name: "parallel",
+        summary: "counting trees on chunks of the trace, one for each thread, put together exactly",
+        exact: true,
+        source: "Niu, Dinan, Lu & Sadayappan 2012 (PARDA)",
+    },
+    EngineInfo {
         name: "fenwick",
         summary: "hash map and Fenwick tree on compacted time: what most tools have, a second baseline",
         exact: true,
@@ -71,6 +77,14 @@ pub enum EngineError {
         /// What was asked for.
         name: String,
     },
+    /// The engine takes whole analyses, not columns of items.
+    #[error(
+        "the engine '{name}' is no engine for items alone: it takes whole analyses; use --engine {name}, or the function `analyze` of the crate reuselens"
+    )]
+    Whole {
+        /// What was asked for.
+        name: String,
+    },
     /// The engine gives its results late, and is not made by [`by_name`].
     #[error(
         "the engine '{name}' is approximate and gives no distance per access as it goes; use for instance --engine auto"
@@ -88,6 +102,9 @@ pub enum EngineError {
         name: String,
     },
 }
+
+/// Engines of [`ENGINES`] that are more than a stream of items through one [`Engine`].
+const WHOLE: &[&str] = &["parallel"];
 
 fn names() -> String {
     let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
@@ -111,7 +128,8 @@ pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
 ///
 /// # Errors
 /// [`EngineError::Unknown`], which lists the names, if there is no such engine;
-/// [`EngineError::NotExact`] for the approximate ones, which have types of their own.
+/// [`EngineError::NotExact`] for the approximate ones, which have types of their own; [`EngineError::Whole`] for
+/// what takes whole analyses only.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
@@ -123,6 +141,9 @@ pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
         "fenwick" => Ok(Box::new(FenwickTree::new())),
         "olken" => Ok(Box::new(OlkenTree::new())),
         "brute" => Ok(Box::new(BruteForce::new())),
+        _ if WHOLE.contains(&name) => Err(EngineError::Whole {
+            name: name.to_owned(),
+        }),
         _ => Err(EngineError::NotExact {
             name: find(name)?.name.to_owned(),
         }),
@@ -134,21 +155,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_exact_engine_exists_under_its_name() {
+    fn every_engine_for_items_exists_under_its_name() {
         for info in ENGINES {
+            let name = info.name.to_owned();
+            let expected = match (WHOLE.contains(&info.name), info.exact) {
+                (true, _) => Err(EngineError::Whole { name }),
+                (false, false) => Err(EngineError::NotExact { name }),
+                (false, true) => Ok(info.name),
+            };
             assert_eq!(find(info.name), Ok(info));
-            if !info.exact {
-                let name = info.name.to_owned();
-                assert_eq!(
-                    by_name(info.name).err(),
-                    Some(EngineError::NotExact { name })
-                );
-                continue;
-            }
-            assert_eq!(
-                by_name(info.name).map(|engine| engine.name()),
-                Ok(info.name)
-            );
+            assert_eq!(by_name(info.name).map(|engine| engine.name()), expected);
         }
     }
 

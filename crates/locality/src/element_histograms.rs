@@ -82,6 +82,21 @@ impl ElementHistograms {
         }
     }
 
+    /// Adds all counts of other histograms, element by element.
+    pub fn merge(&mut self, mut others: ElementHistograms) {
+        if self.tallies.len() < others.tallies.len() {
+            std::mem::swap(self, &mut others);
+        }
+        for (tally, mut other) in self.tallies.iter_mut().zip(others.tallies) {
+            let before = tally.histogram.heap_bytes();
+            other.end_run();
+            tally.histogram.merge(&other.histogram);
+            tally.sum = tally.sum.saturating_add(other.sum);
+            tally.max = tally.max.max(other.max);
+            self.heap += tally.histogram.heap_bytes() - before;
+        }
+    }
+
     /// Takes out the histogram of an element, the sum of its finite distances and the largest of them;
     /// `None` for one that never came to be.
     pub fn take(&mut self, element: u32) -> Option<(FineHistogram, u128, u64)> {
@@ -176,6 +191,21 @@ mod tests {
         );
         assert!(elements.take(0).is_some());
         assert_eq!(elements.heap, 0);
+    }
+
+    #[test]
+    fn merged_elements_are_those_of_one_column() {
+        let raw = [5, u64::MAX, 7, 1 << 60, 40, 9];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
+        let (mut one, mut two) = (ElementHistograms::new(), ElementHistograms::new());
+        one.add_column(&[2, 1, 1], &distances[..3]);
+        two.add_column(&[1, 4, 0], &distances[3..]);
+        one.merge(two);
+        let mut whole = ElementHistograms::new();
+        whole.add_column(&[2, 1, 1, 1, 4, 0], &distances);
+        for element in 0..6 {
+            assert_eq!(one.take(element), whole.take(element), "{element}");
+        }
     }
 
     #[test]

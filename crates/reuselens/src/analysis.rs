@@ -1,13 +1,12 @@
 //! From a source to a profile, in one pass.
 
-use reuselens_attribute::{Attributor, Columns, Loader, Options, Tables};
-use reuselens_locality::{
-    Cell, Element, ElementHistograms, KeyedHistograms, Machine, Method, Outcome, Profile, Warning,
-};
-use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source, Step, TraceError};
-use reuselens_units::{Accesses, Bytes, Granularity};
+use reuselens_attribute::Columns;
+use reuselens_locality::{Outcome, Profile, Warning};
+use reuselens_trace::{Block, Source, Step, TraceError};
+use reuselens_units::{Accesses, Bytes};
 
-use crate::counts::{self, Counted, Counts};
+use crate::attribution::{Attribution, no_accesses};
+use crate::counts::{self, Counts};
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
 /// How far an analysis has come.
@@ -38,25 +37,60 @@ pub fn analyze(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Profile, Error> {
     let machine = this_machine();
-    let mut analysis = Analysis::new(source, &machine, options)?;
+    let mut analysis = Analysis {
+        attribution: Attribution::new(source, &machine, options),
+        counts: counts::begin(options)?,
+        memory_limit: memory_limit(options),
+        next_look: LOOK_AT_MEMORY_EVERY,
+    };
     let stopped = analysis.run(source, progress)?;
-    Ok(analysis.profile(source, command, machine, options, stopped))
+    let whole = stopped.is_none();
+    if let Some(stop) = stopped {
+        analysis.stopped(stop);
+    }
+    let accesses = analysis.counts.accesses();
+    let mut counted = analysis.counts.finish();
+    let attribution = analysis.attribution;
+    let mut uncounted = attribution.finish(source, command, machine, options);
+    let profile = &mut uncounted.profile;
+    profile.method.engine = counted.engine;
+    profile.method.exact = counted.exact;
+    profile.method.error_bound = counted.error_bound;
+    profile.method.error_bounds = counted.error_bounds;
+    profile.histogram = counted.histogram;
+    profile.reuse_times = counted.more.reuse_times;
+    profile.warnings.append(&mut counted.warnings);
+    if accesses == 0 && whole {
+        profile.warnings.push(no_accesses());
+    }
+    let more = options.max_distance.map(bounded_history);
+    profile.warnings.extend(more);
+    if let Some(forward) = counted.more.forward {
+        for (number, cell) in (0..).zip(&mut profile.cells) {
+            cell.forward = forward.get(number).unwrap_or_default().0;
+        }
+    }
+    let (keyed, mut elements) = (counted.keyed, counted.elements);
+    Ok(uncounted.counted(|cell| keyed.get(cell), |element| elements.take(element)))
+}
+
+/// The most memory that an analysis may take.
+pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
+    let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
+    options.memory_limit.unwrap_or_else(free)
 }
 
 /// The state of one pass.
 struct Analysis {
-    granularity: Granularity,
-    attributor: Attributor,
-    loader: Loader,
+    attribution: Attribution,
     counts: Box<dyn Counts>,
     memory_limit: Bytes,
-    outcome: Option<Outcome>,
-    warnings: Vec<Warning>,
-    threads: u32,
+    /// The number of accesses at which the memory is looked at next.
+    next_look: u64,
 }
 
-/// The memory held is looked at once per so many blocks: a block cannot add much.
-const LOOK_AT_MEMORY_EVERY: u64 = 32;
+/// The memory held is looked at once per so many accesses, which cannot add much.
+pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
 
 /// Why a pass ended before the source did.
 enum Stop {
@@ -65,41 +99,6 @@ enum Stop {
 }
 
 impl Analysis {
-    fn new(
-        source: &dyn Source,
-        machine: &Machine,
-        options: &AnalysisOptions,
-    ) -> Result<Self, Error> {
-        let ids = !source.has_addresses();
-        let automatic = options.granularity.or_else(|| machine.line());
-        let granularity = if ids {
-            Granularity::BYTE
-        } else {
-            automatic.unwrap_or(Granularity::LINE_64)
-        };
-        let attribute_options = Options {
-            granularity,
-            kinds: options.kinds,
-            data: options.data,
-            names: options.names,
-            contexts: options.contexts,
-            elements: options.elements,
-            ids,
-            ..Options::default()
-        };
-        let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
-        Ok(Analysis {
-            granularity,
-            attributor: Attributor::new(attribute_options),
-            loader: Loader::new(),
-            counts: counts::begin(options)?,
-            memory_limit: options.memory_limit.unwrap_or_else(free),
-            outcome: None,
-            warnings: Vec::new(),
-            threads: 0,
-        })
-    }
-
     fn run(
         &mut self,
         source: &mut dyn Source,
@@ -112,22 +111,20 @@ impl Analysis {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
                     let counts = &mut self.counts;
-                    self.attributor
-                        .pieces(&block, &mut columns, |piece| counts.add(piece));
-                    let accesses = Accesses(counts.accesses());
+                    self.attribution
+                        .block(&block, &mut columns, |piece| counts.add(piece));
                     progress(Progress {
-                        accesses,
+                        accesses: Accesses(self.counts.accesses()),
                         source_bytes: source.progress(),
                     });
                     blocks += 1;
-                    if blocks.is_multiple_of(LOOK_AT_MEMORY_EVERY) {
-                        let memory = self.memory();
-                        if memory > self.memory_limit && !self.shrink() {
-                            return Ok(Some(Stop::OutOfMemory(memory)));
-                        }
+                    if self.is_time_to_look()
+                        && let Some(memory) = self.too_much_memory()
+                    {
+                        return Ok(Some(Stop::OutOfMemory(memory)));
                     }
                 }
-                Ok(Step::Event(event)) => self.event(event),
+                Ok(Step::Event(event)) => self.attribution.event(event),
                 Ok(Step::End) => return Ok(None),
                 Err(error) if error.is_partial() && blocks > 0 => {
                     return Ok(Some(Stop::Broken(error)));
@@ -137,81 +134,34 @@ impl Analysis {
         }
     }
 
+    fn is_time_to_look(&mut self) -> bool {
+        let accesses = self.counts.accesses();
+        let now = accesses >= self.next_look;
+        if now {
+            self.next_look = accesses + LOOK_AT_MEMORY_EVERY;
+        }
+        now
+    }
+
+    /// The memory held, if it is more than it may be and nothing can be given up.
+    fn too_much_memory(&mut self) -> Option<Bytes> {
+        if self.memory() <= self.memory_limit {
+            return None;
+        }
+        self.counts.settle();
+        let memory = self.memory();
+        (memory > self.memory_limit && !self.shrink()).then_some(memory)
+    }
+
     fn memory(&self) -> Bytes {
-        self.counts.memory() + self.attributor.memory()
+        self.counts.memory() + self.attribution.memory()
     }
 
     /// Whether the way of counting can do with less.
     fn shrink(&mut self) -> bool {
-        let others = self.attributor.memory().get();
+        let others = self.attribution.memory().get();
         let left = self.memory_limit.get().checked_sub(others);
         left.is_some_and(|left| self.counts.shrink(Bytes(left), self.memory_limit))
-    }
-
-    fn event(&mut self, event: Event) {
-        match &event {
-            Event::ProcessEnded(ProcessId(0), end) => {
-                self.outcome = match *end {
-                    ProcessEnd::Exit(status) => Some(Outcome::Exit(status)),
-                    ProcessEnd::Signal(signal) => Some(Outcome::Signal(signal)),
-                    ProcessEnd::Unknown => None,
-                };
-            }
-            Event::Thread(_) => self.threads += 1,
-            Event::Note(note) => self.warnings.push(Warning {
-                code: note.code.clone(),
-                message: note.message.clone(),
-                hint: note.hint.clone(),
-            }),
-            _ => {}
-        }
-        self.attributor.event(&event, &mut self.loader);
-    }
-
-    fn profile(
-        mut self,
-        source: &dyn Source,
-        command: Vec<String>,
-        machine: Machine,
-        options: &AnalysisOptions,
-        stopped: Option<Stop>,
-    ) -> Profile {
-        let whole = stopped.is_none();
-        if let Some(stop) = stopped {
-            self.stopped(stop);
-        }
-        let references = self.attributor.references();
-        let accesses = self.counts.accesses();
-        let mut counted = self.counts.finish();
-        let method = method(&counted, self.threads, source, options);
-        let mut tables = self.attributor.finish(&mut self.loader);
-        self.warnings.append(&mut tables.warnings);
-        self.warnings.append(&mut counted.warnings);
-        add_distances(&mut tables, counted.elements);
-        self.warnings
-            .extend(options.max_distance.map(bounded_history));
-        if accesses == 0 && whole {
-            self.warnings.push(no_accesses());
-        }
-        let mut profile = Profile {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            command,
-            machine,
-            method,
-            outcome: self.outcome.unwrap_or_default(),
-            granularity: self.granularity,
-            references,
-            histogram: counted.histogram,
-            reuse_times: counted.more.reuse_times,
-            cells: cells(&tables, &counted.keyed, counted.more.forward.as_ref()),
-            sites: tables.sites,
-            objects: tables.objects,
-            contexts: tables.contexts,
-            threads: tables.threads,
-            warnings: self.warnings,
-        };
-        profile.canonicalise();
-        profile
     }
 
     fn stopped(&mut self, stop: Stop) {
@@ -232,56 +182,10 @@ impl Analysis {
                     "memory limit reached",
                 )
             }
-            Stop::Broken(error) => {
-                let hint =
-                    "record it again; what is shown is everything before that point".to_owned();
-                let message = error.to_string();
-                (
-                    Warning {
-                        code: "truncated".to_owned(),
-                        message,
-                        hint,
-                    },
-                    "it is cut off or damaged",
-                )
-            }
+            Stop::Broken(error) => (truncated(&error), CUT_OFF),
         };
-        self.warnings.push(warning);
-        self.outcome = Some(Outcome::Incomplete(reason.to_owned()));
-    }
-}
-
-fn method(
-    counted: &Counted,
-    threads: u32,
-    source: &dyn Source,
-    options: &AnalysisOptions,
-) -> Method {
-    let order = if threads > 1 {
-        "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
-         which the blocks were completed; exact within each thread"
-    } else {
-        "program order"
-    };
-    Method {
-        engine: counted.engine.clone(),
-        exact: counted.exact,
-        error_bound: counted.error_bound,
-        max_distance: options.max_distance,
-        error_bounds: counted.error_bounds.clone(),
-        source: source.describe(),
-        order: order.to_owned(),
-        kinds: format!("{:?}", options.kinds).to_lowercase(),
-        data: format!("{:?}", options.data).to_lowercase(),
-    }
-}
-
-fn no_accesses() -> Warning {
-    Warning {
-        code: "no-accesses".to_owned(),
-        message: "no access was seen: there is nothing to show".to_owned(),
-        hint: "widen --kind and --data, or check that the code that runs was compiled with reuselens cc"
-            .to_owned(),
+        self.attribution.warnings.push(warning);
+        self.attribution.outcome = Some(Outcome::Incomplete(reason.to_owned()));
     }
 }
 
@@ -296,40 +200,14 @@ fn bounded_history(limit: u64) -> Warning {
     }
 }
 
-fn cells(tables: &Tables, keyed: &KeyedHistograms, more: Option<&KeyedHistograms>) -> Vec<Cell> {
-    let forward = |index| more.and_then(|forward| forward.get(index));
-    let cell = |(index, key): (usize, &reuselens_attribute::CellKey)| {
-        let (histogram, distance_sum, distance_max) = keyed.get(index as u32)?;
-        Some(Cell {
-            site: key.site,
-            object: key.object,
-            context: key.context,
-            thread: key.thread,
-            histogram,
-            distance_sum,
-            distance_max,
-            forward: forward(index as u32).unwrap_or_default().0,
-        })
-    };
-    tables.cells.iter().enumerate().filter_map(cell).collect()
-}
+/// What a profile of a trace that breaks off is called.
+pub(crate) const CUT_OFF: &str = "it is cut off or damaged";
 
-/// Gives the elements of the tables' objects, which so far have their accesses, their distances.
-fn add_distances(tables: &mut Tables, mut histograms: ElementHistograms) {
-    // Number 0 is no element.
-    for (number, key) in (0..).zip(&tables.elements).skip(1) {
-        let object = tables.objects.get_mut(key.object as usize);
-        let element = object.and_then(|object| object.element_mut(key.index));
-        if let (Some(element), Some((histogram, distance_sum, distance_max))) =
-            (element, histograms.take(number))
-        {
-            // The accesses are there already; two numbers may be of one element.
-            element.merge(&Element {
-                histogram,
-                distance_sum,
-                distance_max,
-                ..Element::default()
-            });
-        }
+/// The warning about a trace that breaks off.
+pub(crate) fn truncated(error: &TraceError) -> Warning {
+    Warning {
+        code: "truncated".to_owned(),
+        message: error.to_string(),
+        hint: "record it again; what is shown is everything before that point".to_owned(),
     }
 }

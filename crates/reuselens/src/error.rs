@@ -36,4 +36,7 @@ pub enum Error {
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),
+    /// A piece of a trace cannot be analysed, or parts not be put together.
+    #[error(transparent)]
+    Part(#[from] crate::shard::PartError),
 }

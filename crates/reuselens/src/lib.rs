@@ -7,7 +7,7 @@
 //!
 //! [`analyze`] takes any [`Source`](reuselens_trace::Source) to a
 //! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct items
-//! and not with the length of the trace. [`record`] writes a source to a trace file instead.
+//! and not with the length of the trace. [`shard`] does the same in pieces that run apart. [`record`] writes a source to a trace file instead.
 //!
 //! For: programs that want what the command line does, as one call. Not for: printing or drawing; see
 //! the report crate.
@@ -25,12 +25,14 @@
 //! ```
 
 mod analysis;
+mod attribution;
 pub mod bench;
 mod counts;
 mod error;
 mod machine;
 mod options;
 mod recording;
+pub mod shard;
 
 pub use analysis::{Progress, analyze};
 pub use error::Error;

@@ -39,6 +39,14 @@ const LISTS: [List; 2] = [
     },
 ];
 
+/// Choices whose file is elsewhere: name, file, what it defines in place of what its siblings define, reason.
+const ELSEWHERE: &[(&str, &str, &str, &str)] = &[(
+    "parallel",
+    "crates/reuselens/src/counts/parallel.rs",
+    "impl Counts for ",
+    "it is a way of running engines, with the cells of the accesses",
+)];
+
 /// Finds engines and formats without a file, a page, or the names that the others have.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
     LISTS
@@ -63,11 +71,18 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
         ));
     }
     for (line, name, approximate) in found {
+        let elsewhere = ELSEWHERE.iter().find(|choice| choice.0 == name);
+        // Approximate engines are alike in nothing but that.
+        let own = if approximate { &[] } else { list.names };
+        let names = elsewhere.map_or(own, |choice| std::slice::from_ref(&choice.2));
         let file = name.replace('-', "_");
-        let places = [
-            format!("{}{file}.rs", list.folder),
-            format!("{}{file}/mod.rs", list.folder),
-        ];
+        let places = match elsewhere {
+            Some((_, file, _, _)) => vec![(*file).to_owned()],
+            None => vec![
+                format!("{}{file}.rs", list.folder),
+                format!("{}{file}/mod.rs", list.folder),
+            ],
+        };
         let Some((place, code)) = places.iter().find_map(|p| Some((p, workspace.get(p)?))) else {
             let what = format!("the {} '{name}' has no file of its name", list.what);
             findings.push(finding(
@@ -78,8 +93,6 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
             ));
             continue;
         };
-        // Approximate engines are alike in nothing but that.
-        let names = if approximate { &[] } else { list.names };
         for needed in names.iter().filter(|needed| !code.contains(**needed)) {
             let what = format!("the {} '{name}' has no `{}`", list.what, needed.trim());
             let fix = "define what its siblings define".to_owned();

@@ -50,7 +50,7 @@ impl Args {
 }
 
 /// The trace's name without its directory and ending, to call the outputs by.
-fn name(trace: &Path) -> String {
+pub fn name(trace: &Path) -> String {
     let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
     stem.map_or_else(
         || "stdin".to_owned(),

@@ -9,9 +9,11 @@ pub mod diff;
 pub mod engines;
 pub mod formats;
 pub mod man;
+pub mod merge;
 pub mod profile;
 pub mod record;
 pub mod report;
+pub mod shard;
 
 use clap::{Parser, Subcommand};
 
@@ -36,6 +38,8 @@ pub enum Command {
     Profile(profile::Args),
     Record(record::Args),
     Analyze(analyze::Args),
+    Shard(shard::Args),
+    Merge(merge::Args),
     Report(report::Args),
     Diff(diff::Args),
     Demo(demo::Args),
@@ -58,6 +62,8 @@ impl Command {
             Command::Profile(args) => args.run(),
             Command::Record(args) => args.run(),
             Command::Analyze(args) => args.run(),
+            Command::Shard(args) => args.run(),
+            Command::Merge(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Demo(args) => args.run(),

@@ -9,10 +9,12 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 16] = [
     "profile",
     "record",
     "analyze",
+    "shard",
+    "merge",
     "report",
     "diff",
     "demo",

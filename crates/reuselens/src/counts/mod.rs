@@ -2,7 +2,10 @@
 
 mod exact;
 mod extras;
+mod gather;
 mod hp_rda;
+mod parallel;
+mod piped;
 mod sampled;
 mod shares;
 
@@ -19,14 +22,14 @@ use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 
 /// Takes the touches of a trace in order and counts their distances.
-pub(crate) trait Counts {
+pub(crate) trait Counts: Send {
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
     /// The accesses (item touches) so far.
     fn accesses(&self) -> u64;
 
-    /// The memory held.
+    /// The memory held; where the work goes on elsewhere, no less than that.
     fn memory(&self) -> Bytes;
 
     /// The distance of each access of the piece that was added last, where the way of counting has
@@ -40,6 +43,9 @@ pub(crate) trait Counts {
     fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
         false
     }
+
+    /// Waits for work that goes on elsewhere, so that [`memory`](Self::memory) is what is held.
+    fn settle(&mut self) {}
 
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
@@ -72,12 +78,22 @@ pub(crate) struct Counted {
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    more(options, counts(options)?)
+    let threads = threads(options);
+    let counts = more(options, counts(options)?)?;
+    // Those two have their own threads.
+    let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());
+    Ok(match threads.get() > 1 && !alone {
+        true => Box::new(piped::Piped::new(counts)),
+        false => counts,
+    })
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     if options.engine == hp_rda::NAME {
         return approximate(options);
+    }
+    if options.engine == parallel::NAME {
+        return in_parallel(options);
     }
     let seed = options.seed;
     let samples = match (options.engine.as_str(), options.sample) {
@@ -115,6 +131,19 @@ fn approximate(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
                 threads,
                 options.adjusting,
             )))
+        }
+    }
+}
+
+/// Chunks on several threads.
+fn in_parallel(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let engine = options.engine.clone();
+    match (options.max_distance, options.sample) {
+        (Some(_), _) => Err(Error::NotBounded { engine }),
+        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
+        (None, None) => {
+            let memory = crate::analysis::memory_limit(options);
+            Ok(Box::new(parallel::Parallel::new(threads(options), memory)))
         }
     }
 }

@@ -1,0 +1,114 @@
+//! `reuselens merge`: parts that `shard` made become a profile.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use reuselens::shard::{Part, PartError, merge_all};
+use reuselens::units::Bytes;
+
+use super::{analyze, shard};
+use crate::exit::Outcome;
+use crate::output::{Results, Show, write_whole};
+
+/// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The parts, in any order
+    #[arg(required = true, value_name = "PART")]
+    parts: Vec<PathBuf>,
+
+    /// Call the outputs FILE.rlprof and FILE.html (of some pieces only: the part's file)
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Reads and merges.
+    pub fn run(self) -> Outcome {
+        self.show.check_exports()?;
+        let parts: Vec<Part> = self
+            .parts
+            .iter()
+            .map(|path| read(path))
+            .collect::<Result<_, _>>()?;
+        let names = self.parts.iter().zip(&parts);
+        let names: Vec<String> = names
+            .map(|(path, part)| format!("{} is {}", path.display(), part.name()))
+            .collect();
+        let mut merged = merge_all(parts).with_context(|| names.join(", "))?;
+        match (merged.pop(), merged.is_empty()) {
+            (Some(part), true) if part.is_whole() => self.profile(part),
+            (Some(part), true) => self.part(&part),
+            (last, _) => {
+                merged.extend(last);
+                let missing = reuselens::shard::finish(merged).map(|_| ());
+                missing.with_context(|| names.join(", "))?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+
+    /// All pieces are there.
+    fn profile(&self, part: Part) -> Outcome {
+        let profile = part.finish()?;
+        let trace = profile
+            .command
+            .first()
+            .map(String::as_str)
+            .unwrap_or("merged");
+        let name = analyze::name(Path::new(trace));
+        let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
+        results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Neighbours, and some pieces are missing.
+    fn part(&self, part: &Part) -> Outcome {
+        let (pieces, of) = (part.pieces(), part.of());
+        let missing = part.clone().finish().map(|_| ());
+        if self.show.refuse_exports().is_err() {
+            missing?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let default =
+            || shard::part_path(&stem(&self.parts[0]), *pieces.start(), *pieces.end(), of);
+        let path = self.output.clone().unwrap_or_else(default);
+        let bytes = part.to_bytes();
+        write_whole(&path, &bytes, self.show.force)?;
+        self.show.say(&format!(
+            "{}: pieces {} of the trace, {} accesses, {}",
+            path.display(),
+            part.name(),
+            part.accesses(),
+            Bytes(bytes.len() as u64)
+        ))?;
+        if let Err(error) = missing {
+            self.show.say(&format!("No profile yet. Still {error}"))?;
+        }
+        self.show
+            .say(&format!("Next: reuselens merge {} PART…", path.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Reads a part.
+fn read(path: &Path) -> anyhow::Result<Part> {
+    let bytes = std::fs::read(path).map_err(|source| PartError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    Part::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// The name of the trace in the name of a part: `t` of `t.2-of-4.rlpart`.
+fn stem(path: &Path) -> String {
+    let name = analyze::name(path);
+    match name.rsplit_once('.') {
+        Some((trace, piece)) if piece.contains("-of-") => trace.to_owned(),
+        _ => name,
+    }
+}

@@ -1,0 +1,102 @@
+//! `reuselens shard`: a piece of a trace becomes a part of its profile.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
+use reuselens::trace::{AtomicFile, formats};
+use reuselens::units::Bytes;
+
+use super::analyze;
+use crate::exit::Outcome;
+use crate::options::Analysis;
+use crate::output::write_whole;
+use crate::progress::Meter;
+
+/// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Which piece of how many, from 1/N to N/N
+    #[arg(value_name = "I/N")]
+    piece: Piece,
+
+    /// The trace: a file
+    trace: PathBuf,
+
+    /// The format of the trace (see `reuselens formats`); without it, found from its content
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// The part's file [default: NAME.I-of-N.rlpart]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Overwrite the file
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+
+    #[command(flatten)]
+    analysis: Analysis,
+}
+
+impl Args {
+    /// Reads and analyses.
+    pub fn run(self) -> Outcome {
+        let trace = TraceIdentity::of_file(&self.trace).map_err(reuselens::Error::from)?;
+        let mut source = formats::open(&self.trace, self.format.as_deref())?;
+        let name = analyze::name(&self.trace);
+        let pieces = (self.piece.number(), self.piece.of());
+        let all = self
+            .output
+            .as_ref()
+            .map_or_else(|| format!("{name}.*.rlpart"), |_| "PART…".to_owned());
+        let path = self
+            .output
+            .unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
+        // What cannot be written is known before the work.
+        AtomicFile::create(&path, self.force)?;
+        let mut meter = Meter::new("analysing", self.quiet);
+        let command = vec![self.trace.display().to_string()];
+        let options = self.analysis.options();
+        let part = analyze_shard(
+            &mut *source,
+            trace,
+            command,
+            &options,
+            self.piece,
+            &mut |progress| {
+                meter.tick(progress);
+            },
+        )?;
+        meter.finish();
+        let bytes = part.to_bytes();
+        write_whole(&path, &bytes, self.force)?;
+        if !self.quiet {
+            println!(
+                "{}: piece {} of the trace, {} accesses, {}",
+                path.display(),
+                part.name(),
+                part.accesses(),
+                Bytes(bytes.len() as u64)
+            );
+            println!(
+                "Next: when all {} are there, reuselens merge {all}",
+                pieces.1
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What the file of these pieces is called.
+pub fn part_path(name: &str, first: u32, last: u32, of: u32) -> PathBuf {
+    if first == last {
+        PathBuf::from(format!("{name}.{first}-of-{of}.rlpart"))
+    } else {
+        PathBuf::from(format!("{name}.{first}-{last}-of-{of}.rlpart"))
+    }
+}

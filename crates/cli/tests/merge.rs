@@ -1,0 +1,124 @@
+//! `reuselens merge`: step by step, and what does not belong together.
+
+mod common;
+
+use common::Place;
+
+/// A trace of some blocks in so many parts.
+fn parts(of: u32) -> Place {
+    let place = Place::new();
+    let numbers = (0..150_000_u64).map(|i| i * i % 1009);
+    place.write(
+        "n.u64",
+        numbers.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
+    );
+    for number in 1..=of {
+        place
+            .run(&["shard", &format!("{number}/{of}"), "n.u64", "-q"])
+            .succeeds();
+    }
+    place
+}
+
+#[test]
+fn neighbours_become_a_part_and_all_of_them_a_profile() {
+    let place = parts(4);
+    let done = place
+        .run(&["merge", "n.3-of-4.rlpart", "n.2-of-4.rlpart"])
+        .succeeds();
+    done.prints(&[
+        "n.2-3-of-4.rlpart",
+        "pieces 2-3/4",
+        "missing: 1/4",
+        "Next: ",
+    ]);
+    place
+        .run(&[
+            "merge",
+            "n.2-3-of-4.rlpart",
+            "n.4-of-4.rlpart",
+            "-o",
+            "rest",
+        ])
+        .succeeds();
+    assert!(!place.path("n.rlprof").exists());
+    let all = ["merge", "rest", "n.1-of-4.rlpart"];
+    place
+        .run(&all)
+        .succeeds()
+        .prints(&["accesses to", "n.html", "n.rlprof"]);
+    common::is_offline_page(&place.read("n.html"));
+    place
+        .run(&["analyze", "-q", "n.u64", "-o", "whole"])
+        .succeeds();
+    assert!(place.read("whole.rlprof") == place.read("n.rlprof"));
+    place
+        .run(&all)
+        .fails(1)
+        .says(&["n.rlprof", "exists already"]);
+    place
+        .run(&["merge", "-q", "-f", "rest", "n.1-of-4.rlpart"])
+        .succeeds();
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let place = parts(3);
+    let shard = |piece: &str, trace: &str, name: &str, options: &[&str]| {
+        let words = [&["shard", piece, trace, "-q", "-f", "-o", name], options].concat();
+        place.run(&words).succeeds();
+    };
+    place.write("other.u64", [1_u64, 2, 1].map(u64::to_le_bytes).concat());
+    shard("2/3", "other.u64", "other", &[]);
+    shard("2/3", "n.u64", "loads", &["--kind", "loads"]);
+    shard("2/4", "n.u64", "fourth", &[]);
+    place.write("n.u64.copy", place.read("n.u64"));
+    shard("2/3", "n.u64.copy", "copy", &["--format", "u64"]);
+    let (one, two, three) = ("n.1-of-3.rlpart", "n.2-of-3.rlpart", "n.3-of-3.rlpart");
+    for (words, hints) in [
+        (
+            &[one, "other"][..],
+            &["different traces", "other is 2/3", "1/3"][..],
+        ),
+        (
+            &[one, "loads"],
+            &["--kind all", "--kind loads", "same options"],
+        ),
+        (&[one, "fourth"], &["3 pieces", "4 pieces"]),
+        (&[one, two, two], &["2/3", "name each piece once"]),
+        (&[one, three], &["missing: 2/3", "reuselens shard 2/3"]),
+        (
+            &[one, "n.u64"],
+            &["n.u64", "no whole part", "reuselens shard"],
+        ),
+        (&[one, "none"], &["cannot read none"]),
+    ] {
+        place
+            .run(&[&["merge", "-o", "out"], words].concat())
+            .fails(1)
+            .says(hints);
+    }
+    let json = ["merge", one, two, "--json", "-"];
+    place.run(&json).fails(1).says(&["missing: 3/3"]);
+    place.run(&["merge"]).fails(2).says(&["PART"]);
+    assert!(!place.files().iter().any(|name| name.starts_with("out")));
+    // Where the trace lay does not matter.
+    place.run(&["merge", "-q", one, "copy", three]).succeeds();
+}
+
+#[test]
+fn damaged_parts_are_told() {
+    let place = parts(2);
+    let bytes = place.read("n.2-of-2.rlpart");
+    for at in (0..bytes.len()).step_by(bytes.len() / 40) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x20;
+        place.write("bad.rlpart", &changed);
+        let words = ["merge", "n.1-of-2.rlpart", "bad.rlpart"];
+        place
+            .run(&words)
+            .fails(1)
+            .says(&["bad.rlpart", "reuselens"]);
+    }
+    assert!(!place.path("n.rlprof").exists());
+}

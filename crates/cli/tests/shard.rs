@@ -1,0 +1,165 @@
+//! `reuselens shard`: pieces of native, text and raw traces.
+
+mod common;
+
+use common::Place;
+
+/// Items with reuses over all distances, more than a block of them.
+fn items() -> impl Iterator<Item = u64> {
+    (0..200_000_u64).map(|i| i * i % 509 + i / 700)
+}
+
+/// All pieces of a trace, merged, against `analyze`: the same files, byte for byte.
+fn same(place: &Place, trace: &str, of: u32, options: &[&str]) {
+    let words = [
+        &["analyze", "-f", trace, "-o", "whole", "--json", "w.json"],
+        options,
+    ]
+    .concat();
+    let whole = place.run(&words).succeeds();
+    let mut parts = Vec::new();
+    for number in 1..=of {
+        let (piece, part) = (format!("{number}/{of}"), format!("p{number}.rlpart"));
+        let words = ["shard", &piece, trace, "-f", "-o", &part];
+        let done = place.run(&[&words[..], options].concat()).succeeds();
+        done.prints(&[&part, &format!("piece {piece}"), "Next: "]);
+        parts.push(part);
+    }
+    // In an order that nobody would type.
+    parts.rotate_left(of as usize / 2);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let words = [
+        &["merge", "-f", "-o", "merged", "--json", "m.json"],
+        &parts[..],
+    ]
+    .concat();
+    let merged = place.run(&words).succeeds();
+    for (one, other) in [("whole.rlprof", "merged.rlprof"), ("w.json", "m.json")] {
+        assert!(
+            place.read(one) == place.read(other),
+            "{trace}, {of} pieces, {options:?}: {other}"
+        );
+    }
+    let page = |name: &str| place.text(name).replace("merged", "whole");
+    assert!(page("whole.html") == page("merged.html"));
+    assert_eq!(merged.out.replace("merged", "whole"), whole.out);
+}
+
+#[test]
+fn pieces_of_text_and_numbers_are_the_whole() {
+    let place = Place::new();
+    let words: String = items().map(|item| format!("item{item}\n")).collect();
+    place.write("t.txt", words);
+    let numbers: Vec<u8> = items().flat_map(u64::to_le_bytes).collect();
+    place.write("n.u64", &numbers);
+    for of in [1, 2, 5] {
+        same(&place, "t.txt", of, &[]);
+        same(&place, "n.u64", of, &["--kind", "loads"]);
+    }
+    same(&place, "n.u64", 16, &[]);
+    // It breaks off: the last piece says so.
+    place.write("cut.u64", &numbers[..numbers.len() - 3]);
+    same(&place, "cut.u64", 3, &[]);
+    assert_eq!(place.json("m.json").warnings(), ["truncated"]);
+}
+
+#[test]
+fn pieces_of_a_program_are_the_whole() {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    let record = [
+        "record",
+        "-q",
+        "-o",
+        "t.rltrace",
+        "--",
+        "./count",
+        "5000",
+        "220",
+    ];
+    place.run(&record).succeeds();
+    same(&place, "t.rltrace", 1, &[]);
+    same(&place, "t.rltrace", 3, &["--elements"]);
+    same(
+        &place,
+        "t.rltrace",
+        7,
+        &["--granularity", "8", "--data", "heap", "--no-contexts"],
+    );
+}
+
+#[test]
+fn a_part_is_called_as_its_trace() {
+    let place = Place::new();
+    place.write("a.b.txt", "a b c a");
+    place.run(&["shard", "1/2", "a.b.txt", "-q"]).succeeds();
+    place
+        .run(&["shard", "2/2", "a.b.txt"])
+        .succeeds()
+        .prints(&["reuselens merge a.b.*.rlpart"]);
+    let parts = ["a.b.1-of-2.rlpart", "a.b.2-of-2.rlpart"];
+    assert_eq!(place.files(), [&parts[..], &["a.b.txt"]].concat());
+    place
+        .run(&["shard", "1/2", "a.b.txt"])
+        .fails(1)
+        .says(&["exists already", "--force"]);
+    place
+        .run(&["shard", "1/2", "a.b.txt", "-f", "-q"])
+        .succeeds();
+    let again = place.run(&[
+        "shard",
+        "2/2",
+        "a.b.txt",
+        "-f",
+        "-q",
+        "-o",
+        "x",
+        "--threads",
+        "7",
+    ]);
+    again.succeeds();
+    assert!(
+        place.read("x") == place.read(parts[1]),
+        "equal parts are equal bytes"
+    );
+}
+
+#[test]
+fn what_cannot_be_cut_is_told() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    for piece in ["0/2", "3/2", "2", "1/0", "a/b"] {
+        place
+            .run(&["shard", piece, "t.txt"])
+            .fails(2)
+            .says(&["1/4"]);
+    }
+    place
+        .run_on("a b", &["shard", "1/2", "-"])
+        .fails(1)
+        .says(&["no file", "reuselens analyze"]);
+    place
+        .run(&["shard", "1/2", "none"])
+        .fails(1)
+        .says(&["cannot read none"]);
+    let engine = ["shard", "1/2", "t.txt", "--engine", "olken"];
+    place
+        .run(&engine)
+        .fails(1)
+        .says(&["'olken'", "leave --engine out"]);
+    place.run(&["shard", "1/2"]).fails(2).says(&["TRACE"]);
+    assert_eq!(place.files(), ["t.txt"], "no half results");
+}
+
+#[test]
+fn a_piece_that_does_not_fit_into_memory_is_an_error() {
+    let place = Place::new();
+    let numbers: Vec<u8> = (0..3_000_000_u64).flat_map(u64::to_le_bytes).collect();
+    place.write("n.u64", &numbers);
+    let words = ["shard", "1/1", "n.u64", "--memory-limit", "20M"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["piece 1/1", "20 MiB", "--memory-limit"]);
+    assert_eq!(place.files(), ["n.u64"]);
+}

@@ -1,0 +1,176 @@
+//! One stretch of a stream, analysed by itself and put behind another later.
+//!
+//! # What it is
+//! The first access to an item within a stretch has a distance that depends on what came before; all other
+//! distances of the stretch do not (Niu, Dinan, Lu & Sadayappan, *PARDA*, IPDPS 2012). So stretches are
+//! analysed independently, and only their first accesses wait. The distance of the j-th of them is what
+//! the engine of the stretch before gives when it is fed the firsts as an ordinary stream: between
+//! them, the items that the earlier ones of them touched are exactly the distinct items since the stretch
+//! began. What that engine does not know either stays a first, of both stretches together. Then the
+//! engine is fed the items of the later stretch once more, by their last access, and stands as if it had
+//! seen both stretches. Putting together is associative: it may be done in any order, as a chain or a tree.
+//!
+//! # Cost
+//! The stretch costs what the engine costs; to put a stretch of M distinct items behind another is
+//! twice M accesses, or M if nothing follows. Memory: the engine's, and 8 bytes per distinct item.
+
+use reuselens_units::{Bytes, Distance, Items};
+
+use crate::{CountingTree, Engine};
+
+/// What a stretch leaves to the stretches around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recency {
+    /// Its distinct items in the order of their first access.
+    pub firsts: Vec<u64>,
+    /// The same items in the order of their last access, the least recent first.
+    pub lasts: Vec<u64>,
+}
+
+/// An exact engine on one stretch of a stream; stretches that follow can be put behind it.
+///
+/// ```
+/// use reuselens_distance::Shard;
+/// use reuselens_units::Distance;
+///
+/// // `a b | c a b`, cut in two.
+/// let (mut one, mut two) = (Shard::new(), Shard::new());
+/// let mut distances = vec![Distance::ZERO; 2];
+/// one.process(&[1, 2], &mut distances);
+/// distances.resize(3, Distance::ZERO);
+/// two.process(&[3, 1, 2], &mut distances);
+/// assert_eq!(distances, [Distance::COLD; 3], "not known to the second alone");
+/// one.absorb(two.into_recency(), &mut distances);
+/// assert_eq!(distances, [Distance::COLD, Distance::new(2), Distance::new(2)]);
+/// ```
+#[derive(Default)]
+pub struct Shard {
+    engine: CountingTree,
+    firsts: Vec<u64>,
+    /// Items by their last access that the engine knows of but not in this order; most recent last.
+    owed: Vec<u64>,
+    distances: Vec<Distance>,
+}
+
+/// Items taken at once where their distances are of no interest.
+const PIECE: usize = 1 << 14;
+
+impl Shard {
+    /// A stretch of no accesses.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A stretch of which only this is left. Its accesses are not there; what follows it gets the right
+    /// distances. Cost: an access per item, once something follows.
+    pub fn from_recency(recency: Recency) -> Self {
+        Shard {
+            firsts: recency.firsts,
+            owed: recency.lasts,
+            ..Self::default()
+        }
+    }
+
+    /// Processes the next items of the stretch: `distances[i]` becomes the distance of the access to
+    /// `items[i]`, [`Distance::COLD`] if it is the first of its item in the stretch.
+    ///
+    /// # Panics
+    /// If the two slices differ in length (a fault of the caller).
+    pub fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
+        self.settle();
+        let known = self.engine.distinct();
+        self.engine.process(items, distances);
+        if self.engine.distinct() != known {
+            note(&mut self.firsts, items, distances);
+        }
+    }
+
+    /// Puts the stretch that follows behind this one. `distances` becomes the distances of
+    /// `later.firsts`, in order: [`Distance::COLD`] where the access is the first of both stretches.
+    /// All other distances of the later stretch are right already.
+    pub fn absorb(&mut self, later: Recency, distances: &mut Vec<Distance>) {
+        distances.clear();
+        distances.resize(later.firsts.len(), Distance::COLD);
+        self.process(&later.firsts, distances);
+        self.owed = later.lasts;
+    }
+
+    /// The items whose first access was seen since this was last called: for a chain of stretches that
+    /// hand their firsts on while they go, so that nothing is left to absorb in the end.
+    pub fn take_firsts(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.firsts)
+    }
+
+    /// How many first accesses [`take_firsts`](Self::take_firsts) would give.
+    pub fn firsts(&self) -> usize {
+        self.firsts.len()
+    }
+
+    /// What the stretch leaves.
+    pub fn into_recency(mut self) -> Recency {
+        self.settle();
+        Recency {
+            lasts: self.engine.by_recency(),
+            firsts: self.firsts,
+        }
+    }
+
+    /// The number of distinct items so far.
+    pub fn distinct(&self) -> Items {
+        // One that came from its recency may not have told its engine yet.
+        Items(self.engine.distinct().get().max(self.owed.len() as u64))
+    }
+
+    /// The memory held.
+    pub fn memory(&self) -> Bytes {
+        let numbers = self.firsts.capacity() + self.owed.capacity() + self.distances.capacity();
+        self.engine.memory() + Bytes(numbers as u64 * 8)
+    }
+
+    /// Brings the engine's order of items up to date.
+    fn settle(&mut self) {
+        let owed = std::mem::take(&mut self.owed);
+        for piece in owed.chunks(PIECE) {
+            self.distances.resize(piece.len(), Distance::COLD);
+            self.engine.process(piece, &mut self.distances);
+        }
+    }
+}
+
+/// Appends the items of cold accesses.
+fn note(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
+    let all = items.iter().zip(distances);
+    firsts.extend(all.filter_map(|(&item, distance)| distance.is_cold().then_some(item)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_may_stand_before_and_behind() {
+        let mut distances = vec![Distance::ZERO; 3];
+        let mut shard = Shard::new();
+        shard.absorb(Recency::default(), &mut distances);
+        assert_eq!((distances.len(), shard.distinct()), (0, Items(0)));
+        let mut column = [Distance::ZERO; 4];
+        shard.process(&[7, 8, 7, 7], &mut column);
+        shard.absorb(Recency::default(), &mut distances);
+        let expected = Recency {
+            firsts: vec![7, 8],
+            lasts: vec![8, 7],
+        };
+        let mut empty = Shard::new();
+        empty.absorb(shard.into_recency(), &mut distances);
+        assert_eq!(distances, [Distance::COLD; 2]);
+        assert_eq!(empty.into_recency(), expected);
+        assert_eq!(
+            Shard::from_recency(expected.clone()).into_recency(),
+            expected
+        );
+        assert_eq!(
+            Shard::from_recency(expected.clone()).distinct(),
+            Items(expected.lasts.len() as u64)
+        );
+    }
+}

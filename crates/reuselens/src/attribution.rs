@@ -1,0 +1,202 @@
+//! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
+
+use reuselens_attribute::{Attributor, CellKey, Columns, Loader, Options};
+use reuselens_locality::{
+    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, Warning,
+};
+use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
+use reuselens_units::{Bytes, Granularity};
+
+use crate::AnalysisOptions;
+
+/// The bytes per item that an analysis has.
+pub(crate) fn granularity(
+    source: &dyn Source,
+    machine: &Machine,
+    options: &AnalysisOptions,
+) -> Granularity {
+    if !source.has_addresses() {
+        return Granularity::BYTE;
+    }
+    let automatic = options.granularity.or_else(|| machine.line());
+    automatic.unwrap_or(Granularity::LINE_64)
+}
+
+/// Takes in the blocks and events of a trace in order.
+pub(crate) struct Attribution {
+    granularity: Granularity,
+    attributor: Attributor,
+    loader: Loader,
+    threads: u32,
+    pub outcome: Option<Outcome>,
+    pub warnings: Vec<Warning>,
+}
+
+impl Attribution {
+    pub fn new(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Self {
+        let granularity = granularity(source, machine, options);
+        let options = Options {
+            granularity,
+            kinds: options.kinds,
+            data: options.data,
+            names: options.names,
+            contexts: options.contexts,
+            elements: options.elements,
+            ids: !source.has_addresses(),
+            ..Options::default()
+        };
+        Attribution {
+            granularity,
+            attributor: Attributor::new(options),
+            loader: Loader::new(),
+            threads: 0,
+            outcome: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The touches of a block, in pieces of bounded length.
+    pub fn block(&mut self, block: &Block, columns: &mut Columns, consume: impl FnMut(&Columns)) {
+        self.attributor.pieces(block, columns, consume);
+    }
+
+    pub fn memory(&self) -> Bytes {
+        self.attributor.memory()
+    }
+
+    pub fn event(&mut self, event: Event) {
+        match &event {
+            Event::ProcessEnded(ProcessId(0), end) => {
+                self.outcome = match *end {
+                    ProcessEnd::Exit(status) => Some(Outcome::Exit(status)),
+                    ProcessEnd::Signal(signal) => Some(Outcome::Signal(signal)),
+                    ProcessEnd::Unknown => None,
+                };
+            }
+            Event::Thread(_) => self.threads += 1,
+            Event::Note(note) => self.warnings.push(Warning {
+                code: note.code.clone(),
+                message: note.message.clone(),
+                hint: note.hint.clone(),
+            }),
+            _ => {}
+        }
+        self.attributor.event(&event, &mut self.loader);
+    }
+
+    /// The profile that has all but the counts.
+    pub fn finish(
+        mut self,
+        source: &dyn Source,
+        command: Vec<String>,
+        machine: Machine,
+        options: &AnalysisOptions,
+    ) -> Uncounted {
+        let references = self.attributor.references();
+        let method = method(source, self.threads, options);
+        let mut tables = self.attributor.finish(&mut self.loader);
+        self.warnings.append(&mut tables.warnings);
+        let cell = |key: &CellKey| Cell {
+            site: key.site,
+            object: key.object,
+            context: key.context,
+            thread: key.thread,
+            ..Cell::default()
+        };
+        let elements = tables.elements.iter();
+        Uncounted {
+            elements: elements.map(|key| (key.object, key.index)).collect(),
+            profile: Profile {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                command,
+                machine,
+                method,
+                outcome: self.outcome.unwrap_or_default(),
+                granularity: self.granularity,
+                references,
+                histogram: Default::default(),
+                reuse_times: None,
+                cells: tables.cells.iter().map(cell).collect(),
+                sites: tables.sites,
+                objects: tables.objects,
+                contexts: tables.contexts,
+                threads: tables.threads,
+                warnings: self.warnings,
+            },
+        }
+    }
+}
+
+/// How it was measured; the engine is named by whoever counts.
+fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Method {
+    let order = if threads > 1 {
+        "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
+         which the blocks were completed; exact within each thread"
+    } else {
+        "program order"
+    };
+    Method {
+        source: source.describe(),
+        order: order.to_owned(),
+        max_distance: options.max_distance,
+        kinds: format!("{:?}", options.kinds).to_lowercase(),
+        data: format!("{:?}", options.data).to_lowercase(),
+        ..Method::default()
+    }
+}
+
+/// The counts of a cell or an element: histogram, sum of the finite distances, largest of them.
+pub(crate) type Group = (FineHistogram, u128, u64);
+
+/// A profile without its counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Uncounted {
+    /// Its cells are in the order of their numbers, and have no accesses yet.
+    pub profile: Profile,
+    /// The elements by number: object and index; the first is none.
+    pub elements: Vec<(u32, u64)>,
+}
+
+impl Uncounted {
+    /// The profile with the counts of its cells and elements, by their numbers, in canonical form.
+    pub fn counted(
+        self,
+        mut cell: impl FnMut(u32) -> Option<Group>,
+        mut element: impl FnMut(u32) -> Option<Group>,
+    ) -> Profile {
+        let mut profile = self.profile;
+        for (number, into) in (0..).zip(&mut profile.cells) {
+            if let Some(group) = cell(number) {
+                (into.histogram, into.distance_sum, into.distance_max) = group;
+            }
+        }
+        // Number 0 is no element.
+        for (number, (object, index)) in (0..).zip(&self.elements).skip(1) {
+            let object = profile.objects.get_mut(*object as usize);
+            let known = object.and_then(|object| object.element_mut(*index));
+            if let (Some(known), Some((histogram, distance_sum, distance_max))) =
+                (known, element(number))
+            {
+                // The accesses are there already; two numbers may be of one element.
+                known.merge(&Element {
+                    histogram,
+                    distance_sum,
+                    distance_max,
+                    ..Element::default()
+                });
+            }
+        }
+        profile.canonicalise();
+        profile
+    }
+}
+
+/// There is nothing to show, and why that may be.
+pub(crate) fn no_accesses() -> Warning {
+    Warning {
+        code: "no-accesses".to_owned(),
+        message: "no access was seen: there is nothing to show".to_owned(),
+        hint: "widen --kind and --data, or check that the code that runs was compiled with reuselens cc"
+            .to_owned(),
+    }
+}

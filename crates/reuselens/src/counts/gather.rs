@@ -1,0 +1,49 @@
+//! Touches gathered into longer columns, for work that goes on elsewhere.
+
+use reuselens_attribute::Columns;
+
+/// Appends touches. Cost: a copy.
+pub(super) fn append(to: &mut Columns, more: &Columns) {
+    // Either there is no column of elements, or it is as long as the others.
+    if !more.elements.is_empty() {
+        to.elements.resize(to.items.len(), 0);
+        to.elements.extend_from_slice(&more.elements);
+    }
+    to.items.extend_from_slice(&more.items);
+    to.cells.extend_from_slice(&more.cells);
+    if !to.elements.is_empty() {
+        to.elements.resize(to.items.len(), 0);
+    }
+}
+
+/// Bytes of memory that columns hold.
+pub(super) fn bytes(columns: &Columns) -> u64 {
+    let keys = columns.cells.capacity() + columns.elements.capacity();
+    (columns.items.capacity() * 8 + keys * 4) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_made_up_for_where_there_are_none() {
+        let plain = Columns {
+            items: vec![1, 2],
+            cells: vec![3, 4],
+            elements: Vec::new(),
+        };
+        let with = Columns {
+            elements: vec![0, 9],
+            ..plain.clone()
+        };
+        let mut all = Columns::new();
+        append(&mut all, &plain);
+        assert_eq!(all, plain);
+        append(&mut all, &with);
+        append(&mut all, &plain);
+        assert_eq!(all.items, [1, 2, 1, 2, 1, 2]);
+        assert_eq!(all.cells, [3, 4, 3, 4, 3, 4]);
+        assert_eq!(all.elements, [0, 0, 0, 9, 0, 0]);
+    }
+}

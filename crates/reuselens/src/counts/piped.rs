@@ -1,0 +1,160 @@
+//! Counting on a thread of its own, behind the one that reads and attributes.
+//!
+//! The columns go through a queue of a few batches, in order, so whatever counts sees exactly what it would
+//! see without the queue: the results are the same. Memory: the batches of the queue, some megabytes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use reuselens_attribute::Columns;
+use reuselens_units::Bytes;
+
+use super::gather::append;
+use super::{Counted, Counts};
+
+/// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
+const BATCH: usize = 1 << 15;
+/// Batches that may wait.
+const QUEUE: usize = 4;
+
+/// What counts, once it is over there.
+type Inner = Box<dyn Counts>;
+
+/// What is handed over.
+enum Job {
+    Count(Columns),
+    /// Say when everything before this is counted.
+    Settle(Sender<()>),
+    /// Do with less memory, and say whether that is possible.
+    Shrink(Bytes, Bytes, Sender<bool>),
+}
+
+/// Batches after which the worker says what it holds: asking costs a look at every cell.
+const SAY_EVERY: u64 = 8;
+/// Bytes that a touch can add to what is held, in small structures; large ones at most double.
+const GROWTH: u64 = 128;
+
+/// Another way of counting, on its own thread.
+pub(super) struct Piped {
+    jobs: SyncSender<Job>,
+    /// Columns to use again.
+    empty: Receiver<Columns>,
+    worker: JoinHandle<Inner>,
+    gathered: Columns,
+    accesses: u64,
+    /// What the worker held when it last said so.
+    held: Arc<AtomicU64>,
+    settled: bool,
+}
+
+impl Piped {
+    pub(super) fn new(inner: Inner) -> Self {
+        let (jobs, to_do) = sync_channel(QUEUE);
+        let (used, empty) = channel();
+        let held = Arc::new(AtomicU64::new(inner.memory().get()));
+        let say = Arc::clone(&held);
+        Piped {
+            jobs,
+            empty,
+            worker: std::thread::spawn(move || work(inner, to_do, &used, &say)),
+            gathered: Columns::new(),
+            accesses: 0,
+            held,
+            settled: true,
+        }
+    }
+
+    /// Hands over what was gathered.
+    fn hand_over(&mut self) {
+        if !self.gathered.is_empty() {
+            let next = self.empty.try_recv().unwrap_or_default();
+            let columns = std::mem::replace(&mut self.gathered, next);
+            // It fails only if the worker panicked, and then so does `finish`.
+            let _ = self.jobs.send(Job::Count(columns));
+        }
+    }
+}
+
+/// What the worker does.
+fn work(mut inner: Inner, to_do: Receiver<Job>, used: &Sender<Columns>, held: &AtomicU64) -> Inner {
+    let mut batches = 0_u64;
+    for job in to_do {
+        match job {
+            Job::Count(mut columns) => {
+                inner.add(&columns);
+                batches += 1;
+                if batches.is_multiple_of(SAY_EVERY) {
+                    held.store(inner.memory().get(), Ordering::Relaxed);
+                }
+                columns.clear();
+                // Nobody takes them back any more when all is read.
+                let _ = used.send(columns);
+            }
+            Job::Settle(done) => {
+                held.store(inner.memory().get(), Ordering::Relaxed);
+                // Who asked is waiting.
+                let _ = done.send(());
+            }
+            Job::Shrink(limit, whole, done) => {
+                let can = inner.shrink(limit, whole);
+                held.store(inner.memory().get(), Ordering::Relaxed);
+                let _ = done.send(can);
+            }
+        }
+    }
+    inner
+}
+
+impl Counts for Piped {
+    fn add(&mut self, columns: &Columns) {
+        append(&mut self.gathered, columns);
+        self.accesses += columns.len() as u64;
+        self.settled = false;
+        if self.gathered.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Once settled, what the worker holds, so that a limit on memory is met by the same access with and
+    /// without a queue. Before, what that can have become.
+    fn memory(&self) -> Bytes {
+        let held = self.held.load(Ordering::Relaxed);
+        if self.settled {
+            return Bytes(held);
+        }
+        let unsaid =
+            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(BATCH) as u64);
+        Bytes(2 * held + unsaid * GROWTH)
+    }
+
+    fn settle(&mut self) {
+        self.hand_over();
+        let (done, wait) = channel();
+        // Neither fails unless the worker panicked, and then so does `finish`.
+        let _ = self.jobs.send(Job::Settle(done));
+        let _ = wait.recv();
+        self.settled = true;
+    }
+
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        self.hand_over();
+        let (done, wait) = channel();
+        let _ = self.jobs.send(Job::Shrink(limit, whole, done));
+        wait.recv().unwrap_or(false)
+    }
+
+    fn finish(mut self: Box<Self>) -> Counted {
+        self.hand_over();
+        drop(self.jobs);
+        match self.worker.join() {
+            Ok(inner) => inner.finish(),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One piece of a trace becomes a part.
+
+use reuselens_attribute::Columns;
+use reuselens_locality::Outcome;
+use reuselens_trace::{Block, Source, Step, TraceError};
+use reuselens_units::{Accesses, Bytes};
+
+use super::groups::Groups;
+use super::identity::typed;
+use super::part::{Head, Part, Place};
+use super::{Known, PartError, Piece, Stretch, TraceIdentity};
+use crate::analysis::{CUT_OFF, LOOK_AT_MEMORY_EVERY, memory_limit, truncated};
+use crate::attribution::{Attribution, granularity, no_accesses};
+use crate::{AnalysisOptions, Error, Progress, this_machine};
+
+/// Engines that pieces can stand in for: all exact ones give the same, and this is the one that is used.
+const ENGINES: [&str; 2] = ["auto", "counting"];
+/// The engine that is used.
+const ENGINE: &str = "counting";
+
+/// Analyses piece `piece` of a trace: those blocks before which that share of its bytes was read. `source`
+/// must be at the beginning of the trace, and `trace` say which it is.
+///
+/// What comes before is read and attributed, but not counted, so that names and numbers are those of the
+/// whole. Cost: that of attribution for what is before, that of an analysis for the piece. Memory: that of an
+/// analysis of the piece, 16 bytes per distinct item more.
+///
+/// # Errors
+/// As [`analyze`](crate::analyze), and [`PartError`] if the source does not know its length, the engine is
+/// none for pieces, or the memory does not suffice (a piece that is not whole is of no use).
+pub fn analyze_shard(
+    source: &mut dyn Source,
+    trace: TraceIdentity,
+    command: Vec<String>,
+    options: &AnalysisOptions,
+    piece: Piece,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Part, Error> {
+    if !ENGINES.contains(&options.engine.as_str()) {
+        let engine = options.engine.clone();
+        return Err(PartError::Engine { engine }.into());
+    }
+    let wholes = [
+        (options.max_distance.is_some(), "--max-distance"),
+        (options.reuse_times, "--times"),
+        (options.forward, "--forward"),
+        (options.sample.is_some(), "--sample"),
+    ];
+    if let Some((_, option)) = wholes.into_iter().find(|(asked, _)| *asked) {
+        return Err(PartError::Option { option }.into());
+    }
+    let machine = this_machine();
+    let typed = typed(options, granularity(source, &machine, options));
+    let mut pass = Pass {
+        piece,
+        attribution: Attribution::new(source, &machine, options),
+        stretch: Stretch::default(),
+        known: Known::default(),
+        before: Place::default(),
+        now: Place::default(),
+        memory_limit: memory_limit(options),
+    };
+    let end = pass.run(source, progress)?;
+    let (before, behind) = (pass.before, pass.now);
+    let mut head = Head {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        trace,
+        options: typed,
+        first: piece.number(),
+        last: piece.number(),
+        of: piece.of(),
+        before,
+        behind,
+        accesses: 0,
+        histogram: Default::default(),
+        cells: Groups::default(),
+        elements: Groups::default(),
+    };
+    head.count(pass.known);
+    let mut ending = None;
+    if piece.number() == piece.of() {
+        if let End::Broken(error) = &end {
+            pass.attribution.warnings.push(truncated(error));
+            pass.attribution.outcome = Some(Outcome::Incomplete(CUT_OFF.to_owned()));
+        } else if behind.accesses == 0 {
+            pass.attribution.warnings.push(no_accesses());
+        }
+        let attribution = pass.attribution;
+        let mut uncounted = attribution.finish(source, command, machine, options);
+        uncounted.profile.method.engine = ENGINE.to_owned();
+        uncounted.profile.method.exact = true;
+        ending = Some(uncounted);
+    }
+    Ok(Part {
+        head,
+        waiting: pass.stretch.into_waiting(),
+        ending,
+    })
+}
+
+/// How the pass over a piece ended.
+enum End {
+    /// There is more behind the piece, or nothing more at all.
+    Whole,
+    /// The trace breaks off.
+    Broken(TraceError),
+}
+
+/// The pass over a piece and all before it.
+struct Pass {
+    piece: Piece,
+    attribution: Attribution,
+    stretch: Stretch,
+    known: Known,
+    /// Where the piece begins, and how far the pass is.
+    before: Place,
+    now: Place,
+    memory_limit: Bytes,
+}
+
+impl Pass {
+    fn run(
+        &mut self,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<End, Error> {
+        let mut block = Block::new();
+        let mut columns = Columns::new();
+        let (mut blocks, mut next_look) = (0_u64, LOOK_AT_MEMORY_EVERY);
+        loop {
+            let (done, all) = source.progress().ok_or(PartError::NoLength)?;
+            match source.next(&mut block) {
+                Ok(Step::Block) => {
+                    let number = self.piece.at(done, all);
+                    if number > self.piece.number() {
+                        return Ok(End::Whole);
+                    }
+                    self.block(&block, &mut columns, number == self.piece.number());
+                    progress(Progress {
+                        accesses: Accesses(self.now.accesses),
+                        source_bytes: source.progress(),
+                    });
+                    blocks += 1;
+                    if self.now.accesses >= next_look {
+                        next_look = self.now.accesses + LOOK_AT_MEMORY_EVERY;
+                        self.check_memory()?;
+                    }
+                }
+                Ok(Step::Event(event)) => self.attribution.event(event),
+                Ok(Step::End) => return Ok(End::Whole),
+                Err(error) if error.is_partial() && blocks > 0 => return Ok(End::Broken(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block, columns: &mut Columns, counts: bool) {
+        let (now, stretch, known) = (&mut self.now, &mut self.stretch, &mut self.known);
+        self.attribution.block(block, columns, |piece| {
+            now.pass(piece);
+            if counts {
+                stretch.add(piece, known);
+            }
+        });
+        if !counts {
+            self.before = self.now;
+        }
+    }
+
+    fn check_memory(&self) -> Result<(), PartError> {
+        let memory = self.attribution.memory() + self.stretch.memory() + self.known.memory();
+        if memory <= self.memory_limit {
+            return Ok(());
+        }
+        Err(PartError::OutOfMemory {
+            piece: self.piece.to_string(),
+            limit: self.memory_limit,
+        })
+    }
+}
+
+impl Place {
+    /// Goes on behind these touches.
+    fn pass(&mut self, columns: &Columns) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let touches = columns.items.iter().zip(&columns.cells);
+        let sum = (1_u64..)
+            .step_by(2)
+            .zip(touches)
+            .fold(0_u64, |sum, (odd, (item, cell))| {
+                let touch = item ^ u64::from(*cell).rotate_left(40);
+                sum.wrapping_add(touch.wrapping_mul(odd))
+            });
+        self.accesses += columns.len() as u64;
+        self.sum = self.sum.rotate_left(23).wrapping_add(sum).wrapping_mul(ODD);
+    }
+}

@@ -1,0 +1,246 @@
+//! The file of a part, `NAME.I-N.rlpart`: equal parts are equal bytes.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | the mark `8F 72 6C 70 61 72 74 0A` (`\x8Frlpart\n`) |
+//! | 8 | 4 | version of the form, now 1 |
+//! | 12 | 4 | CRC-32 of everything after it |
+//! | 16 | 8 | length of the body before compression |
+//! | 24 | 8 | length of the body as it follows |
+//! | 32 | | the body, compressed with Zstandard |
+//!
+//! The body: three times a length (8 bytes) and so many bytes: what is known of the part, as JSON; the
+//! tables and names as the file of a profile without accesses, or nothing; the elements that are told apart,
+//! as JSON. Then the number of items that wait, and that again if they have elements, else 0 (8 bytes
+//! each); and their columns: by first access, by last access (8 bytes each), cells and elements (4 each).
+//! Numbers are little endian. Fields may be added to the JSON.
+
+use std::io::Read;
+
+use reuselens_distance::Recency;
+use reuselens_locality::Profile;
+
+use super::part::{Head, Part};
+use super::{PartError, Waiting};
+use crate::attribution::Uncounted;
+
+const MARK: [u8; 8] = *b"\x8Frlpart\n";
+const VERSION: u32 = 1;
+const HEAD: usize = 32;
+/// Compression level.
+const LEVEL: i32 = 1;
+/// Bodies larger than this are not read: a small file could claim to hold any number of bytes.
+const LARGEST: u64 = 64 << 30;
+/// No attribution tells so many cells or elements apart: histograms for more are not made.
+const MOST_GROUPS: u32 = 1 << 20;
+
+impl Part {
+    /// The bytes of its file. Equal parts give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let body = self.body();
+        // It cannot fail: the output is memory.
+        let packed = zstd::bulk::compress(&body, LEVEL).unwrap_or_default();
+        let mut checked = Vec::with_capacity(packed.len() + 16);
+        checked.extend((body.len() as u64).to_le_bytes());
+        checked.extend((packed.len() as u64).to_le_bytes());
+        checked.extend(packed);
+        let mut bytes = Vec::with_capacity(checked.len() + 16);
+        bytes.extend(MARK);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(crc32fast::hash(&checked).to_le_bytes());
+        bytes.extend(checked);
+        bytes
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let ending = self.ending.as_ref();
+        let sections = [
+            // There are no maps with odd keys, so this cannot fail.
+            serde_json::to_vec(&self.head).unwrap_or_default(),
+            ending.map_or_else(Vec::new, |ending| ending.profile.to_bytes()),
+            serde_json::to_vec(ending.map_or(&[][..], |ending| &ending.elements))
+                .unwrap_or_default(),
+        ];
+        let mut body = Vec::new();
+        for section in sections {
+            body.extend((section.len() as u64).to_le_bytes());
+            body.extend(section);
+        }
+        let waiting = &self.waiting;
+        for length in [waiting.cells.len(), waiting.elements.len()] {
+            body.extend((length as u64).to_le_bytes());
+        }
+        for column in [&waiting.recency.firsts, &waiting.recency.lasts] {
+            body.extend(column.iter().flat_map(|item| item.to_le_bytes()));
+        }
+        for column in [&waiting.cells, &waiting.elements] {
+            body.extend(column.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        body
+    }
+
+    /// Reads the bytes of a part's file. Whatever the bytes are, this returns: its memory is bounded by
+    /// what the file says of itself, and by its histograms.
+    ///
+    /// # Errors
+    /// [`PartError::Damaged`] if the bytes are not those of a whole part, [`PartError::TooNew`] if a later
+    /// version wrote them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Part, PartError> {
+        Part::from_body(&unpack(bytes)?)
+    }
+
+    /// Whether bytes begin like a part's file.
+    pub fn is_part(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MARK)
+    }
+
+    /// Reads a body. For tests that make up bodies, which no checksum protects.
+    #[doc(hidden)]
+    pub fn from_body(body: &[u8]) -> Result<Part, PartError> {
+        let mut rest = body;
+        let head: Head = serde_json::from_slice(section(&mut rest)?).map_err(damaged)?;
+        let tables = section(&mut rest)?;
+        let elements = section(&mut rest)?;
+        let part = Part {
+            waiting: waiting(rest)?,
+            ending: ending(tables, elements)?,
+            head,
+        };
+        part.check()?;
+        Ok(part)
+    }
+
+    /// Every number leads somewhere, and the counts add up.
+    fn check(&self) -> Result<(), PartError> {
+        let (head, waiting) = (&self.head, &self.waiting);
+        let numbers = waiting.cells.iter().chain(&waiting.elements);
+        let accesses = head.behind.accesses.checked_sub(head.before.accesses);
+        let sound = (1..=head.last).contains(&head.first)
+            && (head.first..=super::Piece::MOST).contains(&head.of)
+            && head.last <= head.of
+            && self.ending.is_some() == (head.last == head.of)
+            && head.histogram.cold() == 0
+            && head.histogram.accesses() == head.accesses
+            && head.accesses.checked_add(waiting.cells.len() as u64) == accesses
+            && head.cells.is_sound(MOST_GROUPS)
+            && head.elements.is_sound(MOST_GROUPS)
+            && numbers.into_iter().all(|number| *number < MOST_GROUPS);
+        if sound {
+            return Ok(());
+        }
+        Err(damaged("its numbers contradict each other"))
+    }
+}
+
+fn damaged(what: impl std::fmt::Display) -> PartError {
+    PartError::Damaged(what.to_string())
+}
+
+/// Takes a length and so many bytes from the front of `rest`.
+fn section<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], PartError> {
+    let short = || damaged("its content ends too early");
+    let (length, after) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(damaged)?;
+    let (section, after) = after.split_at_checked(length).ok_or_else(short)?;
+    *rest = after;
+    Ok(section)
+}
+
+/// Tables and names.
+fn ending(tables: &[u8], elements: &[u8]) -> Result<Option<Uncounted>, PartError> {
+    let elements: Vec<(u32, u64)> = serde_json::from_slice(elements).map_err(damaged)?;
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    let profile = Profile::from_bytes(tables).map_err(damaged)?;
+    Ok(Some(Uncounted { profile, elements }))
+}
+
+/// The columns of what waits.
+fn waiting(bytes: &[u8]) -> Result<Waiting, PartError> {
+    let short = || damaged("its columns are not of one length");
+    let (lengths, columns) = bytes.split_at_checked(16).ok_or_else(short)?;
+    let (length, with_elements) = (number(&lengths[..8]), number(&lengths[8..]));
+    let length = usize::try_from(length).map_err(damaged)?;
+    let column = |bytes: usize| length.checked_mul(bytes).ok_or_else(short);
+    let (firsts, rest) = columns.split_at_checked(column(8)?).ok_or_else(short)?;
+    let (lasts, rest) = rest.split_at_checked(column(8)?).ok_or_else(short)?;
+    let (cells, elements) = rest.split_at_checked(column(4)?).ok_or_else(short)?;
+    let sound = elements.len() as u64 == with_elements.saturating_mul(4)
+        && (with_elements == 0 || elements.len() == cells.len());
+    if !sound {
+        return Err(short());
+    }
+    let items = |bytes: &[u8]| -> Vec<u64> {
+        let (items, _) = bytes.as_chunks::<8>();
+        items.iter().map(|item| u64::from_le_bytes(*item)).collect()
+    };
+    let numbers = |bytes: &[u8]| -> Vec<u32> {
+        let (numbers, _) = bytes.as_chunks::<4>();
+        numbers
+            .iter()
+            .map(|number| u32::from_le_bytes(*number))
+            .collect()
+    };
+    let (firsts, lasts) = (items(firsts), items(lasts));
+    Ok(Waiting {
+        recency: Recency { firsts, lasts },
+        cells: numbers(cells),
+        elements: numbers(elements),
+    })
+}
+
+/// Checks the head of a file, and gives the body.
+fn unpack(bytes: &[u8]) -> Result<Vec<u8>, PartError> {
+    if !Part::is_part(bytes) {
+        return Err(damaged("it does not begin with the mark of one"));
+    }
+    let Some((head, packed)) = bytes.split_at_checked(HEAD) else {
+        return Err(damaged("it breaks off in its head"));
+    };
+    let [version, crc] = [8, 12].map(|at| number(&head[at..at + 4]));
+    let [length, packed_length] = [16, 24].map(|at| number(&head[at..at + 8]));
+    if version != u64::from(VERSION) {
+        let found = version as u32;
+        return match found {
+            0 => Err(damaged("there is no form 0")),
+            _ => Err(PartError::TooNew {
+                found,
+                known: VERSION,
+            }),
+        };
+    }
+    if packed.len() as u64 != packed_length {
+        return Err(damaged(format!(
+            "its content should have {packed_length} bytes and has {}",
+            packed.len()
+        )));
+    }
+    if u64::from(crc32fast::hash(&bytes[16..])) != crc {
+        return Err(damaged("its checksum does not match its content"));
+    }
+    inflate(packed, length)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let mut number = [0; 8];
+    number[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(number)
+}
+
+/// Decompresses a body that says it has `length` bytes.
+fn inflate(packed: &[u8], length: u64) -> Result<Vec<u8>, PartError> {
+    if length > LARGEST {
+        return Err(damaged(format!("it claims to hold {length} bytes")));
+    }
+    let mut body = Vec::new();
+    // One byte more than it says, to notice if there is more.
+    zstd::stream::read::Decoder::new(packed)
+        .and_then(|decoder| decoder.take(length + 1).read_to_end(&mut body))
+        .map_err(damaged)?;
+    if body.len() as u64 == length {
+        Ok(body)
+    } else {
+        Err(damaged("its content has another length than it says"))
+    }
+}

@@ -1,0 +1,125 @@
+//! The distances of a trace in memory, on several threads: no programs, no names, items only.
+
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use reuselens_distance::Shard;
+use reuselens_locality::ExactHistogram;
+use reuselens_units::Distance;
+
+/// Items taken at once: they and their distances stay in a processor's own cache.
+const BLOCK: usize = 1 << 13;
+
+/// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
+/// them). Exact, and the same for any number of threads.
+///
+/// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
+/// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
+/// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
+/// merged but histograms. Cost: that of the counting tree, divided by the threads, and for each thread
+/// but the last an access for each distinct item of the stretches behind it. Memory: an engine, a
+/// histogram, and 8 bytes per distinct item for each thread.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// let two = NonZeroUsize::new(2).unwrap();
+/// let histogram = reuselens::shard::histogram_parallel(&[7, 8, 9, 7, 7, 9], two);
+/// assert_eq!(histogram.iter().collect::<Vec<_>>(), [(0, 1), (1, 1), (2, 1)]);
+/// assert_eq!(histogram.cold(), 3);
+/// ```
+pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
+    let length = items.len().div_ceil(threads.get()).max(1);
+    let mut stretches = items.chunks(length);
+    let own = stretches.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let (mut send, behind) = channel();
+        let mut others = Vec::new();
+        for stretch in stretches {
+            let (next, receive) = channel();
+            let before = std::mem::replace(&mut send, next);
+            others.push(scope.spawn(move || link(stretch, Some(before), receive)));
+        }
+        // Nobody comes behind the last.
+        drop(send);
+        let mut histogram = link(own, None, behind);
+        for other in others {
+            match other.join() {
+                Ok(more) => histogram.merge(&more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        histogram
+    })
+}
+
+/// A thread's work: its stretch, then what the stretches behind it did not know.
+fn link(
+    stretch: &[u64],
+    before: Option<Sender<Vec<u64>>>,
+    behind: Receiver<Vec<u64>>,
+) -> ExactHistogram {
+    let mut link = Link {
+        shard: Shard::new(),
+        histogram: ExactHistogram::new(),
+        distances: vec![Distance::COLD; BLOCK],
+        before,
+    };
+    link.count(stretch);
+    link.hand_on(1);
+    for firsts in behind {
+        link.count(&firsts);
+    }
+    link.hand_on(1);
+    link.histogram
+}
+
+/// One thread of the chain.
+struct Link {
+    shard: Shard,
+    histogram: ExactHistogram,
+    distances: Vec<Distance>,
+    /// The thread of the stretch before; none for the first.
+    before: Option<Sender<Vec<u64>>>,
+}
+
+impl Link {
+    fn count(&mut self, items: &[u64]) {
+        for block in items.chunks(BLOCK) {
+            let distances = &mut self.distances[..block.len()];
+            let known = self.shard.firsts();
+            self.shard.process(block, distances);
+            if self.shard.firsts() == known {
+                self.histogram.add_column(distances);
+            } else {
+                self.count_known(block.len());
+                self.hand_on(BLOCK);
+            }
+        }
+    }
+
+    /// Counts a block in which there may be first accesses: those are cold only for the first thread.
+    fn count_known(&mut self, length: usize) {
+        if self.before.is_none() {
+            self.shard.take_firsts();
+            return self.histogram.add_column(&self.distances[..length]);
+        }
+        let mut known = 0;
+        for at in 0..length {
+            let distance = self.distances[at];
+            self.distances[known] = distance;
+            known += usize::from(!distance.is_cold());
+        }
+        self.histogram.add_column(&self.distances[..known]);
+    }
+
+    /// Gives the thread before what there is, if it is at least `enough`.
+    fn hand_on(&mut self, enough: usize) {
+        if let Some(before) = &self.before
+            && self.shard.firsts() >= enough
+        {
+            // It is gone only if it panicked, and then so does whoever waits for it.
+            let _ = before.send(self.shard.take_firsts());
+        }
+    }
+}
