@@ -1,6 +1,6 @@
 //! The profile as JSON, schema `reuselens/1`.
 
-use std::io::{self, Write};
+mod compact;
 
 use reuselens_locality::{
     BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
@@ -11,6 +11,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::{caches, times};
+use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -346,67 +347,5 @@ fn cache_json(
         set_associative_miss_ratio: level
             .set_associative(histogram)
             .map(|misses| misses as f64 / accesses),
-    }
-}
-
-/// One line for each field of the outermost object, and for each element of an array of objects there;
-/// everything below on that line. So a profile can be read, searched and compared line by line.
-#[derive(Default)]
-struct Compact {
-    depth: usize,
-}
-
-impl serde_json::ser::Formatter for Compact {
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.depth == 2 {
-            writer.write_all(b"\n  ")?;
-        }
-        self.depth += 1;
-        writer.write_all(b"{")
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        writer.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        writer.write_all(b"[")
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        writer.write_all(b"]")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        writer.write_all(match (first, self.depth) {
-            (true, 1) => b"\n ",
-            (true, _) => b"",
-            (false, 1) => b",\n ",
-            (false, _) => b", ",
-        })
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        writer.write_all(match (first, self.depth) {
-            (true, _) => b"",
-            // What follows may be an object, on a line of its own.
-            (false, 2) => b",",
-            (false, _) => b", ",
-        })
     }
 }

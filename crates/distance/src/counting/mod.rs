@@ -33,6 +33,7 @@
 //! about 4 · 10⁹ distinct items, any number of accesses.
 
 mod bound;
+mod chunk;
 pub(crate) mod compare;
 pub(crate) mod dense;
 mod direct;

@@ -36,19 +36,7 @@ pub fn analyze_shard(
     piece: Piece,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Part, Error> {
-    if !ENGINES.contains(&options.engine.as_str()) {
-        let engine = options.engine.clone();
-        return Err(PartError::Engine { engine }.into());
-    }
-    let wholes = [
-        (options.max_distance.is_some(), "--max-distance"),
-        (options.reuse_times, "--times"),
-        (options.forward, "--forward"),
-        (options.sample.is_some(), "--sample"),
-    ];
-    if let Some((_, option)) = wholes.into_iter().find(|(asked, _)| *asked) {
-        return Err(PartError::Option { option }.into());
-    }
+    check(options)?;
     let machine = this_machine();
     let typed = typed(options, granularity(source, &machine, options));
     let mut pass = Pass {
@@ -96,6 +84,24 @@ pub fn analyze_shard(
         waiting: pass.stretch.into_waiting(),
         ending,
     })
+}
+
+/// Refuses what is not counted piece by piece.
+fn check(options: &AnalysisOptions) -> Result<(), PartError> {
+    if !ENGINES.contains(&options.engine.as_str()) {
+        let engine = options.engine.clone();
+        return Err(PartError::Engine { engine });
+    }
+    let wholes = [
+        (options.max_distance.is_some(), "--max-distance"),
+        (options.reuse_times, "--times"),
+        (options.forward, "--forward"),
+        (options.sample.is_some(), "--sample"),
+    ];
+    if let Some((_, option)) = wholes.into_iter().find(|(asked, _)| *asked) {
+        return Err(PartError::Option { option });
+    }
+    Ok(())
 }
 
 /// How the pass over a piece ended.
