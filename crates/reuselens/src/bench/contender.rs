@@ -34,7 +34,8 @@ impl Contender {
     pub fn exact() -> Vec<Contender> {
         let fast = ENGINES
             .iter()
-            .filter(|engine| engine.exact && engine.name != "brute");
+            // Those that take items alone, and not by the list.
+            .filter(|engine| engine.name != "brute" && by_name(engine.name).is_ok());
         fast.map(|engine| Contender::Engine(engine.name))
             .chain([Contender::Bound])
             .collect()
