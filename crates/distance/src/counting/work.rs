@@ -150,7 +150,7 @@ impl Work {
     /// Adds what lies outside of the window to the distances of the far.
     #[inline(always)]
     fn count(&self, bits: &mut LiveBits, distances: &mut [Distance]) {
-        let mut live = bits.live();
+        let live = bits.live();
         bits.begin(self.leaving.into());
         let mut taken = 0;
         let mut taker = bits.taker();
@@ -159,9 +159,9 @@ impl Work {
             *distance = match self.previous[far.piece as usize % ROOM] {
                 NEVER => Distance::COLD,
                 step => {
-                    live -= 1;
                     taken += 1;
-                    Distance::new(distance.raw() + live + u64::from(far.left) - taker.take(step))
+                    let others = live + u64::from(far.left) - taken;
+                    Distance::new(distance.raw() + others - taker.take(step))
                 }
             };
         }
