@@ -1,5 +1,7 @@
 //! When, and by whom, every item was accessed before.
 
+use std::hash::{BuildHasher, RandomState};
+
 use reuselens_units::Bytes;
 
 use crate::prefetch::prefetch;
@@ -65,6 +67,9 @@ pub struct Previous {
     slots: Vec<Slot>,
     used: usize,
     now: u64,
+    /// What makes the mix one that nobody knows, so that nobody can make ids that collide. No result depends
+    /// on it.
+    key: u64,
 }
 
 impl Previous {
@@ -74,6 +79,7 @@ impl Previous {
             slots: vec![Slot::default(); 1 << SMALLEST],
             used: 0,
             now: 0,
+            key: RandomState::new().hash_one(SMALLEST),
         }
     }
 
@@ -128,7 +134,7 @@ impl Previous {
     #[inline(always)]
     fn home(&self, item: u64) -> usize {
         // At least 2¹⁰ slots, so the shift is below 64.
-        (mix(item) >> (64 - self.slots.len().ilog2())) as usize
+        (mix(item ^ self.key) >> (64 - self.slots.len().ilog2())) as usize
     }
 
     /// Notes an access and tells the one before it. There must be an empty slot.

@@ -54,6 +54,28 @@ fn the_counting_tree_keeps_its_head() {
     }
 }
 
+/// Just as ids that lie close together have made it go over to shadow pages, ids come that lie far apart.
+#[test]
+fn scattered_ids_after_a_sweep() {
+    for sweep in (500..30_000).step_by(487) {
+        let scattered = (1..3_000_u64).map(|id| id << 20);
+        let items: Vec<u64> = (0..sweep)
+            .chain(scattered.clone())
+            .chain(scattered)
+            .collect();
+        for block in [items.len(), 64, 1000] {
+            let mut engine = CountingTree::new();
+            let mut found = vec![Distance::ZERO; items.len()];
+            for (items, found) in items.chunks(block).zip(found.chunks_mut(block)) {
+                engine.process(items, found);
+            }
+            let mut expected = vec![Distance::COLD; items.len()];
+            expected[items.len() - 2999..].fill(Distance::new(2998));
+            assert!(found == expected, "{sweep} in blocks of {block}");
+        }
+    }
+}
+
 fn check_recency(engine: &CountingTree, items: &[u64]) {
     let mut seen = std::collections::HashSet::new();
     let mut expected: Vec<u64> = items.iter().rev().copied().collect();

@@ -28,8 +28,8 @@ pub(crate) struct Counters {
     /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the others.
     flat: Huge<u16>,
     apart: BTreeMap<u64, u64>,
-    /// Slots that were counted in as columns: what the array may grow with.
-    columns: u64,
+    /// How often slots were named, in columns or alone: what the array may grow with.
+    named: u64,
 }
 
 impl Counters {
@@ -38,7 +38,7 @@ impl Counters {
     #[inline]
     pub(crate) fn add_column(&mut self, slots: impl ExactSizeIterator<Item = u64> + Clone) {
         let count = slots.len() as u64;
-        self.columns = self.columns.saturating_add(count);
+        self.named = self.named.saturating_add(count);
         let mut beyond = false;
         let flat: &mut [u16] = &mut self.flat;
         for (index, slot) in slots.clone().enumerate() {
@@ -60,8 +60,11 @@ impl Counters {
     #[cold]
     fn add_beyond(&mut self, slots: impl Iterator<Item = u64> + Clone) {
         let length = self.slots();
-        let top = slots.clone().max().unwrap_or(0);
-        self.grow(top);
+        let proper = self.proper();
+        let top = slots.clone().filter(|slot| *slot < proper).max();
+        if let Some(top) = top.filter(|top| *top >= length) {
+            self.grow(top);
+        }
         for slot in slots.filter(|slot| *slot >= length) {
             self.add(slot, 1);
         }
@@ -73,18 +76,21 @@ impl Counters {
         self.flat.len().saturating_sub(SHIFT) as u64
     }
 
+    /// The slots that the array may have.
+    fn proper(&self) -> u64 {
+        self.named.saturating_mul(64).clamp(SMALL, LARGEST)
+    }
+
     /// Makes slot `top` part of the array, if that is in proportion.
     #[cold]
-    fn grow(&mut self, top: u64) -> bool {
-        let proper = self.columns.saturating_mul(64).clamp(SMALL, LARGEST);
-        if top >= proper {
-            return false;
+    fn grow(&mut self, top: u64) {
+        if top >= self.proper() {
+            return;
         }
         // A new array of zeros takes no memory before it is touched.
         let mut flat = Huge::new((top as usize + 1).next_power_of_two().max(1 << 10) + SHIFT);
         flat[..self.flat.len()].copy_from_slice(&self.flat);
         self.flat = flat;
-        true
     }
 
     fn add_apart(&mut self, slot: u64, more: u64) {
@@ -97,7 +103,8 @@ impl Counters {
         if more == 0 {
             return;
         }
-        if slot >= self.slots() && slot < SMALL {
+        self.named = self.named.saturating_add(1);
+        if slot >= self.slots() {
             self.grow(slot);
         }
         if slot < self.slots() {
@@ -166,7 +173,7 @@ impl Counters {
 
     /// Adds all counts of other counters. Saturates.
     pub(crate) fn merge(&mut self, other: &Counters) {
-        self.columns = self.columns.saturating_add(other.columns);
+        self.named = self.named.saturating_add(other.named);
         if let Some(top) = other.slots().checked_sub(1)
             && top >= self.slots()
         {

@@ -166,13 +166,7 @@ impl<'de> Deserialize<'de> for ExactHistogram {
         let sparse = Sparse::deserialize(deserializer)?;
         let mut histogram = ExactHistogram::new();
         histogram.add(Distance::COLD, sparse.cold());
-        // The longest first: the list of pieces grows once.
-        for (distance, count) in sparse
-            .decode(u64::MAX)
-            .map_err(D::Error::custom)?
-            .into_iter()
-            .rev()
-        {
+        for (distance, count) in sparse.decode(u64::MAX).map_err(D::Error::custom)? {
             histogram.add(Distance::new(distance), count);
         }
         Ok(histogram)

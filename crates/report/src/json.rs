@@ -77,6 +77,7 @@ struct Document<'a> {
     outcome: &'a Outcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_bounds: Option<BoundsJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_distance: Option<u64>,
     /// In accesses, not items.
     #[serde(skip_serializing_if = "Option::is_none")]

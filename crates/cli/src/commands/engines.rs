@@ -61,7 +61,7 @@ struct BenchOptions {
     scaling: Option<u64>,
 
     /// Only one long run, over items that are not kept: time and memory
-    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "quick"])]
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "quick", "repetitions"])]
     long: Option<u64>,
 
     /// Write the numbers as JSON; `-` is standard output, and then nothing else is printed there

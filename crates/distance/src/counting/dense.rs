@@ -159,8 +159,9 @@ impl Table for Dense {
     fn for_each(&self, mut visit: impl FnMut(u64, u32)) {
         let (pages, _) = self.steps.as_chunks::<{ 1 << PAGE }>();
         for (page, steps) in self.pages.iter().zip(pages) {
-            for (item, step) in (page << PAGE..).zip(steps) {
+            for (offset, step) in steps.iter().enumerate() {
                 if *step != NEVER {
+                    let item = page << PAGE | offset as u64;
                     visit(item.rotate_left(self.shift), *step);
                 }
             }

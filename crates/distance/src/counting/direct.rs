@@ -100,9 +100,11 @@ pub(super) fn run(
     let (mut current, mut next) = (current, next);
     let (mut batch, mut rest) = items.split_at(BATCH.min(items.len()));
     let mut distances = distances;
+    // Finding a home may take room.
+    table.make_room(2 * BATCH);
     current.locate_now(table, batch);
     while !batch.is_empty() {
-        if table.make_room(BATCH) {
+        if table.make_room(2 * BATCH) {
             current.locate_now(table, batch);
         }
         if !bits.has_room(batch.len() as u64) {

@@ -58,7 +58,7 @@ pub(crate) fn mostly_near(compare: impl Compare, items: &[u64]) -> bool {
     let sample = SAMPLE.min(items.len());
     let mut lags = [FAR; SAMPLE];
     find(compare, items, items.len() - sample, &mut lags[..sample]);
-    lags.iter().filter(|lag| **lag != FAR).count() * 2 > SAMPLE
+    lags.iter().filter(|lag| **lag != FAR).count() * 2 > sample
 }
 
 /// For the end: bit i is set if the access i of those [`BACK`] that `lags` begins with was renewed by none of

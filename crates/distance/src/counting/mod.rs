@@ -146,6 +146,8 @@ fn stretch(
     /// Accesses after which the choice is made anew.
     const STRETCH: usize = 1 << 14;
     if near {
+        // Where a distance goes is a number of 32 bits there.
+        let items = &items[..items.len().min(1 << 30)];
         return window::run(compare, table, bits, &mut scratch.works, items, distances);
     }
     let stretch = STRETCH.min(items.len());

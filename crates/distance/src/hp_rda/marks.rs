@@ -1,5 +1,7 @@
 //! Where every item of a partition was accessed last.
 
+use std::hash::{BuildHasher, RandomState};
+
 use super::numbers::mix;
 use crate::prefetch::prefetch;
 
@@ -14,6 +16,8 @@ pub(super) struct Marks {
     slots: Vec<[u64; 2]>,
     shift: u32,
     used: usize,
+    /// What makes the mix one that nobody knows: no result depends on it.
+    key: u64,
 }
 
 impl Marks {
@@ -26,6 +30,7 @@ impl Marks {
             slots: vec![[0; 2]; 1 << log2],
             shift: 64 - (log2 - NEIGHBOURS),
             used: 0,
+            key: RandomState::new().hash_one(log2),
         }
     }
 
@@ -39,7 +44,7 @@ impl Marks {
 
     #[inline(always)]
     fn home(&self, item: u64) -> usize {
-        let line = (mix(item >> NEIGHBOURS) >> self.shift) as usize;
+        let line = (mix(item >> NEIGHBOURS ^ self.key) >> self.shift) as usize;
         line << NEIGHBOURS | (item as usize & ((1 << NEIGHBOURS) - 1))
     }
 

@@ -93,6 +93,16 @@ impl Counts for Extras {
         self.inner.distances()
     }
 
+    fn settle(&mut self) {
+        self.inner.settle();
+    }
+
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let own = self.memory().get() - self.inner.memory().get();
+        let left = limit.get().checked_sub(own);
+        left.is_some_and(|left| self.inner.shrink(Bytes(left), whole))
+    }
+
     fn finish(self: Box<Self>) -> Counted {
         let Extras {
             inner,
