@@ -161,7 +161,7 @@ impl BenchOptions {
         }
         for path in &self.trace {
             let items = self.trace_items(path, references)?;
-            let name = path.file_name().unwrap_or(path.as_os_str());
+            let name = path.file_stem().unwrap_or(path.as_os_str());
             let heat = race.run(&name.to_string_lossy(), &items, &contenders, tick)?;
             report.streams.push(heat);
         }

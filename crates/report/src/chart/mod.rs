@@ -60,7 +60,8 @@ pub enum Panel {
 /// Width of a chart.
 const WIDTH: f64 = 760.0;
 /// Where the axes begin and end, horizontally.
-const LEFT: f64 = 84.0;
+/// Room for the name of a trace at the left.
+const LEFT: f64 = 150.0;
 const RIGHT: f64 = WIDTH - 24.0;
 /// Height of title and legend.
 const HEAD: f64 = 58.0;
