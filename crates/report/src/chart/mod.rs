@@ -59,8 +59,7 @@ pub enum Panel {
 
 /// Width of a chart.
 const WIDTH: f64 = 760.0;
-/// Where the axes begin and end, horizontally.
-/// Room for the name of a trace at the left.
+/// Where the axes begin and end, horizontally; there is room for the name of a trace at the left.
 const LEFT: f64 = 150.0;
 const RIGHT: f64 = WIDTH - 24.0;
 /// Height of title and legend.
