@@ -107,7 +107,7 @@ fn traces_and_chosen_engines_can_be_measured_too() {
     let done = place.run(&words).succeeds();
     let json: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     let stream = &json["streams"][4];
-    assert_eq!(stream["stream"], "abc.txt");
+    assert_eq!(stream["stream"], "abc");
     assert_eq!(
         (&stream["references"], &stream["distinct"]),
         (&8.into(), &3.into())

@@ -178,7 +178,7 @@ fn the_bound_holds_when_the_rate_falls() {
             rate: 1.0,
             seed,
             exact: 0,
-            memory: Some(Bytes(1 << 20)),
+            memory: Some(Bytes(600 << 10)),
         };
         let estimate = estimate(&items, options);
         assert!(estimate.rate < 0.3 && estimate.exact < 200_000);
