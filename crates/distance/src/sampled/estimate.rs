@@ -5,6 +5,7 @@ use super::bursts::{Bursts, STEP, anchor};
 use super::moments::{Curve, Known, student_95};
 use super::samples::SampleSource;
 use super::spatial::Spatial;
+use super::unseen::Unseen;
 
 /// Widens what the differences between few replicates say: their own deviation is not quite normal.
 const MARGIN: f64 = 1.1;
@@ -79,13 +80,15 @@ impl Estimate {
         };
         let (mut mean, mut half) = (vec![0.0; BINS + 1], vec![0.0; BINS + 1]);
         if let Some((spatial, bursts)) = sampled.filter(|_| rest > 0) {
-            // Distances may be larger than they seem.
-            let last = low(spatial.top() + 1) as f64;
-            let last = last * factor(last, spatial.rate(), BLUR);
-            top = top.max(bin(last as u64) + 1);
             estimate.rate = spatial.rate();
             (mean, half, estimate.sources) = best(&curves(spatial, bursts, rest));
-            level_out(&mut mean, &half, spatial.top() + 1);
+            // Where few items are sampled, bursts may have seen larger distances than they did.
+            let flat = flat_from(&mean).max(spatial.top() + 1);
+            // Distances may be larger than they seem.
+            let last = low(flat) as f64;
+            let last = last * factor(last, spatial.rate(), BLUR);
+            top = top.max(bin(last as u64) + 1);
+            level_out(&mut mean, &half, flat);
             estimate.count(&mean, top, rest);
         }
         let all = accesses.max(1) as f64;
@@ -168,12 +171,20 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
             break;
         };
         let rate = 0.5_f64.powi(STEP as i32 * level as i32);
-        curves.push(Bounded::of_bursts(level, curve, &unknown, measured, rate));
+        let unseen = Unseen::new(&curve, rate * moments.replicates(), rest);
+        let mut curve = Bounded::of_bursts(level, curve, &unknown, measured, rate);
+        if level > 0 {
+            curve.widen(&unseen);
+        }
+        curves.push(curve);
     }
     let level = curves.len();
     let moments = spatial.moments(rest, anchor(level));
     if let Some(curve) = moments.curve(known(&curves, level)) {
-        curves.push(Bounded::of_items(curve, spatial.rate()));
+        let unseen = Unseen::new(&curve, spatial.rate(), rest);
+        let mut curve = Bounded::of_items(curve, spatial.rate());
+        curve.widen(&unseen);
+        curves.push(curve);
     }
     curves
 }
@@ -206,6 +217,13 @@ impl Bounded {
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
             from: anchor(level),
             mean: curve.mean,
+        }
+    }
+
+    /// Adds what the sample cannot know of items that it does not hold.
+    fn widen(&mut self, unseen: &Unseen) {
+        for (bin, half) in self.half.iter_mut().enumerate() {
+            *half += unseen.at(bin);
         }
     }
 
@@ -307,6 +325,12 @@ fn best(curves: &[Bounded]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
         (mean[bin], half[bin]) = (curve.mean[bin], curve.half[bin]);
     }
     (mean, half, sources)
+}
+
+/// The first bin from which on the curve does not change.
+fn flat_from(mean: &[f64]) -> usize {
+    let differs = |bin: &usize| (mean[*bin] - mean[BINS]).abs() > 1e-12;
+    (0..BINS).rev().find(differs).map_or(1, |bin| bin + 1)
 }
 
 /// Makes a curve what a miss-ratio curve must be: 1 at no items, never rising, and from `top` on the share of

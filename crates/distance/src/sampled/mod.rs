@@ -19,6 +19,9 @@
 //! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the sum of
 //! - chance: Student's t times the standard deviation and a tenth more, from the differences between bursts, or between 64 groups of the
 //!   sampled items;
+//! - what the sample of the items cannot know of items that it does not hold. Three divided by the rate may be missed with 95 % confidence
+//!   (the rule of three), and at each size they have no more misses than a cache of that size leaves room for, nor more than
+//!   the share of accesses that is missing from the sample;
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve falls within two such
 //!   deviations, where that is the same error for all accesses (one sample of the items); how much steeper it is within
@@ -39,6 +42,7 @@ mod filter;
 mod moments;
 mod samples;
 mod spatial;
+mod unseen;
 
 pub use estimate::{BoundedPoint, Estimate};
 pub(crate) use filter::Filter;
@@ -127,16 +131,15 @@ impl Sampler {
     }
 
     /// Processes the next items of the stream; [`samples`](Self::samples) tells what was seen of them.
+    ///
+    /// # Panics
+    /// With more than 2³¹ items at once, as places in a column are 32 bits.
     pub fn process(&mut self, items: &[u64]) {
+        assert!(items.len() <= 1 << 31, "more than 2^31 items in one column");
         self.samples.clear();
-        // Places in a column are 32 bits.
-        let (items, rest) = items.split_at(items.len().min(1 << 31));
         let exact = self.process_exact(items);
         self.process_sampled(&items[exact..], exact);
         self.give_up_memory();
-        if !rest.is_empty() {
-            self.process(rest);
-        }
     }
 
     /// Processes what is to be exact; gives its number.

@@ -1,0 +1,36 @@
+//! What a sample of the items cannot know of those that it does not hold.
+
+use super::bins::low;
+use super::moments::Curve;
+
+/// What never happened in n trials has, with 95 % confidence, a probability below this by n (the rule of three).
+const NEVER_SEEN: f64 = 3.0;
+
+/// What a sample of the items cannot know because it holds none of some items, however much they matter: no
+/// differences between its parts tell that.
+pub(super) struct Unseen {
+    /// The share of accesses that is missing from the sample, or too much.
+    missing: f64,
+    /// So many items may be unseen, with the confidence of the estimate.
+    items: f64,
+    accesses: f64,
+}
+
+impl Unseen {
+    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss in a cache of no items, so what the
+    /// curve says of that tells how much is missing.
+    pub(super) fn new(curve: &Curve, rate: f64, accesses: u64) -> Self {
+        Unseen {
+            missing: (1.0 - curve.mean[0]).abs(),
+            items: NEVER_SEEN / rate,
+            accesses: accesses as f64,
+        }
+    }
+
+    /// The share of misses that may be unseen at a size: no more than is missing, and no more than the unseen items can
+    /// have, of which each, between two misses, makes room for as many accesses as the cache has items.
+    pub(super) fn at(&self, bin: usize) -> f64 {
+        let between = (low(bin) as f64 + 1.0).min(self.accesses.max(1.0));
+        self.missing.min(self.items / between)
+    }
+}
