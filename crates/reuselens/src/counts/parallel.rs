@@ -9,18 +9,19 @@
 //! # Cost
 //! To put a chunk together costs two accesses for each of its distinct items, so chunks are as long as
 //! some million accesses, and as sixteen accesses to each distinct item if there is room. Memory: for each
-//! worker two chunks of 12 bytes an access, at most a quarter of the limit in all, and an engine.
+//! worker two chunks of 12 to 20 bytes an access, at most a quarter of the limit in all, and an engine.
+//! Where that quarter is too little for as many workers as are asked for, there are fewer.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
 use reuselens_units::{Bytes, Distance};
 
-use super::gather::{append, bytes};
+use super::gather::{append, bytes, reserve};
 use super::{Counted, Counts};
 use crate::shard::{Known, Stretch, Waiting};
 
@@ -31,8 +32,10 @@ pub(super) const NAME: &str = "parallel";
 const SHORTEST: usize = 4 << 20;
 /// Accesses per distinct item from which on chunks need not be longer.
 const PER_ITEM: u64 = 16;
-/// Bytes of a touch in a chunk.
-const TOUCH: u64 = 12;
+/// The most bytes of a touch in a chunk: its item and its cell, and twice its element, whose column grows.
+const TOUCH: u64 = 20;
+/// The most workers, however many are asked for: no machine has more use for them.
+const MOST_WORKERS: usize = 512;
 /// Touches that a worker takes through its engine at once.
 const BLOCK: usize = 1 << 14;
 
@@ -43,6 +46,9 @@ struct Done {
     /// To use again.
     columns: Columns,
 }
+
+/// What a worker says: a chunk is analysed, or there is no more to be had from it, because it panicked.
+type Said = Option<Done>;
 
 /// A worker's chunks come from here; who is idle takes the next.
 type Chunks = Arc<Mutex<Receiver<(u64, Columns)>>>;
@@ -60,7 +66,7 @@ pub(super) struct Parallel {
     early: BTreeMap<u64, Waiting>,
     empty: Vec<Columns>,
     jobs: Option<SyncSender<(u64, Columns)>>,
-    done: Receiver<Done>,
+    done: Receiver<Said>,
     workers: Vec<JoinHandle<Known>>,
     limits: Limits,
     accesses: u64,
@@ -75,20 +81,20 @@ struct Limits {
 
 impl Parallel {
     pub(super) fn new(threads: NonZeroUsize, memory: Bytes) -> Self {
-        let workers = threads.get() - 1;
-        let room = memory.get() / 4 / (2 * workers as u64 + 2) / TOUCH;
-        let longest = usize::try_from(room).unwrap_or(usize::MAX).max(BLOCK);
+        let (workers, longest) = room(threads.get() - 1, memory);
         let shortest = SHORTEST.min(longest);
         Self::with_limits(workers, Limits { shortest, longest })
     }
 
+    /// With that many workers, or as many as the system gives.
     fn with_limits(workers: usize, limits: Limits) -> Self {
         let (jobs, chunks) = sync_channel(workers.max(1));
         let (say, done) = channel();
         let chunks: Chunks = Arc::new(Mutex::new(chunks));
         let worker = |_| {
             let (chunks, say) = (Arc::clone(&chunks), say.clone());
-            std::thread::spawn(move || work(&chunks, &say))
+            let thread = Builder::new().name("count".to_owned());
+            thread.spawn(move || work(&chunks, &say)).ok()
         };
         Parallel {
             stretch: Stretch::default(),
@@ -100,7 +106,7 @@ impl Parallel {
             empty: Vec::new(),
             jobs: Some(jobs),
             done,
-            workers: (0..workers).map(worker).collect(),
+            workers: (0..workers).map_while(worker).collect(),
             limits,
             accesses: 0,
         }
@@ -119,22 +125,42 @@ impl Parallel {
         }
         // One chunk per worker in work, and one each that waits: more would only take memory.
         while self.begun - self.together >= 2 * self.workers.len() as u64 && self.put_together() {}
-        while let Ok(done) = self.done.try_recv() {
-            self.take(done);
+        while let Ok(said) = self.done.try_recv() {
+            self.hear(said);
         }
         let next = self.empty.pop().unwrap_or_default();
         let chunk = std::mem::replace(&mut self.chunk, next);
         if let Some(jobs) = &self.jobs {
-            // It fails only if all workers panicked, and then so does `finish`.
-            let _ = jobs.send((self.begun, chunk));
+            let sent = jobs.send((self.begun, chunk));
             self.begun += 1;
+            if sent.is_err() {
+                // All workers panicked.
+                self.give_up();
+            }
         }
     }
 
     /// Waits for a chunk; `false` if there will be none.
     fn put_together(&mut self) -> bool {
-        let done = self.done.recv();
-        done.map(|done| self.take(done)).is_ok()
+        let said = self.done.recv();
+        said.map(|said| self.hear(said)).is_ok()
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Some(done) => self.take(done),
+            None => self.give_up(),
+        }
+    }
+
+    /// Passes the panic of a worker on: its chunk will never come.
+    fn give_up(&mut self) {
+        self.jobs = None;
+        for worker in self.workers.drain(..) {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
     }
 
     /// Takes a chunk, and puts together what is in order.
@@ -148,8 +174,34 @@ impl Parallel {
     }
 }
 
+/// How many of so many workers there are, and how long their chunks can be: two each and two here take at
+/// most a quarter of the memory, if a block fits at all.
+fn room(workers: usize, memory: Bytes) -> (usize, usize) {
+    let touches = memory.get() / 4 / TOUCH;
+    let blocks = usize::try_from(touches / BLOCK as u64).unwrap_or(usize::MAX);
+    let workers = workers
+        .min(MOST_WORKERS)
+        .min((blocks / 2).saturating_sub(1));
+    let longest = touches / (2 * workers as u64 + 2);
+    let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+    (workers, longest.max(BLOCK))
+}
+
+/// Says so if a worker panics.
+struct Alarm<'a>(&'a Sender<Said>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Nobody listens any more where the analysis was given up.
+            let _ = self.0.send(None);
+        }
+    }
+}
+
 /// What a worker does: all chunks that it gets, counted together.
-fn work(chunks: &Chunks, say: &Sender<Done>) -> Known {
+fn work(chunks: &Chunks, say: &Sender<Said>) -> Known {
+    let _alarm = Alarm(say);
     let mut known = Known::default();
     let next = || {
         let chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +223,7 @@ fn work(chunks: &Chunks, say: &Sender<Done>) -> Known {
             columns,
         };
         // Nobody listens any more where the analysis was given up.
-        if say.send(done).is_err() {
+        if say.send(Some(done)).is_err() {
             break;
         }
     }
@@ -183,6 +235,10 @@ impl Counts for Parallel {
         self.accesses += columns.len() as u64;
         if self.workers.is_empty() {
             return self.stretch.add(columns, &mut self.known);
+        }
+        if self.chunk.is_empty() {
+            let length = self.length();
+            reserve(&mut self.chunk, length);
         }
         append(&mut self.chunk, columns);
         if self.chunk.len() >= self.length() {
@@ -279,5 +335,45 @@ mod tests {
                 assert_eq!(one, many, "seed {seed}, element {element}");
             }
         }
+    }
+
+    /// A column that is too short: whoever counts it panics.
+    #[test]
+    fn a_panic_of_a_worker_is_passed_on() {
+        for workers in [1, 2, 5] {
+            let counted = std::panic::catch_unwind(|| {
+                let limits = Limits {
+                    shortest: 10,
+                    longest: 10,
+                };
+                let mut many = Parallel::with_limits(workers, limits);
+                for at in 0..100 {
+                    let cells = if at == 50 { 3 } else { 10 };
+                    many.add(&Columns {
+                        items: vec![at; 10],
+                        cells: vec![0; cells],
+                        elements: Vec::new(),
+                    });
+                }
+                Box::new(many).finish().histogram.accesses()
+            });
+            assert!(counted.is_err(), "{workers} workers: {counted:?}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_stays_in_a_quarter_of_the_memory() {
+        for memory in [0, 1 << 20, 20 << 20, 1 << 30, u64::MAX] {
+            for workers in [0, 1, 7, 99_999, usize::MAX] {
+                let (some, longest) = room(workers, Bytes(memory));
+                assert!(some <= workers.min(MOST_WORKERS));
+                let chunks = (2 * some as u64 + 2) * TOUCH;
+                let taken = chunks.saturating_mul(longest as u64);
+                assert!(some == 0 || taken <= memory / 4, "{workers} in {memory}");
+            }
+        }
+        assert_eq!(room(usize::MAX, Bytes(1 << 40)).0, MOST_WORKERS);
+        let all = Parallel::new(NonZeroUsize::MAX, Bytes(64 << 20));
+        assert!((1..64).contains(&all.workers.len()));
     }
 }

@@ -50,6 +50,11 @@ impl Alone {
         self.chunk.is_none()
     }
 
+    /// Where the chunk to go on with begins.
+    pub(super) fn start(&self) -> Option<u64> {
+        self.chunk.map(|(start, _)| start)
+    }
+
     /// Begins with a chunk.
     pub(super) fn begin(&mut self, chunk: &Stored) {
         let unpacked = self.unpacker.unpack(chunk, &mut self.plain);

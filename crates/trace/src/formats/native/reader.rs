@@ -25,6 +25,8 @@ pub struct Reader {
     chunks: Chunks,
     crew: Option<Crew>,
     totals: Totals,
+    /// Where the chunk begins that the last piece is from.
+    start: u64,
     /// The last chunk, or why there is none; found ahead.
     ending: Option<Result<Stored, TraceError>>,
     over: bool,
@@ -59,6 +61,7 @@ impl Reader {
         input.head()?;
         let header = Header::read(&mut input)?;
         Ok(Reader {
+            start: input.offset(),
             input,
             header,
             threads,
@@ -107,6 +110,7 @@ impl Reader {
                     None => Ok(Step::End),
                 };
             }
+            self.start = crew.start().unwrap_or(self.start);
             match crew.next(block) {
                 Taken::Piece(Decoded::Block(rows)) => {
                     self.totals.blocks += 1;
@@ -170,6 +174,14 @@ impl Crew {
         }
     }
 
+    /// Where the chunk begins that comes next, if one was begun.
+    fn start(&self) -> Option<u64> {
+        match self {
+            Crew::Alone(alone) => alone.start(),
+            Crew::Team(team) => team.start(),
+        }
+    }
+
     fn begin(&mut self, chunk: Stored) {
         match self {
             Crew::Alone(alone) => alone.begin(&chunk),
@@ -214,7 +226,72 @@ impl Source for Reader {
         self.header.description.clone()
     }
 
+    /// Where the chunk begins that the last piece is from: not how far the input is read, which depends on
+    /// the number of threads.
     fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+        let read = self.input.progress();
+        if self.over || self.input.is_packed() {
+            return read;
+        }
+        read.map(|(_, all)| (self.start.min(all), all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::native::Writer;
+    use crate::{Kind, Row};
+
+    /// Twenty chunks of three blocks each.
+    fn file() -> Vec<u8> {
+        let header = Header {
+            has_addresses: true,
+            description: String::new(),
+        };
+        let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+        for at in 0..60_u64 {
+            let mut block = Block::new();
+            for addr in 0..50 {
+                let (kind, size, pc) = (Kind::Load, 8, at);
+                let addr = addr * addr * at;
+                block.push(Row {
+                    kind,
+                    size,
+                    pc,
+                    addr,
+                });
+            }
+            writer.block(&block).unwrap();
+            if at % 3 == 2 {
+                writer.flush().unwrap();
+            }
+        }
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn progress_is_that_of_what_is_handed_over_on_any_threads() {
+        let bytes = file();
+        let length = bytes.len() as u64;
+        let places = |threads| {
+            let input = Input::seekable(std::io::Cursor::new(bytes.clone()), "t").unwrap();
+            let mut reader = Reader::with_threads(input, threads).unwrap();
+            let mut places = vec![reader.progress().unwrap()];
+            while reader.next(&mut Block::new()).unwrap() != Step::End {
+                places.push(reader.progress().unwrap());
+            }
+            assert_eq!(reader.progress(), Some((length, length)));
+            places
+        };
+        let alone = places(1);
+        assert_eq!(alone.len(), 61);
+        assert!(alone.is_sorted() && alone.iter().all(|place| place.1 == length));
+        let mut starts: Vec<u64> = alone.iter().map(|place| place.0).collect();
+        starts.dedup();
+        assert_eq!(starts.len(), 20, "one for each chunk");
+        for threads in [2, 5] {
+            assert_eq!(places(threads), alone, "{threads} threads");
+        }
     }
 }

@@ -35,6 +35,8 @@ struct Job {
 
 /// A chunk that is being decoded.
 struct Flight {
+    /// Where it begins in the file.
+    start: u64,
     parts: Receiver<Part>,
     pieces: std::vec::IntoIter<Decoded>,
     ended: Option<Taken>,
@@ -80,10 +82,16 @@ impl Team {
         self.flights.is_empty()
     }
 
+    /// Where the first chunk begins that was begun and is not taken.
+    pub(super) fn start(&self) -> Option<u64> {
+        self.flights.front().map(|flight| flight.start)
+    }
+
     /// Begins with a chunk, which is handed over after those before.
     pub(super) fn begin(&mut self, chunk: Stored) {
         let (sender, parts) = sync_channel(1);
         self.flights.push_back(Flight {
+            start: chunk.start,
             parts,
             pieces: Vec::new().into_iter(),
             ended: None,
