@@ -215,6 +215,18 @@ fn lackey_refuses_what_is_none_of_it() {
 }
 
 #[test]
+fn lackey_refuses_what_nothing_could_access() {
+    for (line, said) in [
+        (" L 10,1099511627777", "the size in column 2 is"),
+        (" M 0,18446744073709551615", "the size in column 2 is"),
+        (" S ffffffffffffff01,256", "beyond the end of the address"),
+    ] {
+        let text = format!(" L 1ffe0000,8\n{line}\n L 1ffe0000,8\n");
+        fails(text.as_bytes(), "lackey", 1, &[said, "line 2"]);
+    }
+}
+
+#[test]
 fn csv_finds_its_columns_by_name() {
     let text = "Time, Virtual Address ,RW,Bytes,IP,comment\n\
                 1,0x10,R,4,0x400000,\"a, b\"\n\
@@ -396,6 +408,15 @@ fn csv_lines_that_do_not_fit_are_errors() {
         ("1,\"0x20,R,4", "a quoted field does not end on its line"),
         ("1,\"0x20\"x,R,4", "something follows a closing quote"),
         ("\x1b[31m,x,R,4", "the address 'x'"),
+        (
+            "1,0,R,18446744073709551615",
+            "the size in column 4 is 18446744073709551615 bytes",
+        ),
+        ("1,0,W,1099511627777", "the size in column 4 is"),
+        (
+            "1,0xffffffffffffff01,R,256",
+            "beyond the end of the address space",
+        ),
     ] {
         let text = format!("t,address,op,size\n1,2,R,4\n{line}\n1,2,R,4\n");
         fails(text.as_bytes(), "csv", 1, &[said, "line 3"]);
@@ -477,7 +498,11 @@ fn msr_refuses_what_is_none_of_it() {
         ("1,h,0,Read,512,4096;7,8", "offset and size"),
         ("1,h,0,Read,-512,4096,7", "offset and size"),
         ("1,h,0,Read,281474976710656,1,7", "beyond 2^48"),
-        ("1,h,0,Read,1,18446744073709551615,7", "beyond 2^48"),
+        ("1,h,0,Read,281474976710000,1000,7", "beyond 2^48"),
+        (
+            "1,h,0,Read,1,18446744073709551615,7",
+            "the size in column 6 is 18446744073709551615 bytes",
+        ),
     ] {
         let text = format!("1,h,0,Read,5,6,7\n{line}\n1,h,0,Read,5,6,7\n");
         fails(text.as_bytes(), "msr", 1, &[said, "line 2"]);

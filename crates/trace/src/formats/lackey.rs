@@ -8,7 +8,7 @@ use crate::formats::batch::Batch;
 use crate::formats::feed::Feed;
 use crate::formats::lines::{self, Bad, next_line, shown};
 use crate::formats::number::{self, digits, hexadecimal, short_decimal};
-use crate::formats::{Confidence, text};
+use crate::formats::{Confidence, extent, text};
 use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
 
 /// What to type after `--format`.
@@ -116,6 +116,10 @@ fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<us
         );
         return Err(Bad { at, what });
     };
+    if line.what != b'I' && !extent::fits(line.addr, line.size) {
+        let what = extent::wrong(line.addr, line.size, SIZE);
+        return Err(Bad { at, what });
+    }
     if line.what == b'M' {
         batch.push(Kind::Load, line.size, *pc, line.addr);
         batch.push(Kind::Store, line.size, *pc, line.addr);
@@ -161,6 +165,8 @@ fn process(head: &[u8]) -> Process {
     process
 }
 
+/// The column of sizes, behind the comma.
+const SIZE: usize = 2;
 /// The first three characters of a line, the first lowest.
 const INSTRUCTION: u64 = u64::from_le_bytes(*b"I  \0\0\0\0\0");
 const LOAD: u64 = u64::from_le_bytes(*b" L \0\0\0\0\0");

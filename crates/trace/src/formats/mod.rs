@@ -16,6 +16,7 @@ pub mod vscsi;
 
 mod batch;
 mod ending;
+mod extent;
 mod feed;
 mod lines;
 mod names;

@@ -6,14 +6,15 @@
 
 mod volumes;
 
-use memchr::memchr_iter;
+use std::borrow::Cow;
+
 use volumes::{BITS, Volumes};
 
 use crate::formats::batch::Batch;
 use crate::formats::feed::Feed;
 use crate::formats::lines::{self, Bad, next_line, shown};
 use crate::formats::number::{decimal, eight, find3, number};
-use crate::formats::{Confidence, text};
+use crate::formats::{Confidence, extent, text};
 use crate::{Block, Input, Kind, Process, Source, Step, TraceError};
 
 /// What to type after `--format`.
@@ -22,6 +23,8 @@ pub const NAME: &str = "msr";
 pub const SUMMARY: &str =
     "block traces of MSR Cambridge: timestamp,host,disk,Read|Write,offset,size,response time";
 
+/// The column of sizes.
+const SIZE: usize = 6;
 /// The header that some copies of the traces have.
 const HEADER: &[u8] = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
 
@@ -103,6 +106,10 @@ fn parse(
                 (None, next) => return Ok(next),
             },
         };
+        if !extent::fits(request.offset, request.size) {
+            let what = extent::wrong(request.offset, request.size, SIZE);
+            return Err(Bad { at, what });
+        }
         let end = request.offset.checked_add(request.size);
         if end.is_none_or(|end| end > 1 << BITS) {
             let what = format!(
@@ -112,7 +119,7 @@ fn parse(
             return Err(Bad { at, what });
         }
         let volume = volumes
-            .base(request.volume)
+            .base(&request.volume)
             .map_err(|what| Bad { at, what })?;
         batch.push(request.kind, request.size, 0, volume | request.offset);
         Ok(next)
@@ -142,8 +149,8 @@ fn is_header(line: &[u8]) -> bool {
 
 /// One line of the trace.
 struct Request<'a> {
-    /// Host and disk, as they stand there, with the comma between them.
-    volume: &'a [u8],
+    /// Host and disk without space around them, and a comma between them.
+    volume: Cow<'a, [u8]>,
     kind: Kind,
     offset: u64,
     size: u64,
@@ -166,7 +173,10 @@ impl<'a> Request<'a> {
         let (_, last) = decimal(text, end + 1)?;
         let commas = [text[time], text[host], text[middle], text[end]];
         let plain = commas == *b",,,," && host > time + 1;
-        let volume = &text[time + 1..disk];
+        // Space within the name would have to be taken off of it: `read` does that.
+        let name = &text[time + 1..host];
+        let plain = plain && !is_space(name.first()) && !is_space(name.last());
+        let volume = Cow::Borrowed(&text[time + 1..disk]);
         let request = Request {
             volume,
             kind,
@@ -201,17 +211,19 @@ impl<'a> Request<'a> {
         let (Some(offset), Some(size)) = (number(offset), number(size)) else {
             return Err("offset and size should be numbers of bytes");
         };
-        let mut commas = memchr_iter(b',', line);
-        let (Some(first), Some(third)) = (commas.next(), commas.nth(1)) else {
-            return Err("seven fields with commas between them are expected");
-        };
         Ok(Request {
-            volume: line[first + 1..third].trim_ascii(),
+            // As `quick` finds it: space around the fields makes no other volume.
+            volume: Cow::Owned([host, b",", disk].concat()),
             kind,
             offset,
             size,
         })
     }
+}
+
+#[inline(always)]
+fn is_space(byte: Option<&u8>) -> bool {
+    byte.is_some_and(u8::is_ascii_whitespace)
 }
 
 /// What stands between disk and offset, the first character lowest.
@@ -231,7 +243,7 @@ mod tests {
             panic!("an ordinary line is read quickly");
         };
         assert_eq!(next, LINE.len() + 1);
-        assert_eq!((request.volume, request.kind), (&b"hm,1"[..], Kind::Load));
+        assert_eq!((&*request.volume, request.kind), (&b"hm,1"[..], Kind::Load));
         assert_eq!((request.offset, request.size), (383_496_192, 32_768));
         let slow = Request::read(LINE.as_bytes()).unwrap();
         assert_eq!((slow.volume, slow.offset), (request.volume, request.offset));
@@ -246,6 +258,43 @@ mod tests {
             "1,hm,1,Read,-5,6,7",
         ] {
             assert!(Request::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    /// Every line that is read quickly says the same when it is read strictly, and space around the host
+    /// or the disk makes no other volume.
+    #[test]
+    fn space_makes_no_other_volume() {
+        for volume in [
+            "hm,1",
+            " hm,1",
+            "hm ,1",
+            "hm, 1",
+            "hm,1 ",
+            "\thm\t,\t1\t",
+            " h m ,1",
+        ] {
+            for (begin, end) in [("5,", ",Read,7,8,9"), (" 5 ,", ", Read , 7 , 8 , 9 ")] {
+                let line = format!("{begin}{volume}{end}");
+                let strict = Request::read(line.as_bytes()).unwrap();
+                let expected = if volume.contains("h m") {
+                    "h m,1"
+                } else {
+                    "hm,1"
+                };
+                assert_eq!(&*strict.volume, expected.as_bytes(), "{line:?}");
+                let text = format!("{line}\n{LINE}\n");
+                let Some((quick, next)) = Request::quick(text.as_bytes(), 0) else {
+                    assert!(line.contains(char::is_whitespace), "{line:?} is ordinary");
+                    continue;
+                };
+                assert_eq!(quick.volume, strict.volume, "{line:?}");
+                assert_eq!(
+                    (quick.kind, quick.offset, quick.size),
+                    (strict.kind, strict.offset, strict.size)
+                );
+                assert_eq!(next, line.len() + 1);
+            }
         }
     }
 

@@ -136,6 +136,12 @@ impl Layout {
         })
     }
 
+    /// The number, from 1, of the column of a role; 0 if there is none.
+    pub(super) fn number(&self, wanted: Role) -> usize {
+        let place = self.plan.iter().position(|&role| role == Some(wanted));
+        place.map_or(0, |place| place + 1)
+    }
+
     /// Whether there are ids instead of addresses.
     pub(super) fn ids(&self) -> bool {
         self.plan.contains(&Some(Role::Id))

@@ -10,7 +10,7 @@ use crate::formats::csv::kinds::Kinds;
 use crate::formats::csv::threads::Threads;
 use crate::formats::lines::{self, Bad};
 use crate::formats::names::Names;
-use crate::formats::{text, unknown};
+use crate::formats::{extent, text, unknown};
 use crate::{Block, Event, Input, Kind, Process, Source, Step, Thread, TraceError};
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
@@ -153,6 +153,11 @@ impl Lines {
                 },
             };
             let size = if ids { 1 } else { access.size };
+            if !extent::fits(access.place, size) {
+                let column = self.layout.number(Role::Size);
+                let what = extent::wrong(access.place, size, column);
+                return Err(Bad { at, what });
+            }
             batch.push(access.kind, size, access.pc, access.place);
             Ok(next)
         })

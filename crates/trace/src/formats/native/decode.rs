@@ -5,6 +5,7 @@ use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::columns::{AGAIN, NEW, START, Site};
 use crate::formats::native::encode::{BLOCK, Totals};
 use crate::formats::native::events;
+use crate::formats::native::writer::ENOUGH_ROWS;
 use crate::{Block, Columns, Event, Kind, ProcessId, ThreadId};
 
 /// What comes next in a chunk.
@@ -199,6 +200,11 @@ impl Decoder {
             let size = described.byte()?;
             self.pc = self.pc.wrapping_add(described.signed()?);
             let kind = kind.ok_or(Damage("a row is of a kind that this version does not know"))?;
+            if self.sites.len() > MOST_SITES {
+                return Err(Damage(
+                    "a chunk has more sites than any writer puts into one",
+                ));
+            }
             self.sites.push(Site::new(kind, size, self.pc, before));
             self.nexts.push(START as u32);
             self.sites.len() - 1
@@ -212,6 +218,10 @@ impl Decoder {
         Ok(number)
     }
 }
+
+/// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
+/// rows, and one last block may go beyond. What a forged chunk can cost: about 340 MiB.
+const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
 
 /// Where a block is being read: the site and the step of the row before.
 #[derive(Clone, Copy)]
@@ -249,3 +259,49 @@ pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
 
 const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
 const SITE: Damage = Damage("a row names a site that is not there");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::native::bytes::{put, put_signed};
+
+    /// A chunk of `blocks` blocks of [`ROWS`] rows, each row of a site of its own.
+    fn chunk(blocks: usize) -> Vec<u8> {
+        let mut heads = Vec::new();
+        for _ in 0..blocks {
+            heads.extend([BLOCK, 0, 0]);
+            put_signed(&mut heads, 0);
+            put_signed(&mut heads, 0);
+            put(&mut heads, ROWS as u64);
+        }
+        let sites = blocks * ROWS;
+        let streams = [
+            heads,
+            [Kind::Load as u8, 1, 2].repeat(sites),
+            vec![NEW as u8; sites],
+            vec![0; sites],
+        ];
+        let mut plain = Vec::new();
+        for stream in &streams {
+            put(&mut plain, stream.len() as u64);
+        }
+        plain.extend(streams.concat());
+        plain
+    }
+
+    const ROWS: usize = MAX_BLOCK_ROWS / 4;
+
+    #[test]
+    fn a_forged_chunk_has_no_more_sites_than_a_writers() {
+        let plain = chunk(MOST_SITES / ROWS + 1);
+        let (mut decoder, mut rows) = (Decoder::new(), Block::new());
+        decoder.begin(&plain).unwrap();
+        for _ in 0..MOST_SITES / ROWS {
+            assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));
+            assert_eq!(rows.len(), ROWS);
+        }
+        let damage = decoder.next(&plain, &mut rows).map(|_| ()).unwrap_err();
+        assert!(damage.0.contains("more sites"), "{}", damage.0);
+        assert_eq!(decoder.sites.len(), MOST_SITES + 1);
+    }
+}

@@ -11,7 +11,7 @@ use crate::{Block, Event, TraceError};
 /// zstd's own default: higher levels cost time and gain little on these streams.
 const LEVEL: i32 = 3;
 /// A chunk is written when it has this many rows …
-const ENOUGH_ROWS: u64 = 1 << 20;
+pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
 /// … or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;
 /// The most bytes of one event.
