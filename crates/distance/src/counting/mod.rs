@@ -122,7 +122,7 @@ impl CountingTree {
                     stretch(compare, table, bits, scratch, near, items, distances)
                 }
                 AnyTable::Dense(table) => {
-                    stretch(compare, table, bits, scratch, near, items, distances)
+                    stretch(compare, &mut **table, bits, scratch, near, items, distances)
                 }
             };
             self.near = lags::mostly_near(compare, &items[..done]);

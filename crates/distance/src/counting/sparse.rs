@@ -131,7 +131,7 @@ impl Table for Sparse {
 
     #[inline(always)]
     fn home(&mut self, item: u64) -> usize {
-        (u128::from(mix(item ^ self.key)) * self.lines.len() as u128 >> 64) as usize
+        ((u128::from(mix(item ^ self.key)) * self.lines.len() as u128) >> 64) as usize
     }
 
     #[inline(always)]

@@ -41,7 +41,7 @@ pub(crate) enum AnyTable {
     /// A hash table, for ids that lie anywhere.
     Sparse(Sparse),
     /// Shadow pages, for ids that lie close together.
-    Dense(Dense),
+    Dense(Box<Dense>),
 }
 
 impl AnyTable {
@@ -54,12 +54,12 @@ impl AnyTable {
         match self {
             AnyTable::Sparse(sparse) => {
                 if let Some(shift) = sparse.is_crowded() {
-                    *self = AnyTable::Dense(moved(sparse, Dense::new(shift)));
+                    *self = AnyTable::Dense(Box::new(moved(sparse, Dense::new(shift))));
                 }
             }
             AnyTable::Dense(dense) => {
                 if dense.is_thin() {
-                    *self = AnyTable::Sparse(moved(dense, Sparse::new()));
+                    *self = AnyTable::Sparse(moved(&**dense, Sparse::new()));
                 }
             }
         }
