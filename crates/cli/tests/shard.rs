@@ -142,13 +142,19 @@ fn what_cannot_be_cut_is_told() {
         .run(&["shard", "1/2", "none"])
         .fails(1)
         .says(&["cannot read none"]);
+    place.write("t.txt.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
+    place.run(&["shard", "1/2", "t.txt.gz"]).fails(1).says(&[
+        "compressed with gzip",
+        "unpack it first",
+        "gunzip -k t.txt.gz",
+    ]);
     let engine = ["shard", "1/2", "t.txt", "--engine", "olken"];
     place
         .run(&engine)
         .fails(1)
         .says(&["'olken'", "leave --engine out"]);
     place.run(&["shard", "1/2"]).fails(2).says(&["TRACE"]);
-    assert_eq!(place.files(), ["t.txt"], "no half results");
+    assert_eq!(place.files(), ["t.txt", "t.txt.gz"], "no half results");
 }
 
 #[test]

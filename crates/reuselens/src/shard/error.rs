@@ -16,6 +16,18 @@ pub enum PartError {
         /// What it was called.
         path: PathBuf,
     },
+    /// A compressed trace: how far a reader is in it when a block comes out is chance.
+    #[error(
+        "{} is compressed with {packing}, and only an unpacked file can be cut into pieces that fit; unpack it first (`{unpack} {}`), or use `reuselens analyze` for all of it at once", path.display(), path.display()
+    )]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What it is packed with.
+        packing: &'static str,
+        /// The command that unpacks it.
+        unpack: &'static str,
+    },
     /// The operating system refused.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
@@ -114,6 +126,16 @@ pub enum PartError {
     /// No part at all.
     #[error("there is no part to merge; name some, for instance `reuselens merge trace.*.rlpart`")]
     Nothing,
+    /// Unpacked, the part takes more memory than there is. The message does not name the file.
+    #[error(
+        "this part needs {needed} of memory to be read, and it may have {free} (three quarters of what is free); read it on a machine with more memory, or make it again with `reuselens shard I/N TRACE` if it cannot be that large"
+    )]
+    TooLarge {
+        /// What reading it takes.
+        needed: reuselens_units::Bytes,
+        /// What it may take.
+        free: reuselens_units::Bytes,
+    },
     /// The file of a part cannot be read. The message does not name the file.
     #[error(
         "this is no whole part of an analysis: {0}; copy it again, or make it again with `reuselens shard I/N TRACE`"

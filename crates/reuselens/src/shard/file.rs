@@ -1,4 +1,4 @@
-//! The file of a part, `NAME.I-N.rlpart`: equal parts are equal bytes.
+//! The file of a part, `NAME.I-of-N.rlpart`: equal parts are equal bytes.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -19,10 +19,12 @@ use std::io::Read;
 
 use reuselens_distance::Recency;
 use reuselens_locality::Profile;
+use reuselens_units::Bytes;
 
 use super::part::{Head, Part};
 use super::{PartError, Waiting};
 use crate::attribution::Uncounted;
+use crate::available_memory;
 
 const MARK: [u8; 8] = *b"\x8Frlpart\n";
 const VERSION: u32 = 1;
@@ -31,6 +33,8 @@ const HEAD: usize = 32;
 const LEVEL: i32 = 1;
 /// Bodies larger than this are not read: a small file could claim to hold any number of bytes.
 const LARGEST: u64 = 64 << 30;
+/// What reading takes, in bodies: it, and the columns that are made of it.
+const TIMES: u64 = 2;
 /// No attribution tells so many cells or elements apart: histograms for more are not made.
 const MOST_GROUPS: u32 = 1 << 20;
 
@@ -80,13 +84,14 @@ impl Part {
     }
 
     /// Reads the bytes of a part's file. Whatever the bytes are, this returns: its memory is bounded by
-    /// what the file says of itself, and by its histograms.
+    /// three quarters of what is free.
     ///
     /// # Errors
     /// [`PartError::Damaged`] if the bytes are not those of a whole part, [`PartError::TooNew`] if a later
-    /// version wrote them.
+    /// version wrote them, [`PartError::TooLarge`] if they unpack to more than there is memory for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, PartError> {
-        Part::from_body(&unpack(bytes)?)
+        let free = available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
+        Part::from_body(&unpack(bytes, free)?)
     }
 
     /// Whether bytes begin like a part's file.
@@ -190,8 +195,8 @@ fn waiting(bytes: &[u8]) -> Result<Waiting, PartError> {
     })
 }
 
-/// Checks the head of a file, and gives the body.
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, PartError> {
+/// Checks the head of a file, and gives the body, if there is memory for it.
+fn unpack(bytes: &[u8], free: Bytes) -> Result<Vec<u8>, PartError> {
     if !Part::is_part(bytes) {
         return Err(damaged("it does not begin with the mark of one"));
     }
@@ -219,7 +224,7 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, PartError> {
     if u64::from(crc32fast::hash(&bytes[16..])) != crc {
         return Err(damaged("its checksum does not match its content"));
     }
-    inflate(packed, length)
+    inflate(packed, length, free)
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -228,12 +233,20 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(number)
 }
 
-/// Decompresses a body that says it has `length` bytes.
-fn inflate(packed: &[u8], length: u64) -> Result<Vec<u8>, PartError> {
+/// Decompresses a body that says it has `length` bytes, if there is memory for it and what is made of it.
+fn inflate(packed: &[u8], length: u64, free: Bytes) -> Result<Vec<u8>, PartError> {
     if length > LARGEST {
         return Err(damaged(format!("it claims to hold {length} bytes")));
     }
+    let needed = Bytes(length * TIMES);
+    if needed > free {
+        return Err(PartError::TooLarge { needed, free });
+    }
     let mut body = Vec::new();
+    // Exactly that much, now that it is known to be there: growing takes up to twice as much.
+    let size = usize::try_from(length).map_err(damaged)?;
+    body.try_reserve_exact(size.saturating_add(1))
+        .map_err(damaged)?;
     // One byte more than it says, to notice if there is more.
     zstd::stream::read::Decoder::new(packed)
         .and_then(|decoder| decoder.take(length + 1).read_to_end(&mut body))
@@ -242,5 +255,31 @@ fn inflate(packed: &[u8], length: u64) -> Result<Vec<u8>, PartError> {
         Ok(body)
     } else {
         Err(damaged("its content has another length than it says"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_for_which_there_is_no_memory_is_not_unpacked() {
+        let body = vec![0; 1 << 20];
+        let packed = zstd::bulk::compress(&body, LEVEL).unwrap();
+        assert!(packed.len() < 1000, "a small file");
+        let inflate = |length, free| inflate(&packed, length, Bytes(free));
+        assert_eq!(inflate(1 << 20, 2 << 20).unwrap(), body);
+        let error = inflate(1 << 20, (2 << 20) - 1).unwrap_err();
+        assert!(matches!(error, PartError::TooLarge { .. }));
+        let error = error.to_string();
+        assert!(
+            error.contains("2 MiB") && error.contains("more memory"),
+            "{error}"
+        );
+        // It holds more than it says.
+        let error = inflate(1 << 10, 2 << 20).unwrap_err();
+        assert!(matches!(error, PartError::Damaged(_)), "{error}");
+        let error = inflate(u64::MAX, u64::MAX).unwrap_err();
+        assert!(matches!(error, PartError::Damaged(_)), "{error}");
     }
 }

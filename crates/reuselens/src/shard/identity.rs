@@ -8,6 +8,7 @@ use reuselens_units::Granularity;
 use serde::{Deserialize, Serialize};
 
 use super::PartError;
+use super::packing::packing;
 use crate::AnalysisOptions;
 
 /// Bytes at each end of a file that are looked at.
@@ -29,6 +30,7 @@ impl TraceIdentity {
     ///
     /// # Errors
     /// [`PartError::NoFile`] if it is no regular file (a pipe cannot be read in pieces),
+    /// [`PartError::Packed`] if it is compressed (where pieces begin would be chance),
     /// [`PartError::Unreadable`] if it cannot be read.
     pub fn of_file(path: &Path) -> Result<TraceIdentity, PartError> {
         let no_file = || PartError::NoFile {
@@ -46,22 +48,29 @@ impl TraceIdentity {
         if !about.is_file() {
             return Err(no_file());
         }
-        let head = checksum(&mut file).map_err(failed)?;
+        let head = end(&mut file).map_err(failed)?;
+        if let Some((packing, unpack)) = packing(&head) {
+            return Err(PartError::Packed {
+                path: path.to_owned(),
+                packing,
+                unpack,
+            });
+        }
         let start = SeekFrom::Start(about.len().saturating_sub(END));
         file.seek(start).map_err(failed)?;
         Ok(TraceIdentity {
             bytes: about.len(),
-            head,
-            tail: checksum(&mut file).map_err(failed)?,
+            head: crc32fast::hash(&head),
+            tail: crc32fast::hash(&end(&mut file).map_err(failed)?),
         })
     }
 }
 
-/// That of the next MiB.
-fn checksum(file: &mut File) -> std::io::Result<u32> {
+/// The next MiB, or less at the end of the file.
+fn end(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(END).read_to_end(&mut bytes)?;
-    Ok(crc32fast::hash(&bytes))
+    Ok(bytes)
 }
 
 /// The options that change the result, as they are typed.

@@ -37,6 +37,7 @@ mod groups;
 mod identity;
 mod items;
 mod merge;
+mod packing;
 mod part;
 mod stretch;
 
