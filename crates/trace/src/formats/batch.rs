@@ -28,10 +28,15 @@ impl Batch {
         })
     }
 
-    /// Whether one more line fits.
+    /// How many rows may be there when one more line is begun, if `wanted` are enough (not 0).
+    pub(super) fn last_begin(wanted: usize) -> usize {
+        (ROWS - MOST).min(wanted.saturating_sub(1))
+    }
+
+    /// Rows that are there.
     #[inline(always)]
-    pub(super) fn has_room(&self) -> bool {
-        self.len <= ROWS - MOST
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// Writes a row behind the others, and keeps it only if `keep`.

@@ -50,8 +50,8 @@ pub(super) fn fill(
     Ok(true)
 }
 
-/// Has `line` turn one line after the other into rows, by way of `batch`, until there are [`ENOUGH`].
-/// Returns how many bytes were taken. `line` gets the text and where its line begins, and returns
+/// Has `line` turn one line after the other into rows, by way of `batch`, until there are [`ENOUGH`]: no
+/// line is begun after that, so that blocks are the same however the bytes come. Returns how many bytes were taken. `line` gets the text and where its line begins, and returns
 /// where the next begins, or the same place to stop before it; it makes up to four rows.
 #[inline(always)]
 pub(super) fn each(
@@ -63,7 +63,8 @@ pub(super) fn each(
     let mut at = 0;
     while at < text.len() && rows.len() < ENOUGH {
         let mut stopped = None;
-        while at < text.len() && batch.has_room() {
+        let last = Batch::last_begin(ENOUGH - rows.len());
+        while at < text.len() && batch.len() <= last {
             match line(text, at, batch) {
                 Ok(next) if next > at => at = next,
                 other => {

@@ -55,21 +55,23 @@ impl Source for Reader {
 }
 
 fn fill(input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
-    let bytes = input.at_least(8)?;
-    let (items, rest) = bytes.as_chunks::<8>();
-    if items.is_empty() {
-        let left = rest.len();
-        if left == 0 {
-            return Ok(false);
+    // To exactly that many, so that blocks are the same however the bytes come.
+    while rows.len() < ENOUGH {
+        let (items, rest) = input.at_least(8)?.as_chunks::<8>();
+        if items.is_empty() {
+            let left = rest.len();
+            if left == 0 {
+                return Ok(false);
+            }
+            let what = format!(
+                "the last {left} bytes are no whole 64-bit item: the length of the input is not a multiple of 8"
+            );
+            return Err(input.bad_bytes(input.offset(), what));
         }
-        let what = format!(
-            "the last {left} bytes are no whole 64-bit item: the length of the input is not a multiple of 8"
-        );
-        return Err(input.bad_bytes(input.offset(), what));
+        let items = &items[..items.len().min(ENOUGH - rows.len())];
+        rows.extend(items.iter().map(|&bytes| item(u64::from_le_bytes(bytes))));
+        let taken = size_of_val(items);
+        input.consume(taken);
     }
-    let items = &items[..items.len().min(ENOUGH)];
-    rows.extend(items.iter().map(|&bytes| item(u64::from_le_bytes(bytes))));
-    let taken = size_of_val(items);
-    input.consume(taken);
     Ok(true)
 }

@@ -101,14 +101,16 @@ impl Words {
         let mut at = 0;
         let mut failed = None;
         while at < text.len() && rows.len() < ENOUGH && failed.is_none() {
-            at = numbers(text, at, &mut self.ids);
-            if at < text.len() && self.ids.len() < PART {
+            // Never past enough rows, so that blocks are the same however the bytes come.
+            let part = PART.min(ENOUGH - rows.len());
+            at = numbers(text, at, part, &mut self.ids);
+            if at < text.len() && self.ids.len() < part {
                 match self.word(text, at) {
                     Ok(next) => at = next,
                     Err(bad) => failed = Some(bad),
                 }
             }
-            if self.ids.len() >= PART || at == text.len() || failed.is_some() {
+            if self.ids.len() >= part || at == text.len() || failed.is_some() {
                 rows.extend(self.ids.iter().map(|&id| item(id)));
                 self.ids.clear();
             }
@@ -144,11 +146,11 @@ fn is_end(byte: u8) -> bool {
     byte.is_ascii_control() || byte == b' '
 }
 
-/// Appends numbers until there is something else, [`PART`] of them, or hardly any text left; returns
+/// Appends numbers until there is something else, `part` of them, or hardly any text left; returns
 /// where that is.
 #[inline(never)]
-fn numbers(text: &[u8], mut at: usize, ids: &mut Vec<u64>) -> usize {
-    while ids.len() < PART {
+fn numbers(text: &[u8], mut at: usize, part: usize, ids: &mut Vec<u64>) -> usize {
+    while ids.len() < part {
         match number::either(text, at) {
             Some((id, end)) if is_space(text, end) && is_free(id) => {
                 ids.push(id);
