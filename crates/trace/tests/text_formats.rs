@@ -531,7 +531,7 @@ fn formats_are_told_apart_by_content() {
 fn an_unknown_table_has_its_way_out_in_the_message() {
     for (text, table) in [
         ("when,where\n1,0x20\n", true),
-        ("when\twhere it is\n1\t0x20\n", true),
+        ("when;where it is\n1;0x20\n", true),
         ("Hello, world\nthis is prose.\n", false),
     ] {
         let error = match open(text.as_bytes(), None) {
