@@ -127,6 +127,20 @@ impl Input {
         Ok(&self.buffer[self.start..self.end.min(self.start + HEAD)])
     }
 
+    /// Has the first bytes looked at for a format of which a file may begin with any bytes: they are
+    /// unpacked only if more than the first of them say that they are packed.
+    ///
+    /// # Errors
+    /// Those of [`Input::head`].
+    pub(crate) fn head_of_any_bytes(&mut self) -> Result<(), TraceError> {
+        if !self.looked {
+            self.look()?;
+            let begun = &self.buffer[..self.end];
+            self.looked = Packing::of(begun).is_some_and(|packing| !packing.opens(begun));
+        }
+        self.head().map(|_| ())
+    }
+
     /// Reads the first bytes. An error after some of them waits until they have been taken.
     fn look(&mut self) -> Result<(), TraceError> {
         while self.end - self.start < HEAD && self.failed.is_none() {

@@ -192,6 +192,69 @@ fn raw_numbers_that_begin_like_a_packing_are_numbers() {
     assert_eq!(addrs(pipe(&bytes), Some("u64")).0, items);
 }
 
+/// Where a raw format is named, its first number may be any: that of a packing too.
+#[test]
+fn raw_numbers_with_the_magic_of_a_packing_are_numbers_by_name() {
+    for items in [
+        [0xfd2f_b528, 1, 2],
+        [0x1234_56ff_fd2f_b528, 1, 2],
+        [0xffff_ffff_fd2f_b528, u64::MAX, 2],
+        [0x0008_8b1f, 2, 3],
+        [0x0008_8b1f, 0, 0x0600_0000],
+        [0x1111_005a_587a_37fd, 1, 2],
+    ] {
+        let bytes: Vec<u8> = items
+            .iter()
+            .flat_map(|item: &u64| item.to_le_bytes())
+            .collect();
+        for input in [pipe(&bytes), file(&bytes)] {
+            let (found, error) = addrs(input, Some("u64"));
+            assert!(error.is_none(), "{items:x?}: {error:?}");
+            assert_eq!(found, items, "{items:x?}");
+        }
+    }
+    // The name says that it is packed: then it is damaged, and nothing else.
+    let bytes = 0xffff_ffff_fd2f_b528_u64.to_le_bytes();
+    let input = Input::new(Cursor::new(bytes), "trace.u64.zst");
+    let (found, error) = addrs(input, Some("u64"));
+    assert!(found.is_empty() && error.unwrap().to_string().contains("zstd"));
+}
+
+/// Packed raw numbers are unpacked by name, however little of them there is.
+#[test]
+fn packed_raw_numbers_are_unpacked_by_name() {
+    let mut random = Random(4);
+    let items: Vec<u64> = (0..50_000).map(|_| random.next()).collect();
+    let bytes: Vec<u8> = items.iter().flat_map(|item| item.to_le_bytes()).collect();
+    for (ending, pack) in PACKINGS {
+        let packed = pack(&bytes);
+        assert_eq!(addrs(file(&packed), Some("u64")).0, items, "{ending}");
+        let (few, error) = addrs(file(&packed[..40]), Some("u64"));
+        assert!(error.is_some() && items.starts_with(&few), "{ending}");
+    }
+    // A window that is refused is refused, and not read as numbers.
+    let wide = [
+        0x28,
+        0xb5,
+        0x2f,
+        0xfd,
+        0,
+        21 << 3,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
+    let (few, error) = addrs(pipe(&wide), Some("u64"));
+    assert!(few.is_empty() && error.unwrap().to_string().contains("zstd"));
+}
+
 #[test]
 fn progress_is_that_of_the_file() {
     let (bytes, _) = text(300_000);

@@ -528,6 +528,24 @@ fn formats_are_told_apart_by_content() {
 }
 
 #[test]
+fn an_unknown_table_has_its_way_out_in_the_message() {
+    for (text, table) in [
+        ("when,where\n1,0x20\n", true),
+        ("when;where it is\n1;0x20\n", true),
+        ("Hello, world\nthis is prose.\n", false),
+    ] {
+        let error = match open(text.as_bytes(), None) {
+            Err(error) => error.to_string(),
+            Ok(found) => {
+                assert!(!table, "{text:?} was taken as {}", found.describe());
+                continue;
+            }
+        };
+        assert_eq!(error.contains("csv:address=COLUMN"), table, "{error}");
+    }
+}
+
+#[test]
 fn blocks_of_all_text_formats_are_bounded() {
     for (format, line) in [
         ("text", "1\n"),

@@ -38,6 +38,19 @@ pub(super) fn format(path: &Path) -> Option<&'static str> {
     meant(last)
 }
 
+/// Whether it is a format that only a name tells.
+pub(super) fn tells(format: &str) -> bool {
+    ENDINGS.iter().any(|&(_, known)| known == format)
+}
+
+/// Whether a file's name says that it is packed.
+pub(super) fn is_packed(path: &Path) -> bool {
+    let ending = path
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| PACKED.contains(&ending.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

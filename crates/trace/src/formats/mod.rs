@@ -197,6 +197,9 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
         Some(name) => named(&input, name)?,
         None => detected(&mut input)?,
     };
+    if ending::tells(format.name) && !ending::is_packed(input.path()) {
+        input.head_of_any_bytes()?;
+    }
     input.head()?;
     if let Some(columns) = columns {
         return Ok(Box::new(csv::Reader::with(input, columns)?));
@@ -214,6 +217,7 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     let (sure, best) = surest(head);
     let packed = signature::packed_with(head);
     let looks_like_text = text::is_text(head);
+    let looks_like_table = looks_like_text && csv::is_table(head);
     if sure == Confidence::Certain {
         return Ok(best);
     }
@@ -236,7 +240,7 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     if sure == Confidence::Maybe {
         return Ok(best);
     }
-    Err(unknown(input, guess(looks_like_text)))
+    Err(unknown(input, guess(looks_like_text, looks_like_table)))
 }
 
 fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
@@ -250,8 +254,13 @@ fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
     best
 }
 
-fn guess(looks_like_text: bool) -> String {
-    if looks_like_text {
+fn guess(looks_like_text: bool, looks_like_table: bool) -> String {
+    if looks_like_table {
+        "none of its columns is known to hold addresses or ids; choose one with `--format csv:address=COLUMN` \
+         or `--format csv:id=COLUMN`, by its name or its number from 1 (add `,header=no` if the first \
+         line is data); if every word of it is an item, say `--format text`"
+            .into()
+    } else if looks_like_text {
         "this text is in no format known; if every word of it is an item, say `--format text`"
             .into()
     } else {

@@ -8,7 +8,7 @@ mod ahead;
 mod raw;
 mod zipped;
 
-use std::io::{BufReader, Error, Read, Result};
+use std::io::{BufReader, Error, ErrorKind, Read, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -62,6 +62,34 @@ impl Packing {
             [b'P', b'K', 3, 4, 0..=99, 0, _, _, 0..=99, 0, ..] => Some(Packing::Zip),
             _ => None,
         }
+    }
+
+    /// Whether what `begun` begins can be unpacked: a byte of it, or all of `begun` without a mistake.
+    ///
+    /// Of xz it is the checksum of its head that says so, and zip is taken at its word.
+    pub(crate) fn opens(self, begun: &[u8]) -> bool {
+        let mut byte = [0];
+        let read = match self {
+            Packing::Gzip => MultiGzDecoder::new(begun).read(&mut byte),
+            Packing::Zstd => {
+                zstd::Decoder::with_buffer(begun).and_then(|mut all| all.read(&mut byte))
+            }
+            Packing::Xz => {
+                let Some(head) = begun.first_chunk::<12>() else {
+                    return true;
+                };
+                return crc32fast::hash(&head[6..8]).to_le_bytes() == head[8..];
+            }
+            Packing::Zip => return true,
+        };
+        // A window that is refused is one all the same: then the message says so.
+        read.map_or_else(
+            |error| {
+                error.kind() == ErrorKind::UnexpectedEof
+                    || error.to_string().contains("too much memory")
+            },
+            |_| true,
+        )
     }
 
     /// What it is called.

@@ -50,6 +50,31 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
+/// Whether a text that is no known table may be one all the same: its first lines have as many columns,
+/// more than one.
+pub(super) fn is_table(head: &[u8]) -> bool {
+    let Some(last) = head.iter().rposition(|&byte| byte == b'\n') else {
+        return false;
+    };
+    let mut lines = head[..last].split(|&byte| byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    let delimiter = delimiter(first);
+    let columns = |line: &[u8]| {
+        let mut scratch = Vec::new();
+        let mut fields = Fields::new(line.trim_ascii_end(), delimiter, &mut scratch);
+        let mut count = 0_usize;
+        while let Some(Ok(_)) = fields.next() {
+            count += 1;
+        }
+        count
+    };
+    let expected = columns(first);
+    expected > 1
+        && lines
+            .next()
+            .is_none_or(|second| columns(second) == expected)
+}
+
 /// Whether a line has the fields that the header promises, and a number where an address must be.
 fn fits(layout: &Layout, line: &[u8]) -> bool {
     let mut scratch = Vec::new();
