@@ -19,9 +19,9 @@
 //! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the sum of
 //! - chance: Student's t times the standard deviation and a tenth more, from the differences between bursts, or between 64 groups of the
 //!   sampled items;
-//! - what the sample of the items cannot know of items that it does not hold. Three divided by the rate may be missed with 95 % confidence
-//!   (the rule of three), and at each size they have no more misses than a cache of that size leaves room for, nor more than
-//!   the share of accesses that is missing from the sample;
+//! - what the sample of the items cannot know of items that it does not hold: no more misses than the share of accesses
+//!   that is missing from the sample, and no more than so many items can have as a sample of this rate holds none of,
+//!   with 95 % confidence: three by the rate (the rule of three);
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve falls within two such
 //!   deviations, where that is the same error for all accesses (one sample of the items); how much steeper it is within

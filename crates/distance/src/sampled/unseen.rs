@@ -17,8 +17,8 @@ pub(super) struct Unseen {
 }
 
 impl Unseen {
-    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss in a cache of no items, so what the
-    /// curve says of that tells how much is missing.
+    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss in a cache of no
+    /// items, so what the curve says of that tells how much is missing.
     pub(super) fn new(curve: &Curve, rate: f64, accesses: u64) -> Self {
         Unseen {
             missing: (1.0 - curve.mean[0]).abs(),
@@ -28,9 +28,11 @@ impl Unseen {
     }
 
     /// The share of misses that may be unseen at a size: no more than is missing, and no more than the unseen items can
-    /// have, of which each, between two misses, makes room for as many accesses as the cache has items.
+    /// have. Each may miss once, and again after as many other accesses as the cache has items.
     pub(super) fn at(&self, bin: usize) -> f64 {
-        let between = (low(bin) as f64 + 1.0).min(self.accesses.max(1.0));
-        self.missing.min(self.items / between)
+        let again = (self.accesses - 1.0) / (low(bin) as f64 + 1.0);
+        let misses = 1.0 + again.max(0.0).floor();
+        self.missing
+            .min(self.items * misses / self.accesses.max(1.0))
     }
 }
