@@ -11,11 +11,11 @@
 use reuselens_units::Distance;
 
 use super::compare::Compare;
-use super::lags::{self, BACK, BLOCK, Lags};
-
+use super::lags::{BACK, BLOCK, CHUNK, FAR, Recent};
 use super::live_bits::LiveBits;
 use super::table::Table;
 use super::work::Work;
+use crate::prefetch::prefetch;
 
 /// Accesses after which the share of far ones is looked at.
 const STRETCH: usize = 1 << 12;
@@ -36,21 +36,29 @@ pub(super) fn run(
     let (mut current, mut next) = (current, next);
     current.clear();
     next.clear();
-    let mut lags: Lags = [0; BACK + BLOCK];
+    let mut recent = Recent::before(items, 0);
     let (mut at, mut far_in_stretch) = (0, 0);
     while at < items.len() {
-        let block = BLOCK.min(items.len() - at);
-        let (far, leaving) = look(compare, items, at, block, &mut lags, distances);
-        next.gather(items, at, far, leaving);
-        lags.copy_within(block.., 0);
-        at += block;
-        if next.is_full() {
-            next.locate(table, current);
-            current.run(compare, table, bits, distances);
-            std::mem::swap(&mut current, &mut next);
-            next.clear();
+        let len = CHUNK.min(items.len() - at);
+        for line in (at + 2 * CHUNK..at + 3 * CHUNK).step_by(8) {
+            prefetch(items, line);
         }
-        far_in_stretch += far.count_ones() as usize;
+        recent.find(compare, items, at, len);
+        for (number, block) in (0..len).step_by(BLOCK).enumerate() {
+            let end = len.min(block + BLOCK);
+            let distances_here = &mut distances[at + block..at + end];
+            let (far, leaving) = look(compare, &recent, number, distances_here);
+            next.gather(items, at + block, far, leaving);
+            if next.is_full() {
+                next.locate(table, current);
+                current.run(compare, table, bits, distances);
+                std::mem::swap(&mut current, &mut next);
+                next.clear();
+            }
+            far_in_stretch += far.count_ones() as usize;
+        }
+        recent.pass(len);
+        at += len;
         if at.is_multiple_of(STRETCH) {
             if far_in_stretch > TOO_MANY || table.may_be_unsuitable() {
                 break;
@@ -63,31 +71,39 @@ pub(super) fn run(
     next.run(compare, table, bits, distances);
     current.clear();
     next.clear();
-    current.gather(items, at, 0, lags::staying(&lags));
+    current.gather(items, at, 0, recent.staying());
     current.locate(table, next);
     current.run(compare, table, bits, distances);
     at
 }
 
-/// Finds the lags of the next `block` accesses, and writes how many distinct items of the window lie between
-/// each access and the one before to the same item. Which of them are far, and at which an earlier one
-/// leaves.
+/// Writes how many distinct items of the window lie between each access of a block and the one before to the
+/// same item. Which of them are far, and at which an earlier one leaves.
 #[inline(always)]
 fn look(
     compare: impl Compare,
-    items: &[u64],
-    at: usize,
+    recent: &Recent,
     block: usize,
-    lags: &mut Lags,
     distances: &mut [Distance],
 ) -> (u64, u64) {
-    lags::find(compare, items, at, &mut lags[BACK..BACK + block]);
+    let (lags, reach) = recent.block(block);
     // The distinct items in between are the accesses in between that are the first to their item since:
-    // whose own lag reaches at least as far back.
-    let near = compare.between(lags);
-    for (distance, near) in distances[at..at + block].iter_mut().zip(near) {
-        *distance = Distance::new(near.into());
+    // that reach at least as far back. So do all those before the previous access.
+    let reaching = compare.reaching(reach);
+    let near = |lane: usize| {
+        let items = reaching[lane]
+            .wrapping_add(lags[BACK + lane])
+            .wrapping_sub(FAR);
+        Distance::new(items.into())
+    };
+    let all = u64::MAX >> (BLOCK - distances.len());
+    match <&mut [Distance; BLOCK]>::try_from(&mut *distances) {
+        Ok(whole) => *whole = std::array::from_fn(near),
+        Err(_) => {
+            for (lane, distance) in distances.iter_mut().enumerate() {
+                *distance = near(lane);
+            }
+        }
     }
-    let all = u64::MAX >> (BLOCK - block);
     (compare.far(lags) & all, compare.leaving(lags) & all)
 }

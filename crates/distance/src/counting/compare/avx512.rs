@@ -2,14 +2,13 @@
 
 use std::arch::x86_64::{
     __m512i, _mm256_cmpeq_epi64_mask, _mm256_loadu_si256, _mm256_set1_epi64x, _mm512_add_epi8,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_mask_add_epi8,
-    _mm512_mask_cmpge_epu8_mask, _mm512_mask_cmpgt_epu8_mask, _mm512_mask_cmpneq_epi8_mask,
-    _mm512_mask_mov_epi64, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_storeu_si512, _mm512_test_epi8_mask,
+    _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512, _mm512_mask_add_epi8,
+    _mm512_mask_cmpeq_epi8_mask, _mm512_mask_cmpneq_epi8_mask, _mm512_mask_mov_epi8,
+    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
 };
 
 use super::{Avx2, Compare};
-use crate::counting::lags::{BACK, BLOCK, FAR, Lags};
+use crate::counting::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use crate::counting::line::Line;
 
 /// Eight numbers, or 64 bytes, at a time. Made by [`Avx512::new`] alone.
@@ -28,12 +27,21 @@ impl Avx512 {
         all.then_some(Avx512(()))
     }
 
-    /// A block's lags, from `at` on.
+    /// 64 bytes, from `at` on.
     #[inline(always)]
-    fn load(self, lags: &Lags, at: usize) -> __m512i {
-        assert!(at + 64 <= lags.len());
-        // SAFETY: there is a value of this type, so the processor has AVX-512; all 64 bytes are in `lags`.
-        unsafe { _mm512_loadu_si512(lags.as_ptr().add(at).cast()) }
+    fn load(self, bytes: &[u8], at: usize) -> __m512i {
+        assert!(at + 64 <= bytes.len());
+        // SAFETY: there is a value of this type, so the processor has AVX-512; all 64 bytes are in `bytes`.
+        unsafe { _mm512_loadu_si512(bytes.as_ptr().add(at).cast()) }
+    }
+
+    /// As an array.
+    #[inline(always)]
+    fn store(self, vector: __m512i) -> [u8; BLOCK] {
+        let mut bytes = [0; BLOCK];
+        // SAFETY: as above; `bytes` has 64 bytes.
+        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) };
+        bytes
     }
 }
 
@@ -51,41 +59,36 @@ impl Compare for Avx512 {
     }
 
     #[inline(always)]
-    fn nearest<const LEAST: usize, const WINDOW: usize>(self, recent: &[u64]) -> [u64; 8] {
-        assert!(recent.len() >= WINDOW + 8 && WINDOW >= LEAST + 15);
-        let mut found = [0; 8];
-        // SAFETY: there is a value of this type, so the processor has AVX-512; the assertion has all 64
-        // bytes of every load in `recent`; `found` has 64 bytes.
+    fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK] {
+        let (low, high) = (self.load(keys.low, WINDOW), self.load(keys.high, WINDOW));
+        // SAFETY: there is a value of this type, so the processor has AVX-512.
         unsafe {
-            let load = |at: usize| _mm512_loadu_si512(recent.as_ptr().add(at).cast());
-            let mine = load(WINDOW);
-            let mut nearest = _mm512_set1_epi64(FAR.into());
-            for back in (LEAST..LEAST + 16).rev() {
-                let equal = _mm512_cmpeq_epi64_mask(load(WINDOW - back), mine);
-                nearest = _mm512_mask_mov_epi64(nearest, equal, _mm512_set1_epi64(back as i64));
-            }
-            _mm512_storeu_si512(found.as_mut_ptr().cast(), nearest);
+            let mut nearest = _mm512_set1_epi8(FAR as i8);
+            for_each_back!(AGO => {
+                let equal = _mm512_cmpeq_epi8_mask(self.load(keys.low, WINDOW - AGO), low);
+                let there = self.load(keys.high, WINDOW - AGO);
+                let equal = _mm512_mask_cmpeq_epi8_mask(equal, there, high);
+                nearest = _mm512_mask_mov_epi8(nearest, equal, _mm512_set1_epi8(AGO as i8));
+            });
+            self.store(nearest)
         }
-        found
     }
 
     #[inline(always)]
-    fn between(self, lags: &Lags) -> [u8; BLOCK] {
-        let mut counts = [0; BLOCK];
-        let mine = self.load(lags, BACK);
-        // SAFETY: there is a value of this type, so the processor has AVX-512; `counts` has 64 bytes.
+    fn reaching(self, reach: &Reach) -> [u8; BLOCK] {
+        let mine = self.load(reach, BACK);
+        // SAFETY: there is a value of this type, so the processor has AVX-512.
         unsafe {
-            let mut count = _mm512_setzero_si512();
-            for back in 1..FAR {
-                let step = _mm512_set1_epi8(back as i8);
-                let there = _mm512_add_epi8(self.load(lags, BACK - back as usize), step);
-                let inside = _mm512_mask_cmpgt_epu8_mask(u64::MAX, mine, step);
-                let reaches = _mm512_mask_cmpge_epu8_mask(inside, there, mine);
-                count = _mm512_mask_add_epi8(count, reaches, count, _mm512_set1_epi8(1));
-            }
-            _mm512_storeu_si512(counts.as_mut_ptr().cast(), count);
+            let one = _mm512_set1_epi8(1);
+            // Two chains, as each addition waits for the one before.
+            let mut counts = [_mm512_setzero_si512(); 2];
+            for_each_back!(AGO => {
+                let reaches = _mm512_cmple_epu8_mask(self.load(reach, BACK - AGO), mine);
+                let count = counts[AGO % 2];
+                counts[AGO % 2] = _mm512_mask_add_epi8(count, reaches, count, one);
+            });
+            self.store(_mm512_add_epi8(counts[0], counts[1]))
         }
-        counts
     }
 
     #[inline(always)]
@@ -102,12 +105,11 @@ impl Compare for Avx512 {
         unsafe {
             // Four chains, as each comparison under a mask waits for the mask.
             let mut leaves = [_mm512_test_epi8_mask(mine, mine); 4];
-            for after in 1..FAR {
-                let there = self.load(lags, after as usize);
-                let chain = &mut leaves[after as usize % 4];
-                let after = _mm512_set1_epi8(after as i8);
-                *chain = _mm512_mask_cmpneq_epi8_mask(*chain, there, after);
-            }
+            for_each_back!(AFTER => {
+                let there = self.load(lags, AFTER);
+                let after = _mm512_set1_epi8(AFTER as i8);
+                leaves[AFTER % 4] = _mm512_mask_cmpneq_epi8_mask(leaves[AFTER % 4], there, after);
+            });
             leaves.iter().fold(u64::MAX, |all, chain| all & chain)
         }
     }

@@ -1,5 +1,21 @@
 //! Ways of comparing many numbers at once: for any processor, with AVX2, with AVX-512.
 
+/// Does something for each number of accesses back in the window, the farthest first, without a loop: the
+/// numbers become constants in vectors, and nothing waits for a counter.
+#[cfg(target_arch = "x86_64")]
+macro_rules! for_each_back {
+    ($back:ident => $work:block) => {
+        for_each_back!(@ $back $work
+            32 31 30 29 28 27 26 25 24 23 22 21 20 19 18 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1)
+    };
+    (@ $back:ident $work:block $($number:literal)*) => {
+        $({
+            const $back: usize = $number;
+            $work
+        })*
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -10,7 +26,7 @@ pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 
-use super::lags::{BACK, BLOCK, FAR, Lags};
+use super::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use super::line::Line;
 
 /// A way of comparing. Values exist only where the processor has what it takes.
@@ -18,13 +34,13 @@ pub(crate) trait Compare: Copy {
     /// Bit i is set if `line.items[i]` is `item`; for an empty place that is so if `item` is 0.
     fn equal(self, line: &Line, item: u64) -> u32;
 
-    /// For each of eight items, `recent[WINDOW..]`, how many places before it in `recent` the nearest equal
-    /// one is, if that is from `LEAST` to `LEAST` + 15, else [`FAR`].
-    fn nearest<const LEAST: usize, const WINDOW: usize>(self, recent: &[u64]) -> [u64; 8];
+    /// How many accesses back from each access of a block the nearest with the same key is, [`FAR`] if there
+    /// is none among the [`WINDOW`] before.
+    fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK];
 
-    /// For each access of a block, how many of the accesses between it and the one that its lag leads to have
-    /// a lag that reaches at least as far back. (There are at most as many as the window is long.)
-    fn between(self, lags: &Lags) -> [u8; BLOCK];
+    /// How many of the [`WINDOW`] accesses before each access of a block reach at least as far back: to a
+    /// place that is not after the one that the access itself reaches.
+    fn reaching(self, reach: &Reach) -> [u8; BLOCK];
 
     /// Bit i is set if access i of the block has the lag [`FAR`].
     fn far(self, lags: &Lags) -> u64;
@@ -47,25 +63,28 @@ impl Compare for Portable {
     }
 
     #[inline(always)]
-    fn nearest<const LEAST: usize, const WINDOW: usize>(self, recent: &[u64]) -> [u64; 8] {
-        let mut found = [FAR.into(); 8];
-        for (lane, found) in found.iter_mut().enumerate() {
-            for back in (LEAST..LEAST + 16).rev() {
-                if recent[WINDOW + lane - back] == recent[WINDOW + lane] {
-                    *found = back as u64;
-                }
+    fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK] {
+        let mut nearest = [FAR; BLOCK];
+        for back in (1..=WINDOW).rev() {
+            for (lane, nearest) in nearest.iter_mut().enumerate() {
+                let (mine, there) = (WINDOW + lane, WINDOW + lane - back);
+                let equal =
+                    keys.low[mine] == keys.low[there] && keys.high[mine] == keys.high[there];
+                *nearest = if equal { back as u8 } else { *nearest };
             }
         }
-        found
+        nearest
     }
 
     #[inline(always)]
-    fn between(self, lags: &Lags) -> [u8; BLOCK] {
-        std::array::from_fn(|index| {
-            let (at, mine) = (BACK + index, lags[BACK + index]);
-            let between = (1..mine).filter(|back| lags[at - *back as usize] + back >= mine);
-            between.count() as u8
-        })
+    fn reaching(self, reach: &Reach) -> [u8; BLOCK] {
+        let mut reaching = [0; BLOCK];
+        for back in 1..=WINDOW {
+            for (lane, reaching) in reaching.iter_mut().enumerate() {
+                *reaching += u8::from(reach[BACK + lane - back] <= reach[BACK + lane]);
+            }
+        }
+        reaching
     }
 
     #[inline(always)]
@@ -92,17 +111,26 @@ mod tests {
         let numbers: Vec<u64> = (0..400_u64).map(|i| i * i * 7919 % 41).collect();
         for at in 0..200 {
             let recent = &numbers[at..];
-            let nearest = way.nearest::<1, 32>(recent);
-            for (lane, found) in nearest.iter().enumerate() {
-                let back = (1..=16).find(|back| recent[32 + lane - back] == recent[32 + lane]);
-                assert_eq!(*found, back.unwrap_or(FAR.into()) as u64);
+            let keys = recent[..WINDOW + BLOCK].iter();
+            let (low, high): (Vec<u8>, Vec<u8>) =
+                keys.map(|item| (*item as u8, (*item >> 3) as u8)).unzip();
+            let keys = Keys {
+                low: &low[..],
+                high: &high[..],
+            };
+            for (lane, found) in way.nearest(keys).iter().enumerate() {
+                let mine = recent[WINDOW + lane];
+                let back = (1..=WINDOW).find(|back| recent[WINDOW + lane - back] == mine);
+                assert_eq!(*found, back.map_or(FAR, |back| back as u8));
             }
-            assert_eq!(
-                way.nearest::<17, 32>(recent),
-                Portable.nearest::<17, 32>(recent)
-            );
             let lags: Lags = std::array::from_fn(|i| (recent[i] % u64::from(FAR + 1)) as u8);
-            assert_eq!(way.between(&lags), Portable.between(&lags));
+            let reach: Reach = std::array::from_fn(|i| (i as u8).saturating_sub(lags[i]));
+            let reaching = way.reaching(&reach);
+            for (lane, found) in (BACK..).zip(reaching) {
+                let before = &reach[lane - WINDOW..lane];
+                let by_hand = before.iter().filter(|there| **there <= reach[lane]);
+                assert_eq!(usize::from(found), by_hand.count());
+            }
             assert_eq!(way.far(&lags), Portable.far(&lags));
             assert_eq!(way.leaving(&lags), Portable.leaving(&lags));
         }
