@@ -57,8 +57,26 @@ impl Columns {
         self.elements.push(element);
     }
 
+    /// Room for so many touches of the first cell, to be filled with items.
+    #[inline(always)]
+    pub(crate) fn room(&mut self, touches: usize) -> &mut [u64] {
+        let start = self.items.len();
+        self.items.resize(start + touches, 0);
+        &mut self.items[start..]
+    }
+
+    /// So much of that room was not needed.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, touches: usize) {
+        self.items.truncate(self.items.len() - touches);
+    }
+
     /// What comes next belongs to others: the columns get their length.
     pub(crate) fn complete(&mut self) {
+        if self.cells.len() < self.items.len() {
+            // All are of the first cell, then.
+            self.cells.resize(self.items.len(), 0);
+        }
         if !self.elements.is_empty() {
             self.elements.resize(self.items.len(), 0);
         }

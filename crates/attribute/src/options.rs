@@ -70,12 +70,22 @@ pub struct Options {
     pub contexts: bool,
     /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, nothing is.
     pub max_cells: usize,
+    /// All accesses count for one cell, and no site, object or context is looked up: much faster. Where
+    /// `data` or `names` need them, everything is told apart all the same.
+    pub whole: bool,
     /// Whether the elements of static symbols are told apart too, where their size is known. Those of
     /// named structures always are.
     pub elements: bool,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
     /// processes, sites and objects do not apply.
     pub ids: bool,
+}
+
+impl Options {
+    /// Whether nothing has to be known of an access but its items.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction
+    }
 }
 
 impl Default for Options {
@@ -87,6 +97,7 @@ impl Default for Options {
             names: NamesMode::Instruction,
             contexts: true,
             max_cells: 1 << 18,
+            whole: false,
             elements: false,
             ids: false,
         }

@@ -4,6 +4,7 @@ mod frames;
 mod locate;
 mod named;
 mod rare;
+mod whole;
 
 use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
@@ -98,6 +99,9 @@ impl<'a> Pass<'a> {
         if options.ids {
             return self.run_ids(block);
         }
+        if options.is_whole() {
+            return self.run_whole(block);
+        }
         let plain = options.kinds == Kinds::All
             && options.data == DataFilter::All
             && options.names == NamesMode::Instruction;
@@ -140,20 +144,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The addresses are the items.
-    fn run_ids(&mut self, block: &Block) {
-        let cell = self.shared.cell(CellKey {
-            thread: self.thread,
-            ..CellKey::default()
-        });
-        for (&kind, &item) in block.kinds().iter().zip(block.addrs()) {
-            if self.options.kinds.counts(kind) {
-                self.columns.push(item, cell);
-                self.shared.references += 1;
-            }
-        }
-    }
-
     /// Counts an access; `known` is its object and structure, where that is known beforehand.
     #[inline(always)]
     fn access<const PLAIN: bool>(&mut self, access: Access, known: Option<(u32, u32)>) {
@@ -163,8 +153,13 @@ impl<'a> Pass<'a> {
             address,
             size,
         } = access;
-        if !PLAIN && !self.options.kinds.counts(kind) {
-            return;
+        if !PLAIN {
+            if self.options.is_whole() {
+                return self.touch(kind, pc, address, size);
+            }
+            if !self.options.kinds.counts(kind) {
+                return;
+            }
         }
         let ProcessState {
             sites,

@@ -85,8 +85,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// What the library is asked for.
-    pub fn options(&self) -> AnalysisOptions {
+    /// What the library is asked for, if the results are wanted by these dimensions.
+    pub fn options(&self, by: &[Dimension]) -> AnalysisOptions {
         AnalysisOptions {
             engine: self.engine.clone(),
             granularity: self.granularity,
@@ -106,6 +106,7 @@ impl Analysis {
                 Names::Statement => NamesMode::Statement,
             },
             contexts: !self.no_contexts,
+            whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
             max_distance: self.max_distance,
             reuse_times: self.times,

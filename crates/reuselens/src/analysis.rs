@@ -70,6 +70,9 @@ pub fn analyze(
             cell.forward = forward.get(number).unwrap_or_default().0;
         }
     }
+    if options.is_whole() {
+        return Ok(uncounted.whole());
+    }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     Ok(uncounted.counted(|cell| keyed.get(cell), |element| elements.take(element)))
 }

@@ -2,7 +2,7 @@
 
 use reuselens_attribute::{Attributor, CellKey, Columns, Loader, Options};
 use reuselens_locality::{
-    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, Warning,
+    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Warning,
 };
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
 use reuselens_units::{Bytes, Granularity};
@@ -41,6 +41,7 @@ impl Attribution {
             data: options.data,
             names: options.names,
             contexts: options.contexts,
+            whole: options.is_whole(),
             elements: options.elements,
             ids: !source.has_addresses(),
             ..Options::default()
@@ -158,6 +159,25 @@ pub(crate) struct Uncounted {
 }
 
 impl Uncounted {
+    /// The profile in which all accesses are of one cell, of which nothing is known.
+    pub fn whole(mut self) -> Profile {
+        let all = &self.profile.histogram;
+        let mut cell = self.profile.cells.pop().unwrap_or_default();
+        cell.histogram.add_exact(all);
+        for (items, accesses) in all.iter() {
+            let sum = u128::from(items) * u128::from(accesses);
+            cell.distance_sum = cell.distance_sum.saturating_add(sum);
+            cell.distance_max = items;
+        }
+        self.profile.cells = vec![cell];
+        self.profile.threads = vec![ProfiledThread {
+            name: "all threads".to_owned(),
+            ..ProfiledThread::default()
+        }];
+        self.profile.canonicalise();
+        self.profile
+    }
+
     /// The profile with the counts of its cells and elements, by their numbers, in canonical form.
     pub fn counted(
         self,

@@ -20,6 +20,9 @@ pub struct AnalysisOptions {
     pub names: NamesMode,
     /// Whether accesses are told apart by calling context.
     pub contexts: bool,
+    /// The whole program and nothing of its parts: no line, object, context or thread is told apart, which is the
+    /// fastest. Not where `data` or `names` need to know them.
+    pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
     /// Tell only distances below so many items, in memory that grows with them and not with the distinct
@@ -43,6 +46,13 @@ pub struct AnalysisOptions {
     pub seed: u64,
 }
 
+impl AnalysisOptions {
+    /// Whether nothing is told apart.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction
+    }
+}
+
 impl Default for AnalysisOptions {
     fn default() -> Self {
         AnalysisOptions {
@@ -52,6 +62,7 @@ impl Default for AnalysisOptions {
             data: DataFilter::All,
             names: NamesMode::Instruction,
             contexts: true,
+            whole: false,
             elements: false,
             max_distance: None,
             reuse_times: false,

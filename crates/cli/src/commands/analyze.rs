@@ -39,7 +39,7 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let options = self.analysis.options();
+        let options = self.analysis.options(&self.show.by);
         let profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;

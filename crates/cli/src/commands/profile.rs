@@ -55,7 +55,7 @@ impl Args {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let options = self.analysis.options();
+        let options = self.analysis.options(&self.show.by);
         let profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
             meter.tick(progress)
         })?;

@@ -61,7 +61,7 @@ impl Args {
         AtomicFile::create(&path, self.force)?;
         let mut meter = Meter::new("analysing", self.quiet);
         let command = vec![self.trace.display().to_string()];
-        let options = self.analysis.options();
+        let options = self.analysis.options(&[]);
         let part = analyze_shard(
             &mut *source,
             trace,

@@ -99,10 +99,14 @@ pub struct Sampler {
     accesses: u64,
     exact_accesses: u64,
     stage: Stage,
-    /// Accesses by bin of their exact distance, then the cold ones.
-    exact: Vec<u64>,
+    /// Accesses by bin of their exact distance, then the cold ones; in parts that are used in turn, so that
+    /// one addition need not wait for the one before.
+    exact: Vec<[u64; LANES]>,
     samples: Samples,
 }
+
+/// Parts of a count.
+const LANES: usize = 4;
 
 enum Stage {
     Exact(CountingTree),
@@ -125,7 +129,7 @@ impl Sampler {
             accesses: 0,
             exact_accesses: 0,
             stage: Stage::Exact(CountingTree::new()),
-            exact: vec![0; BINS + 1],
+            exact: vec![[0; LANES]; BINS + 1],
             samples: Samples::default(),
         }
     }
@@ -153,8 +157,10 @@ impl Sampler {
         let distances = &mut self.samples.exact;
         distances.resize(number, Distance::COLD);
         tree.process(&items[..number], distances);
-        for distance in distances {
-            self.exact[distance.items().map_or(BINS, bin)] += 1;
+        for distances in distances.chunks(LANES) {
+            for (lane, distance) in distances.iter().enumerate() {
+                self.exact[distance.items().map_or(BINS, bin)][lane] += 1;
+            }
         }
         self.accesses += number as u64;
         self.exact_accesses = self.accesses;
@@ -261,12 +267,16 @@ impl Sampler {
                 .iter()
                 .fold(items.memory(), |sum, bursts| sum + bursts.memory()),
         };
-        stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8) as u64)
+        stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8 * LANES) as u64)
     }
 
     /// The estimate.
     pub fn finish(self) -> Estimate {
-        let mut misses: Vec<f64> = self.exact.iter().map(|count| *count as f64).collect();
+        let mut misses: Vec<f64> = self
+            .exact
+            .iter()
+            .map(|count| count.iter().sum::<u64>() as f64)
+            .collect();
         sum_from_above(&mut misses);
         let exact = (&misses[..], self.exact_accesses);
         match self.stage {

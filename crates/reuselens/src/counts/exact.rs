@@ -12,17 +12,20 @@ pub(super) struct Exact {
     engine: Box<dyn Engine>,
     distances: Vec<Distance>,
     histogram: ExactHistogram,
+    /// Nothing is told apart.
+    whole: bool,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
     accesses: u64,
 }
 
 impl Exact {
-    pub(super) fn new(engine: Box<dyn Engine>) -> Self {
+    pub(super) fn new(engine: Box<dyn Engine>, whole: bool) -> Self {
         Exact {
             engine,
             distances: Vec::new(),
             histogram: ExactHistogram::new(),
+            whole,
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
             accesses: 0,
@@ -36,7 +39,9 @@ impl Counts for Exact {
         distances.resize(columns.items.len(), Distance::COLD);
         self.engine.process(&columns.items, distances);
         self.histogram.add_column(distances);
-        self.keyed.add_column(&columns.cells, distances);
+        if !self.whole {
+            self.keyed.add_column(&columns.cells, distances);
+        }
         if !columns.elements.is_empty() {
             self.elements.add_column(&columns.elements, distances);
         }

@@ -95,12 +95,11 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     if options.engine == parallel::NAME {
         return in_parallel(options);
     }
-    let seed = options.seed;
     let samples = match (options.engine.as_str(), options.sample) {
-        ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, seed),
-        ("sampled", None) => sampled::Sampled::at(RATE, seed),
+        ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, options),
+        ("sampled", None) => sampled::Sampled::at(RATE, options),
         // What a sample cannot tell is told by an exact engine, which stops where memory does.
-        ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(seed),
+        ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(options),
         (name, Some(_)) => {
             reuselens_distance::find(name)?;
             let name = name.to_owned();
@@ -108,7 +107,7 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         }
         (name, None) => {
             let engine = bounded(options, reuselens_distance::by_name(name)?)?;
-            return Ok(Box::new(exact::Exact::new(engine)));
+            return Ok(Box::new(exact::Exact::new(engine, options.is_whole())));
         }
     };
     match options.max_distance {

@@ -315,7 +315,7 @@ mod tests {
         for seed in 0..150 {
             let mut random = Random::new(seed);
             let trace: Vec<Columns> = (0..40).map(|_| columns(&mut random)).collect();
-            let mut one = Exact::new(Box::new(reuselens_distance::CountingTree::new()));
+            let mut one = Exact::new(Box::new(reuselens_distance::CountingTree::new()), false);
             let shortest = 1 + random.below(3000) as usize;
             let longest = shortest + random.below(3000) as usize;
             let workers = [0, 1, 2, 6, 15][random.below(5) as usize];

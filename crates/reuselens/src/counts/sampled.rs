@@ -9,6 +9,7 @@ use reuselens_units::{Bytes, Distance};
 
 use super::shares::Shares;
 use super::{Counted, Counts};
+use crate::AnalysisOptions;
 
 /// What sampling takes beside the sampled items: with less, it cannot begin.
 const OVERHEAD: Bytes = Bytes(4 << 20);
@@ -20,6 +21,8 @@ pub(super) struct Sampled {
     asked_for: bool,
     /// All accesses while everything was exact.
     histogram: ExactHistogram,
+    /// Nothing is told apart.
+    whole: bool,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
     shares: Shares,
@@ -29,30 +32,31 @@ pub(super) struct Sampled {
 
 impl Sampled {
     /// Samples at this rate (after a beginning that is exact).
-    pub(super) fn at(rate: f64, seed: u64) -> Self {
-        let options = SampleOptions {
+    pub(super) fn at(rate: f64, options: &AnalysisOptions) -> Self {
+        let sample = SampleOptions {
             rate,
-            seed,
+            seed: options.seed,
             ..SampleOptions::default()
         };
-        Self::new(options, true)
+        Self::new(sample, true, options.is_whole())
     }
 
     /// Exact, until [`shrink`](Counts::shrink) is called.
-    pub(super) fn when_memory_is_short(seed: u64) -> Self {
-        let options = SampleOptions {
-            seed,
+    pub(super) fn when_memory_is_short(options: &AnalysisOptions) -> Self {
+        let sample = SampleOptions {
+            seed: options.seed,
             exact: u64::MAX,
             ..SampleOptions::default()
         };
-        Self::new(options, false)
+        Self::new(sample, false, options.is_whole())
     }
 
-    fn new(options: SampleOptions, asked_for: bool) -> Self {
+    fn new(sample: SampleOptions, asked_for: bool, whole: bool) -> Self {
         Sampled {
-            sampler: Sampler::new(options),
+            sampler: Sampler::new(sample),
             asked_for,
             histogram: ExactHistogram::new(),
+            whole,
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
             shares: Shares::default(),
@@ -96,7 +100,9 @@ impl Counts for Sampled {
         let exact = samples.exact();
         if !exact.is_empty() {
             self.histogram.add_column(exact);
-            self.keyed.add_column(&columns.cells[..exact.len()], exact);
+            if !self.whole {
+                self.keyed.add_column(&columns.cells[..exact.len()], exact);
+            }
             if let Some(elements) = columns.elements.get(..exact.len()) {
                 self.elements.add_column(elements, exact);
             }
