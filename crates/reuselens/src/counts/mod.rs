@@ -89,11 +89,16 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let threads = || threads(options);
     if options.engine == hp_rda::NAME {
-        return approximate(options);
+        refuse_parts(options)?;
+        let counts = hp_rda::Approximate::new(threads(), options.adjusting);
+        return Ok(Box::new(counts));
     }
     if options.engine == parallel::NAME {
-        return in_parallel(options);
+        refuse_parts(options)?;
+        let memory = crate::analysis::memory_limit(options);
+        return Ok(Box::new(parallel::Parallel::new(threads(), memory)));
     }
     let seed = options.seed;
     let samples = match (options.engine.as_str(), options.sample) {
@@ -119,33 +124,16 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     }
 }
 
-/// The parallel analysis of the literature.
-fn approximate(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+/// Refuses what an engine with threads of its own does not do: it looks at every distance of every access.
+fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
-    match (options.max_distance, options.sample) {
-        (Some(_), _) => Err(Error::NotBounded { engine }),
-        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
-        (None, None) => {
-            let threads = threads(options);
-            Ok(Box::new(hp_rda::Approximate::new(
-                threads,
-                options.adjusting,
-            )))
-        }
+    if options.max_distance.is_some() {
+        return Err(Error::NotBounded { engine });
     }
-}
-
-/// Chunks on several threads.
-fn in_parallel(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let engine = options.engine.clone();
-    match (options.max_distance, options.sample) {
-        (Some(_), _) => Err(Error::NotBounded { engine }),
-        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
-        (None, None) => {
-            let memory = crate::analysis::memory_limit(options);
-            Ok(Box::new(parallel::Parallel::new(threads(options), memory)))
-        }
+    if options.sample.is_some() {
+        return Err(EngineError::NotSampled { name: engine }.into());
     }
+    Ok(())
 }
 
 fn needs_exact(options: &AnalysisOptions) -> bool {
