@@ -67,7 +67,9 @@ fn the_bench_measures_every_exact_engine_on_every_stream() {
     for stream in streams {
         assert_eq!(stream["references"], 20_000);
         let timings = stream["timings"].as_array().unwrap();
-        let names = timings.iter().map(|timing| timing["name"].as_str().unwrap());
+        let names = timings
+            .iter()
+            .map(|timing| timing["name"].as_str().unwrap());
         assert!(names.eq(["counting", "fenwick", "olken", "bound"]));
         for timing in timings {
             assert_eq!(timing["runs"], 3);
