@@ -83,13 +83,14 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     // Those two have their own threads.
     let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());
     Ok(match threads.get() > 1 && !alone {
-        true => Box::new(piped::Piped::new(counts)),
+        true => piped::Piped::begin(counts),
         false => counts,
     })
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = || threads(options);
+    refuse_contradictions(options)?;
     if options.engine == hp_rda::NAME {
         refuse_parts(options)?;
         let counts = hp_rda::Approximate::new(threads(), options.adjusting);
@@ -122,6 +123,29 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
             engine: "sampled".to_owned(),
         }),
     }
+}
+
+/// Refuses a sample where every access is asked for.
+fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
+    if options.sample.is_none() {
+        return Ok(());
+    }
+    let (other, why) = match options {
+        options if options.forward => (
+            "--forward",
+            "a sample knows the distances of some accesses only",
+        ),
+        options if options.max_distance.is_some() => (
+            "--max-distance",
+            "a sample is bounded by its rate, and estimates all distances",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::Together {
+        one: "--sample",
+        other,
+        why,
+    })
 }
 
 /// Refuses what an engine with threads of its own does not do: it looks at every distance of every access.
