@@ -40,14 +40,8 @@ pub(crate) fn histogram(
         .unwrap_or(0)
         .max(log2.cold());
     let cold = words::cold(profile);
-    let bins: Vec<(u64, String, u64)> = (0..=log2.top().unwrap_or(0))
-        .map(|bin| (Log2Histogram::range(bin), log2.count(bin)))
-        .map(|((low, high), count)| (low, label(low, high, profile), count))
-        .collect();
-    let used = bins.iter().filter(|(_, _, count)| *count > 0);
-    let labels = used.map(|(_, label, _)| label).chain([&cold]);
-    let column = labels.map(|label| label.chars().count()).max().unwrap_or(0);
-    let column = column.max(LABEL);
+    let bins = bins(&log2, profile);
+    let column = column(&bins, &cold);
     let room = width.saturating_sub(column + 12).clamp(10, 60);
     let first = levels.first().map_or(u64::MAX, |level| level.items);
     let _ = writeln!(
@@ -85,6 +79,22 @@ pub(crate) fn histogram(
         mark(out, level, column, room, paint);
     }
     line(out, &cold, log2.cold(), Ink::Cold);
+}
+
+/// The bins up to the largest distance: where each begins, what it is called, and its accesses.
+fn bins(log2: &Log2Histogram, profile: &Profile) -> Vec<(u64, String, u64)> {
+    (0..=log2.top().unwrap_or(0))
+        .map(|bin| (Log2Histogram::range(bin), log2.count(bin)))
+        .map(|((low, high), count)| (low, label(low, high, profile), count))
+        .collect()
+}
+
+/// Columns of the labels of the bars that are shown, so that all bars begin in one column.
+fn column(bins: &[(u64, String, u64)], cold: &str) -> usize {
+    let shown = bins.iter().filter(|(_, _, count)| *count > 0);
+    let labels = shown.map(|(_, label, _)| label.as_str()).chain([cold]);
+    let longest = labels.map(|label| label.chars().count()).max();
+    longest.unwrap_or(0).max(LABEL)
 }
 
 /// `4 KiB – 8 KiB`: the cache sizes between which an access of this bin begins to hit.
