@@ -783,5 +783,6 @@ fn memory_is_looked_at_within_a_row() {
     assert!((1 << 18..8 << 20).contains(&accesses), "{accesses}");
     let sampled = analyzed(&place, &limit);
     assert_eq!(sampled.warnings(), ["sampled"]);
-    assert_eq!(sampled.number("accesses"), (512 << 14) + 1);
+    // The load lies on two lines.
+    assert_eq!(sampled.number("accesses"), (512 << 14) + 2);
 }
