@@ -8,9 +8,11 @@ mod charts;
 mod commands;
 mod demos;
 mod exit;
+mod files;
 mod options;
 mod output;
 mod progress;
+mod ranking;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,8 @@ use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::locality::Dimension;
 use reuselens::units::{Bytes, Granularity};
 
+use crate::exit::Usage;
+
 /// Options of everything that analyses.
 #[derive(Args, Clone, Debug)]
 pub struct Analysis {
@@ -34,7 +36,7 @@ pub struct Analysis {
     pub engine: String,
 
     /// Worker threads of engines that can use several [default: one per processor]
-    #[arg(long, value_name = "N", help_heading = "Analysis")]
+    #[arg(long, value_name = "N", value_parser = threads, help_heading = "Analysis")]
     pub threads: Option<NonZeroUsize>,
 
     /// With --engine hp-rda: leave distances beyond the number of items as they were merged
@@ -79,15 +81,16 @@ pub struct Analysis {
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Analysis")]
     pub sample: Option<f64>,
 
-    /// Where the chance of a sample comes from: another number, another sample
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Analysis")]
-    pub seed: u64,
+    /// Where the chance of a sample comes from: another number, another sample; engines sampled and auto [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Analysis")]
+    pub seed: Option<u64>,
 }
 
 impl Analysis {
     /// What the library is asked for, if the results are wanted by these dimensions.
-    pub fn options(&self, by: &[Dimension]) -> AnalysisOptions {
-        AnalysisOptions {
+    pub fn options(&self, by: &[Dimension]) -> Result<AnalysisOptions, Usage> {
+        self.refuse_what_is_not_used()?;
+        Ok(AnalysisOptions {
             engine: self.engine.clone(),
             granularity: self.granularity,
             kinds: match self.kind {
@@ -115,8 +118,24 @@ impl Analysis {
             adjusting: !self.disable_adjusting,
             memory_limit: self.memory_limit,
             sample: self.sample,
-            seed: self.seed,
+            seed: self.seed.unwrap_or(1),
+        })
+    }
+
+    /// Options that the engine would not look at: whoever gives one expects something of it.
+    fn refuse_what_is_not_used(&self) -> Result<(), Usage> {
+        let engine = self.engine.as_str();
+        if self.seed.is_some() && !["auto", "sampled"].contains(&engine) {
+            return Err(Usage(format!(
+                "--seed is for samples, and the engine '{engine}' takes none; leave it out, or take --engine sampled"
+            )));
         }
+        if self.disable_adjusting && engine != "hp-rda" {
+            return Err(Usage(format!(
+                "--disable-adjusting is a step of the engine hp-rda, which '{engine}' does not have; leave it out, or take --engine hp-rda"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -163,18 +182,41 @@ pub fn granularity(text: &str) -> Result<Granularity, String> {
     Granularity::new(bytes.get()).map_err(|error| error.to_string())
 }
 
-/// A number of accesses or items: digits, with `k`, `M` or `G` for a thousand, a million, a billion.
+/// A number of accesses or items: digits, with `k`, `M` or `G` (`K`, `m`, `g`) for a thousand, a million, a billion,
+/// and then with a fraction: `1.5M`.
 pub fn number(text: &str) -> Result<u64, String> {
-    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let units = [
+        (['k', 'K'], 1_000),
+        (['m', 'M'], 1_000_000),
+        (['g', 'G'], 1_000_000_000),
+    ];
     let unit = units
         .iter()
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (digits, size) = unit.unwrap_or((text, 1_u64));
-    let number = digits.replace(['_', ','], "").parse::<u64>().ok();
-    number
-        .and_then(|number| number.checked_mul(size))
-        .filter(|number| *number > 0)
-        .ok_or_else(|| format!("'{text}' is no number above 0; write for instance 4M or 4000000"))
+    let number = whole(&digits.replace(['_', ','], ""), size);
+    number.filter(|number| *number > 0).ok_or_else(|| {
+        format!("'{text}' is no whole number above 0; write for instance 4M or 4000000")
+    })
+}
+
+/// So many times `size`, if that is a whole number.
+fn whole(digits: &str, size: u64) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let tenths = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let digits: u64 = format!("{whole}{fraction}").parse().ok()?;
+    let number = u128::from(digits) * u128::from(size);
+    let number = number
+        .is_multiple_of(tenths.into())
+        .then(|| number / u128::from(tenths))?;
+    u64::try_from(number).ok()
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| {
+        "an analysis takes 1 thread or more; leave it out for one per processor".to_owned()
+    })
 }
 
 /// A share above 0 and up to 1, as a number or in percent.

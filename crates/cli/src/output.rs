@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use reuselens::locality::{Dimension, Machine, Profile};
+use reuselens::locality::{Dimension, Profile};
 use reuselens::trace::AtomicFile;
-use reuselens::units::Bytes;
 use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
 use crate::exit::Usage;
@@ -17,7 +16,7 @@ use crate::options::dimension;
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
 pub struct Show {
-    /// Group accesses by: program, thread, function, line, object, context, instruction (several allowed)
+    /// Group accesses by: program, thread, function, line, object, element, context, instruction (several allowed)
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
@@ -53,7 +52,7 @@ pub struct Show {
     #[arg(short, long, help_heading = "Output")]
     pub force: bool,
 
-    /// Print no summary and no progress
+    /// Print no summary and no progress; that a result is incomplete is still said
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 
@@ -72,27 +71,6 @@ pub enum BinsArg {
 }
 
 impl Show {
-    /// The cache to rank by, if one was asked for.
-    pub fn cache(&self, profile: &Profile) -> Result<Option<Bytes>, Usage> {
-        self.cache_of(&profile.machine)
-    }
-
-    fn cache_of(&self, machine: &Machine) -> Result<Option<Bytes>, Usage> {
-        let Some(text) = &self.cache else {
-            return Ok(None);
-        };
-        if let Some(cache) = machine.cache(text) {
-            return Ok(Some(cache.size));
-        }
-        let known: Vec<String> = machine.data_caches().iter().map(|c| c.name()).collect();
-        text.parse().map(Some).map_err(|_| {
-            Usage(format!(
-                "--cache {text} is neither a size (48K, 2MiB) nor a cache of the profile's machine ({})",
-                if known.is_empty() { "none known".to_owned() } else { known.join(", ") }
-            ))
-        })
-    }
-
     fn bins(&self) -> Bins {
         match self.bins {
             BinsArg::Log2 => Bins::Log2,
@@ -128,6 +106,26 @@ impl Show {
         };
         std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
         Ok(())
+    }
+
+    /// On standard error what makes a result less than it seems, where no summary says so.
+    pub fn warn(&self, profile: &Profile) {
+        const CODES: [&str; 6] = [
+            "truncated",
+            "memory-limit",
+            "sampled",
+            "lost-events",
+            "unrecorded-threads",
+            "still-running",
+        ];
+        if !self.quiet && !self.standard_output_is_taken() {
+            return;
+        }
+        for warning in &profile.warnings {
+            if CODES.contains(&warning.code.as_str()) {
+                eprintln!("reuselens: warning: {}", warning.message);
+            }
+        }
     }
 
     /// The comparison of two profiles on standard output.
@@ -294,6 +292,7 @@ impl Results {
         self.page.commit()?;
         show.exports(profile)?;
         show.summary(profile)?;
+        show.warn(profile);
         let (profile, page) = (self.profile_path.display(), self.page_path.display());
         show.say(&format!("Page:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
@@ -319,17 +318,6 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
         .with_context(|| format!("cannot write {}: is the disk full?", path.display()))?;
     file.commit()?;
     Ok(())
-}
-
-/// Reads a profile.
-pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let bytes = std::fs::read(path).with_context(|| {
-        format!(
-            "cannot read {}; `reuselens profile -- PROGRAM` makes a profile",
-            path.display()
-        )
-    })?;
-    Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
 }
 
 /// The source files that the profile names and that are there.

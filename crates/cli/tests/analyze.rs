@@ -568,3 +568,221 @@ fn rates_that_are_none_and_engines_that_do_not_sample_are_refused() {
         .says(&["'olken'", "--engine sampled"]);
     assert_eq!(place.files(), ["t.txt"]);
 }
+
+#[test]
+fn our_own_files_that_are_no_traces_are_told_with_what_to_type() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    place.run(&["shard", "-q", "1/2", "t.txt"]).succeeds();
+    for verb in [&["analyze"][..], &["shard", "1/1"], &["convert"]] {
+        let on = |file: &str| {
+            let rest: &[&str] = if verb == ["convert"] { &["out"] } else { &[] };
+            place.run(&[verb, &[file], rest].concat()).fails(1)
+        };
+        on("t.rlprof").says(&["t.rlprof", "a profile", "reuselens report t.rlprof"]);
+        on("t.1-of-2.rlpart").says(&["a part", "reuselens merge t.1-of-2.rlpart"]);
+    }
+}
+
+#[test]
+fn ids_have_no_size_and_lie_nowhere() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a b c d e f\n".repeat(50_000));
+    let done = place.run(&["analyze", "-f", "t.txt"]).succeeds();
+    done.clone().prints(&[
+        "its caches say nothing about ids",
+        "Misses in 32.8 k items (assumed: ids have no size",
+        "No table of lines, objects, contexts",
+    ]);
+    for word in ["L1d", "ends here", "unknown line", "KiB"] {
+        assert!(!done.out.contains(word), "{word} in {}", done.out);
+    }
+    let by = ["analyze", "-f", "t.txt", "--cache", "4"];
+    let done = place.run(&by).succeeds();
+    done.prints(&["Misses in 4 items (the size asked for): 300 k, 66.7 %"]);
+    place
+        .run(&["analyze", "-f", "t.txt", "--cache", "L1"])
+        .fails(2)
+        .says(&["ids", "--cache 4096"]);
+    place
+        .run(&["analyze", "-f", "t.txt", "--data", "heap"])
+        .fails(1)
+        .says(&["a trace of ids", "leave out --data"]);
+    place.write(
+        "n.u64",
+        (0..200_000_u64)
+            .flat_map(|i| (i * i % 70_001).to_le_bytes())
+            .collect::<Vec<u8>>(),
+    );
+    let done = place.run(&["analyze", "-f", "n.u64"]).succeeds();
+    let bars = done.out.lines().filter(|line| line.contains(" items – "));
+    let ends: Vec<Option<usize>> = bars
+        .map(|line| line.chars().position(|c| ('█'..='▏').contains(&c)))
+        .collect();
+    assert!(
+        ends.len() > 10 && ends.iter().all(|end| *end == ends[0]),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn what_a_bound_does_not_tell_is_not_ranked_by() {
+    let place = Place::new();
+    place.write(
+        "l.txt",
+        "I  04001000,3\n L 1ffe,8\n S 1000,57600\n L 1ffe,8\n",
+    );
+    let run = |options: &[&str]| {
+        place.run(&[&["analyze", "-f", "l.txt", "--granularity", "64"], options].concat())
+    };
+    run(&["--max-distance", "100", "--by", "instruction"])
+        .succeeds()
+        .prints(&[
+            "Most misses in 6.3 KiB by instruction",
+            "exact below distances of 100 items",
+        ]);
+    run(&["--max-distance", "100", "--cache", "6400"]).succeeds();
+    run(&["--max-distance", "100", "--cache", "8K"])
+        .fails(2)
+        .says(&["--cache 8K holds 128 items", "--max-distance"]);
+    run(&["--max-distance", "100", "-q"]).succeeds();
+    place
+        .run(&["report", "l.rlprof", "--cache", "8K"])
+        .fails(2)
+        .says(&["--cache 8K holds 128 items"]);
+    for (typed, items) in [
+        ("1K", 1_000),
+        ("1k", 1_000),
+        ("1.5M", 1_500_000),
+        ("2_000", 2_000),
+    ] {
+        let json = analyzed(&place, &["l.txt", "--max-distance", typed]);
+        assert_eq!(json.number("max_distance"), items, "{typed}");
+    }
+    for typed in [
+        "0",
+        "1.5",
+        "1.0001k",
+        "K",
+        "",
+        "1e3",
+        "99999999999G",
+        "1KiB",
+    ] {
+        run(&["--max-distance", typed]).fails(2).says(&["4M"]);
+    }
+}
+
+#[test]
+fn options_that_contradict_each_other_or_are_not_used_are_refused() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    for (options, code, hints) in [
+        (
+            &["--forward", "--sample", "1%"][..],
+            1,
+            &["--sample and --forward", "leave out"][..],
+        ),
+        (
+            &["--max-distance", "9", "--sample", "1%"],
+            1,
+            &["--sample and --max-distance"],
+        ),
+        (
+            &["--seed", "3", "--engine", "olken"],
+            2,
+            &["--seed", "'olken'", "--engine sampled"],
+        ),
+        (
+            &["--disable-adjusting"],
+            2,
+            &["--disable-adjusting", "'auto'", "--engine hp-rda"],
+        ),
+        (&["--threads", "0"], 2, &["1 thread or more"]),
+    ] {
+        let done = place.run(&[&["analyze", "-q", "t.txt"], options].concat());
+        done.fails(code).says(hints);
+    }
+    place
+        .run(&["shard", "1/2", "t.txt", "--seed", "3"])
+        .fails(2)
+        .says(&["--seed", "leave it out"]);
+    analyzed(&place, &["t.txt", "--seed", "3", "--sample", "1%"]);
+    analyzed(
+        &place,
+        &["t.txt", "--engine", "hp-rda", "--disable-adjusting"],
+    );
+    assert!(place.run(&["analyze", "--help"]).out.contains("element"));
+}
+
+/// Whoever asked for silence still hears that there is less than there should be.
+#[test]
+fn what_is_missing_is_said_without_a_summary_too() {
+    let place = Place::new();
+    let text = "a b c a ".repeat(100_000);
+    place.write("t.txt", &text);
+    let done = place.run(&["analyze", "-q", "-f", "t.txt"]).succeeds();
+    assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
+    place.write("n.u64", [1_u64, 2, 1].map(u64::to_le_bytes).concat());
+    let mut cut = place.read("n.u64");
+    cut.pop();
+    place.write("n.u64", cut);
+    let warning = "reuselens: warning: n.u64";
+    let quiet = ["analyze", "-q", "-f", "n.u64"];
+    let json = ["analyze", "-f", "n.u64", "--json", "-"];
+    for words in [&quiet[..], &json, &["report", "-q", "n.rlprof"]] {
+        let done = place.run(words).succeeds();
+        assert!(done.err.contains(warning), "{words:?}: {done:?}");
+        assert_eq!(done.err.lines().count(), 1, "{done:?}");
+    }
+    let done = place.run(&["analyze", "-f", "n.u64"]).succeeds();
+    assert_eq!(done.err, "", "the summary has said so");
+}
+
+/// Where the system gives no thread, there is one: stacks that no memory has room for.
+#[test]
+fn without_threads_the_work_is_done_all_the_same() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a b c d e f\n".repeat(50_000));
+    place
+        .run(&["analyze", "-q", "t.txt", "-o", "two", "--threads", "2"])
+        .succeeds();
+    for engine in ["auto", "parallel"] {
+        let words = [
+            "analyze",
+            "-q",
+            "-f",
+            "t.txt",
+            "-o",
+            "one",
+            "--threads",
+            "2",
+            "--engine",
+            engine,
+        ];
+        let mut command = place.command(&words);
+        command.env("RUST_MIN_STACK", (1_u64 << 46).to_string());
+        common::Done::of(&mut command).succeeds();
+        if engine == "auto" {
+            assert!(place.read("one.rlprof") == place.read("two.rlprof"));
+        }
+    }
+}
+
+/// A row of half a GiB: eight million lines.
+#[test]
+fn memory_is_looked_at_within_a_row() {
+    let place = Place::new();
+    place.write("l.txt", "I  04001000,3\n S 1000000,536870912\n L 1ffe,8\n");
+    let limit = ["l.txt", "--granularity", "64", "--memory-limit", "20M"];
+    let stopped = analyzed(&place, &[&limit[..], &["--engine", "counting"]].concat());
+    assert_eq!(stopped.warnings(), ["memory-limit"]);
+    let accesses = stopped.number("accesses");
+    assert!((1 << 18..8 << 20).contains(&accesses), "{accesses}");
+    let sampled = analyzed(&place, &limit);
+    assert_eq!(sampled.warnings(), ["sampled"]);
+    // The load lies on two lines.
+    assert_eq!(sampled.number("accesses"), (512 << 14) + 2);
+}

@@ -107,6 +107,62 @@ fn what_does_not_belong_together_is_refused() {
 }
 
 #[test]
+fn one_part_alone_is_told_and_kept_as_it_is() {
+    let place = parts(2);
+    let before = place.read("n.1-of-2.rlpart");
+    for options in [&[][..], &["-f"], &["--json", "-"]] {
+        let words = [&["merge", "n.1-of-2.rlpart"], options].concat();
+        place.run(&words).fails(1).says(&[
+            "piece 1/2",
+            "nothing to merge",
+            "missing: 2/2",
+            "reuselens shard 2/2",
+        ]);
+    }
+    assert!(place.read("n.1-of-2.rlpart") == before);
+    place
+        .run(&["merge", "-q", "n.1-of-2.rlpart", "-o", "copy"])
+        .succeeds();
+    assert!(place.read("copy") == before);
+    place.run(&["shard", "-q", "1/1", "n.u64"]).succeeds();
+    place.run(&["merge", "-q", "n.1-of-1.rlpart"]).succeeds();
+    place
+        .run(&["merge", "n.rlprof"])
+        .fails(1)
+        .says(&["whole profile", "reuselens report n.rlprof"]);
+    place
+        .run(&["report", "n.1-of-2.rlpart"])
+        .fails(1)
+        .says(&["a part of one", "reuselens merge n.1-of-2.rlpart"]);
+}
+
+/// What `shard` suggests is what a shell takes for all pieces, beside merged ones and pieces of other cuts.
+#[test]
+fn the_next_command_that_is_suggested_works() {
+    let place = parts(3);
+    place
+        .run(&["merge", "-q", "n.1-of-3.rlpart", "n.2-of-3.rlpart"])
+        .succeeds();
+    place.run(&["shard", "-q", "1/2", "n.u64"]).succeeds();
+    let done = place.run(&["shard", "-f", "3/3", "n.u64"]).succeeds();
+    let next = done.out.split("reuselens merge ").nth(1).unwrap().trim();
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .arg("-c")
+        .arg(format!("echo {next}"))
+        .current_dir(place.path(""));
+    let found = common::Done::of(&mut shell).succeeds().out;
+    let found: Vec<&str> = found.split_whitespace().collect();
+    assert_eq!(
+        found,
+        ["n.1-of-3.rlpart", "n.2-of-3.rlpart", "n.3-of-3.rlpart"]
+    );
+    place
+        .run(&[&["merge", "-q"], &found[..]].concat())
+        .succeeds();
+}
+
+#[test]
 fn damaged_parts_are_told() {
     let place = parts(2);
     let bytes = place.read("n.2-of-2.rlpart");

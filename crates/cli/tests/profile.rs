@@ -921,7 +921,8 @@ fn equal_runs_give_equal_bytes() {
 #[test]
 fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
     let place = counter();
-    let options = ["--memory-limit", "16K", "--granularity", "4"];
+    let limit = ["--memory-limit", "16K", "--granularity", "4"];
+    let options = [&limit[..], &["--engine", "counting"]].concat();
     let (done, json) = place.profile(&options, &["./count", "100000", "3"]);
     assert!(
         done.out.contains("right"),
@@ -931,4 +932,13 @@ fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
     assert_eq!(json.warnings(), ["memory-limit"]);
     assert!(json.number("accesses") > 0 && json.number("accesses") < 600_000);
     assert_eq!(json.0["outcome"]["incomplete"], "memory limit reached");
+    assert!(done.err.contains("the analysis stopped after"), "{done:?}");
+    // However little it may take, a sample goes on to the end.
+    let (_, json) = place.profile(&limit, &["./count", "100000", "3"]);
+    assert_eq!(json.warnings(), ["sampled"]);
+    assert!(
+        json.number("accesses") >= 600_000,
+        "{:?}",
+        json.0["accesses"]
+    );
 }

@@ -31,6 +31,7 @@ mod engine;
 mod fenwick;
 pub mod generate;
 mod hp_rda;
+mod mix;
 mod olken;
 mod prefetch;
 mod previous;

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use reuselens_units::Bytes;
 
+use crate::mix::mix;
 use crate::prefetch::prefetch;
 
 /// Accesses whose slots are asked for together.
@@ -183,12 +184,4 @@ impl Default for Previous {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// A bijection in which every bit of the input reaches every high bit of the output (the finaliser of
-/// MurmurHash3, public domain): no stride of real addresses crowds one part of the table.
-#[inline(always)]
-fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (number ^ (number >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53)
 }

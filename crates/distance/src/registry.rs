@@ -17,6 +17,13 @@ pub struct EngineInfo {
     pub source: &'static str,
 }
 
+impl EngineInfo {
+    /// Whether [`by_name`] makes it: exact, and fed with items alone.
+    pub fn takes_items(&self) -> bool {
+        self.exact && !WHOLE.contains(&self.name)
+    }
+}
+
 /// All engines: the exact ones, the best first, then the approximate ones, which give no distance for each access
 /// as they go, so that [`by_name`] does not make them.
 pub const ENGINES: &[EngineInfo] = &[
@@ -164,6 +171,7 @@ mod tests {
                 (false, true) => Ok(info.name),
             };
             assert_eq!(find(info.name), Ok(info));
+            assert_eq!(info.takes_items(), expected.is_ok(), "{}", info.name);
             assert_eq!(by_name(info.name).map(|engine| engine.name()), expected);
         }
     }

@@ -15,7 +15,8 @@
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
 //! - Profiles: [`Profile`] is everything about one run; [`Profile::groups`], [`Profile::cross`] and
 //!   [`Profile::context_tree`] ask it questions, [`Profile::merge`] adds runs up, and
-//!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one.
+//!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one. [`Framed`] is what such files are made
+//!   of.
 //!
 //! ```
 //! use reuselens_locality::{ExactHistogram, MissRatioCurve};
@@ -46,6 +47,7 @@ mod evadable;
 mod exact;
 mod fine;
 mod footprint;
+mod framed;
 mod gaps;
 mod group;
 mod group_change;
@@ -74,6 +76,7 @@ pub use element_histograms::ElementHistograms;
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
+pub use framed::{FrameError, Framed, Packed};
 pub use group::{CrossGroup, Dimension, DimensionError, Group};
 pub use group_change::{GroupChange, GroupChanges};
 pub use hills::{Hill, hills};

@@ -116,6 +116,7 @@ fn method(profiles: &[Profile]) -> Method {
         exact: profiles.iter().all(|profile| profile.method.exact),
         error_bound: error_bound(profiles),
         max_distance: max_distance(profiles),
+        ids: profiles.iter().any(|profile| profile.method.ids),
         // Of several runs only the largest is known: sizes do not correspond.
         error_bounds: match profiles {
             [one] => one.method.error_bounds.clone(),

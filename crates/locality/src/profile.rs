@@ -63,6 +63,9 @@ pub struct Method {
     /// That bound for each cache size, where the engine has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_bounds: Option<BoundedCurve>,
+    /// Whether the items are ids, which have no size: the caches of a machine say nothing about them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ids: bool,
     /// Where the accesses come from and what is seen.
     pub source: String,
     /// How the order between threads came about.

@@ -11,19 +11,18 @@
 //!
 //! Numbers are little endian. Histograms are stored as steps between the distances that occur.
 
-use std::io::Read;
-
 use thiserror::Error;
 
+use crate::framed::{FrameError, Framed};
 use crate::{Context, Profile};
 
-const MARK: [u8; 8] = *b"\x8Frlprof\n";
-const VERSION: u32 = 1;
-const HEAD: usize = 32;
-/// Compression level: a few times faster than writing uncompressed to most disks.
-const LEVEL: i32 = 3;
-/// Bodies larger than this are not read: a small file could claim to hold any number of bytes.
-const LARGEST: u64 = 4 << 30;
+const FORM: Framed = Framed {
+    mark: *b"\x8Frlprof\n",
+    version: 1,
+    // A few times faster than writing uncompressed to most disks.
+    level: 3,
+    largest: 4 << 30,
+};
 
 /// A profile that cannot be read. The messages do not name the file: whoever opened it knows it.
 #[derive(Debug, Error)]
@@ -67,22 +66,25 @@ impl ProfileError {
     }
 }
 
+impl From<FrameError> for ProfileError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::NoMark => ProfileError::NotAProfile,
+            FrameError::Version(found) => ProfileError::TooNew {
+                found,
+                known: FORM.version,
+            },
+            FrameError::Short { expected, found } => ProfileError::Truncated { expected, found },
+            FrameError::Damaged(what) => ProfileError::Corrupted(what),
+        }
+    }
+}
+
 impl Profile {
     /// The bytes of its file. Equal profiles give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Neither can fail: there are no maps with odd keys, and the output is memory.
-        let body = serde_json::to_vec(self).unwrap_or_default();
-        let packed = zstd::bulk::compress(&body, LEVEL).unwrap_or_default();
-        let mut checked = Vec::with_capacity(packed.len() + 16);
-        checked.extend((body.len() as u64).to_le_bytes());
-        checked.extend((packed.len() as u64).to_le_bytes());
-        checked.extend(packed);
-        let mut bytes = Vec::with_capacity(checked.len() + 16);
-        bytes.extend(MARK);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(crc32fast::hash(&checked).to_le_bytes());
-        bytes.extend(checked);
-        bytes
+        // It cannot fail: there are no maps with odd keys.
+        FORM.to_bytes(&serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// Reads the bytes of a profile's file. Whatever the bytes are, this returns: its memory is
@@ -91,7 +93,7 @@ impl Profile {
     /// # Errors
     /// If the bytes are not those of a whole profile, or its indices lead nowhere.
     pub fn from_bytes(bytes: &[u8]) -> Result<Profile, ProfileError> {
-        let body = unpack(bytes)?;
+        let body = FORM.open(bytes)?.unpack(Vec::new())?;
         let profile: Profile = serde_json::from_slice(&body).map_err(ProfileError::corrupted)?;
         profile.check()?;
         Ok(profile)
@@ -99,7 +101,7 @@ impl Profile {
 
     /// Whether bytes begin like a profile's file.
     pub fn is_profile(bytes: &[u8]) -> bool {
-        bytes.starts_with(&MARK)
+        FORM.is_in(bytes)
     }
 
     /// Every index leads somewhere, and callers come before those whom they call.
@@ -132,80 +134,6 @@ fn check_tree(contexts: &[Context]) -> Result<(), ProfileError> {
         }
     }
     Ok(())
-}
-
-/// Checks the head, and gives the body.
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, ProfileError> {
-    let found = bytes.len() as u64;
-    if !Profile::is_profile(bytes) {
-        return Err(ProfileError::NotAProfile);
-    }
-    let Some((head, packed)) = bytes.split_at_checked(HEAD) else {
-        return Err(ProfileError::Truncated {
-            expected: HEAD as u64,
-            found,
-        });
-    };
-    match number(&head[8..12]) as u32 {
-        0 => return Err(ProfileError::corrupted("there is no form 0")),
-        VERSION => {}
-        version => {
-            return Err(ProfileError::TooNew {
-                found: version,
-                known: VERSION,
-            });
-        }
-    }
-    let (crc, len, packed_len) = (
-        number(&head[12..16]),
-        number(&head[16..24]),
-        number(&head[24..32]),
-    );
-    let expected = packed_len.saturating_add(HEAD as u64);
-    if found < expected {
-        return Err(ProfileError::Truncated { expected, found });
-    }
-    if found > expected {
-        return Err(ProfileError::corrupted(format!(
-            "{} bytes too many follow it",
-            found - expected
-        )));
-    }
-    if u64::from(crc32fast::hash(&bytes[16..])) != crc {
-        return Err(ProfileError::corrupted(
-            "its checksum does not match its content",
-        ));
-    }
-    inflate(packed, len)
-}
-
-/// Decompresses a body that says it has `len` bytes.
-fn inflate(packed: &[u8], len: u64) -> Result<Vec<u8>, ProfileError> {
-    if len > LARGEST {
-        return Err(ProfileError::corrupted(format!(
-            "it claims to hold {len} bytes"
-        )));
-    }
-    let mut body = Vec::new();
-    // One byte more than it says, to notice if there is more.
-    zstd::stream::read::Decoder::new(packed)
-        .and_then(|decoder| decoder.take(len + 1).read_to_end(&mut body))
-        .map_err(ProfileError::corrupted)?;
-    if body.len() as u64 == len {
-        Ok(body)
-    } else {
-        Err(ProfileError::corrupted(
-            "its content has another length than it says",
-        ))
-    }
-}
-
-/// A little-endian number of up to eight bytes.
-fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -321,6 +249,7 @@ mod tests {
     #[test]
     fn a_small_file_cannot_claim_to_be_large() {
         let zeros = zstd::bulk::compress(&vec![b' '; 1 << 20], 3).unwrap();
+        let inflate = |bytes: &[u8], length| FORM.packed(bytes, length)?.unpack(Vec::new());
         assert!(inflate(&zeros, 1000).is_err());
         assert!(inflate(&zeros, u64::MAX).is_err());
         assert_eq!(inflate(&zeros, 1 << 20).unwrap().len(), 1 << 20);

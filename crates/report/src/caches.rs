@@ -79,8 +79,11 @@ pub(crate) fn size(items: u64, granularity: Granularity) -> String {
 }
 
 /// The machine's caches for data, one per level, the nearest to the processor first; without those for
-/// which the distances do not reach.
+/// which the distances do not reach. None for ids, which have no size.
 pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
+    if profile.method.ids {
+        return Vec::new();
+    }
     let mut caches = profile.machine.data_caches();
     caches.dedup_by_key(|cache| cache.level);
     let levels = caches
@@ -104,9 +107,18 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
         .rposition(|level| is_noticeable(profile, level));
     match noticeable {
         Some(index) => levels.swap_remove(index),
-        None if levels.is_empty() => Level::custom(Bytes(32 << 10), profile.granularity),
+        None if levels.is_empty() => assumed(profile),
         None => levels.swap_remove(0),
     }
+}
+
+/// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the distances are not
+/// told that far.
+fn assumed(profile: &Profile) -> Level {
+    let reach = profile.method.max_distance.map_or(u64::MAX, |items| {
+        Items(items).bytes(profile.granularity).get()
+    });
+    Level::custom(Bytes(reach.min(32 << 10)), profile.granularity)
 }
 
 /// Whether reuses miss in a cache: half a percent of the accesses, first touches aside.
@@ -124,6 +136,10 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
         "the size asked for"
     } else if profile.histogram.accesses() == 0 {
         "there are no accesses to choose by"
+    } else if level.name.is_none() && profile.method.ids {
+        "assumed: ids have no size, so no cache of the machine is theirs"
+    } else if level.name.is_none() && !profile.machine.data_caches().is_empty() {
+        "assumed: distances are not told as far as the machine's caches"
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
     } else if is_noticeable(profile, level) {

@@ -77,6 +77,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .collect();
     let none = match profile.machine.caches.is_empty() {
         true => "caches not known",
+        false if profile.method.ids => "its caches say nothing about ids",
         false => "no cache whose misses are known",
     };
     let caches = words::or(&caches.join(", "), none).to_owned();

@@ -5,7 +5,7 @@ use reuselens_locality::{Outcome, Profile, Warning};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
-use crate::attribution::{Attribution, no_accesses};
+use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counts};
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
@@ -36,12 +36,16 @@ pub fn analyze(
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Profile, Error> {
+    attribution::check(source, options)?;
     let machine = this_machine();
     let mut analysis = Analysis {
         attribution: Attribution::new(source, &machine, options),
         counts: counts::begin(options)?,
-        memory_limit: memory_limit(options),
-        next_look: LOOK_AT_MEMORY_EVERY,
+        budget: Budget {
+            limit: memory_limit(options),
+            next_look: LOOK_AT_MEMORY_EVERY,
+            others: Bytes(0),
+        },
     };
     let stopped = analysis.run(source, progress)?;
     let whole = stopped.is_none();
@@ -87,13 +91,24 @@ pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
 struct Analysis {
     attribution: Attribution,
     counts: Box<dyn Counts>,
-    memory_limit: Bytes,
+    budget: Budget,
+}
+
+/// The memory that an analysis may take.
+struct Budget {
+    limit: Bytes,
     /// The number of accesses at which the memory is looked at next.
     next_look: u64,
+    /// What is held beside the counts, when it was last looked at.
+    others: Bytes,
 }
 
 /// The memory held is looked at once per so many accesses, which cannot add much.
 pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
+
+/// What a sample may take however little was allowed: it needs some tables to begin with, and is of more use than
+/// a beginning of the trace.
+const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
 /// Why a pass ended before the source did.
 enum Stop {
@@ -113,17 +128,13 @@ impl Analysis {
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    let counts = &mut self.counts;
-                    self.attribution
-                        .block(&block, &mut columns, |piece| counts.add(piece));
+                    let full = self.block(&block, &mut columns);
                     progress(Progress {
                         accesses: Accesses(self.counts.accesses()),
                         source_bytes: source.progress(),
                     });
                     blocks += 1;
-                    if self.is_time_to_look()
-                        && let Some(memory) = self.too_much_memory()
-                    {
+                    if let Some(memory) = full.or_else(|| self.too_much_memory()) {
                         return Ok(Some(Stop::OutOfMemory(memory)));
                     }
                 }
@@ -137,34 +148,30 @@ impl Analysis {
         }
     }
 
-    fn is_time_to_look(&mut self) -> bool {
-        let accesses = self.counts.accesses();
-        let now = accesses >= self.next_look;
-        if now {
-            self.next_look = accesses + LOOK_AT_MEMORY_EVERY;
-        }
-        now
+    /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
+    fn block(&mut self, block: &Block, columns: &mut Columns) -> Option<Bytes> {
+        let (counts, budget) = (&mut *self.counts, &mut self.budget);
+        let mut full = None;
+        self.attribution.block(block, columns, |piece| {
+            if full.is_some() {
+                return;
+            }
+            counts.add(piece);
+            // A row is an access of up to 2⁴⁰ bytes: the next look may be far behind the block.
+            if budget.is_late(counts) {
+                full = budget.look(counts);
+            }
+        });
+        full
     }
 
-    /// The memory held, if it is more than it may be and nothing can be given up.
+    /// The memory held, if it is time to look, and it is more than it may be and nothing can be given up.
     fn too_much_memory(&mut self) -> Option<Bytes> {
-        if self.memory() <= self.memory_limit {
+        if self.counts.accesses() < self.budget.next_look {
             return None;
         }
-        self.counts.settle();
-        let memory = self.memory();
-        (memory > self.memory_limit && !self.shrink()).then_some(memory)
-    }
-
-    fn memory(&self) -> Bytes {
-        self.counts.memory() + self.attribution.memory()
-    }
-
-    /// Whether the way of counting can do with less.
-    fn shrink(&mut self) -> bool {
-        let others = self.attribution.memory().get();
-        let left = self.memory_limit.get().checked_sub(others);
-        left.is_some_and(|left| self.counts.shrink(Bytes(left), self.memory_limit))
+        self.budget.others = self.attribution.memory();
+        self.budget.look(&mut *self.counts)
     }
 
     fn stopped(&mut self, stop: Stop) {
@@ -173,7 +180,7 @@ impl Analysis {
                 let message = format!(
                     "the analysis stopped after {} accesses: it holds {needed}, more than the {} it may have",
                     self.counts.accesses(),
-                    self.memory_limit
+                    self.budget.limit
                 );
                 let hint = "raise --memory-limit, or take a larger --granularity".to_owned();
                 (
@@ -189,6 +196,31 @@ impl Analysis {
         };
         self.attribution.warnings.push(warning);
         self.attribution.outcome = Some(Outcome::Incomplete(reason.to_owned()));
+    }
+}
+
+impl Budget {
+    /// Whether the look that is due is long due.
+    fn is_late(&self, counts: &dyn Counts) -> bool {
+        counts.accesses() >= self.next_look + LOOK_AT_MEMORY_EVERY
+    }
+
+    /// The memory held, if it is more than it may be and nothing can be given up.
+    fn look(&mut self, counts: &mut dyn Counts) -> Option<Bytes> {
+        self.next_look = counts.accesses() + LOOK_AT_MEMORY_EVERY;
+        if counts.memory() + self.others <= self.limit {
+            return None;
+        }
+        counts.settle();
+        let memory = counts.memory() + self.others;
+        (memory > self.limit && !self.shrink(counts)).then_some(memory)
+    }
+
+    /// Whether the way of counting can do with less.
+    fn shrink(&self, counts: &mut dyn Counts) -> bool {
+        let left = self.limit.max(SMALLEST_SAMPLE).get();
+        let left = left.checked_sub(self.others.get());
+        left.is_some_and(|left| counts.shrink(Bytes(left), self.limit))
     }
 }
 

@@ -1,13 +1,13 @@
 //! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
 
-use reuselens_attribute::{Attributor, CellKey, Columns, Loader, Options};
+use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
     Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Warning,
 };
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
 use reuselens_units::{Bytes, Granularity};
 
-use crate::AnalysisOptions;
+use crate::{AnalysisOptions, Error};
 
 /// The bytes per item that an analysis has.
 pub(crate) fn granularity(
@@ -20,6 +20,17 @@ pub(crate) fn granularity(
     }
     let automatic = options.granularity.or_else(|| machine.line());
     automatic.unwrap_or(Granularity::LINE_64)
+}
+
+/// Refuses a choice of data where none lie anywhere.
+///
+/// # Errors
+/// [`Error::NoPlaces`] for traces of ids.
+pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
+    if source.has_addresses() || options.data == DataFilter::All {
+        return Ok(());
+    }
+    Err(Error::NoPlaces)
 }
 
 /// Takes in the blocks and events of a trace in order.
@@ -140,6 +151,7 @@ fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Metho
         source: source.describe(),
         order: order.to_owned(),
         max_distance: options.max_distance,
+        ids: !source.has_addresses(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),
         data: format!("{:?}", options.data).to_lowercase(),
         ..Method::default()

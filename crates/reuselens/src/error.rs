@@ -33,6 +33,21 @@ pub enum Error {
         /// The engine that was asked for.
         engine: String,
     },
+    /// Two options that contradict each other.
+    #[error("{one} and {other} do not go together: {why}; leave out the one or the other")]
+    Together {
+        /// One, as it is typed.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
+    /// Ids, which lie nowhere, and a choice of data by where they lie.
+    #[error(
+        "this is a trace of ids, which are neither on a heap nor on a stack, so --data has nothing to choose by; leave out --data"
+    )]
+    NoPlaces,
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),

@@ -29,3 +29,4 @@ pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, T
 pub use formats::{AnySource, FORMATS, FormatInfo, open, read};
 pub use input::Input;
 pub use source::{Source, Step, TraceError};
+pub use unpack::Packing;

@@ -9,57 +9,25 @@ mod common;
 use std::io::Cursor;
 
 use binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
+use common::damage::{damage, rows_of};
 use common::{Random, native, sample};
-use reuselens_trace::{Block, Input, Source, Step};
+use reuselens_trace::Input;
 
 const ROUNDS: u64 = 1500;
-/// Far more steps than any input here has.
-const MOST_STEPS: usize = 10_000;
+/// What damage puts in: the ends of numbers.
+const BYTES: &[u8] = &[0, 1, 0x7f, 0xff];
 
-/// Reads to the end; returns how many rows came.
+/// As a file, so that what is read from its end is.
 fn read(bytes: &[u8], format: Option<&str>) -> usize {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
-    let Ok(mut source) = reuselens_trace::read(input, format) else {
-        return 0;
-    };
-    let mut block = Block::new();
-    let mut rows = 0;
-    for _ in 0..MOST_STEPS {
-        match source.next(&mut block) {
-            Ok(Step::Block) => rows += block.len(),
-            Ok(Step::Event(_)) => {}
-            Ok(Step::End) | Err(_) => return rows,
-        }
-    }
-    panic!("no end after {MOST_STEPS} steps of {bytes:02x?}");
-}
-
-/// Changes a few places: bits, bytes, runs removed or repeated, an end cut off.
-fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len());
-        let end = (at + 1 + random.below(16)).min(bytes.len());
-        match random.below(6) {
-            _ if bytes.is_empty() => bytes.push(random.next() as u8),
-            0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.next() as u8,
-            2 => bytes[at] = [0, 1, 0x7f, 0xff][random.below(4)],
-            3 => drop(bytes.drain(at..end)),
-            4 => {
-                let run = bytes[at..end].to_vec();
-                let to = random.below(bytes.len());
-                bytes.splice(to..to, run);
-            }
-            _ => bytes.truncate(at),
-        }
-    }
+    rows_of(reuselens_trace::read(input, format))
 }
 
 fn fuzz(seed: u64, valid: &[u8], format: Option<&str>, most: impl Fn(usize) -> usize) {
     let mut random = Random(seed);
     for _ in 0..ROUNDS {
         let mut bytes = valid.to_vec();
-        damage(&mut random, &mut bytes);
+        damage(&mut random, &mut bytes, BYTES);
         let rows = read(&bytes, format);
         assert!(rows <= most(bytes.len()), "{format:?}: {rows} rows");
     }

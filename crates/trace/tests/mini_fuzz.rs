@@ -6,59 +6,20 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use common::damage::{damage, rows_of};
 use common::{Random, native, open, sample};
-use reuselens_trace::{Block, Source, Step};
 
 const ROUNDS: u64 = 3000;
-/// Far more steps than any input here has.
-const MOST_STEPS: usize = 10_000;
-
-/// Reads to the end; returns how many rows came.
-fn read(bytes: &[u8], format: Option<&str>) -> usize {
-    let Ok(mut source) = open(bytes, format) else {
-        return 0;
-    };
-    let mut block = Block::new();
-    let mut rows = 0;
-    for _ in 0..MOST_STEPS {
-        match source.next(&mut block) {
-            Ok(Step::Block) => rows += block.len(),
-            Ok(Step::Event(_)) => {}
-            Ok(Step::End) | Err(_) => return rows,
-        }
-    }
-    panic!("no end after {MOST_STEPS} steps of {bytes:02x?}");
-}
-
-/// Changes a few places: bits, bytes, runs copied, removed or repeated, an end cut off.
-fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len());
-        let end = (at + 1 + random.below(16)).min(bytes.len());
-        match random.below(7) {
-            _ if bytes.is_empty() => bytes.push(random.next() as u8),
-            0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.next() as u8,
-            2 => bytes[at] = [0, 0x7f, 0x80, 0xff, b'\n', b' ', b','][random.below(7)],
-            3 => drop(bytes.drain(at..end)),
-            4 => {
-                let run = bytes[at..end].to_vec();
-                let to = random.below(bytes.len());
-                bytes.splice(to..to, run);
-            }
-            5 => bytes.truncate(at),
-            _ => bytes.resize(bytes.len() + random.below(64), bytes[at]),
-        }
-    }
-}
+/// What damage puts in: ends of numbers, and what text readers cut at.
+const BYTES: &[u8] = &[0, 0x7f, 0x80, 0xff, b'\n', b' ', b','];
 
 fn fuzz(seed: u64, valid: &[u8], format: Option<&str>) {
     let mut random = Random(seed);
     for round in 0..ROUNDS {
         let mut bytes = valid.to_vec();
-        damage(&mut random, &mut bytes);
+        damage(&mut random, &mut bytes, BYTES);
         let began = Instant::now();
-        let rows = read(&bytes, format);
+        let rows = rows_of(open(&bytes, format));
         assert!(
             began.elapsed() < Duration::from_secs(10),
             "{format:?} seed {seed} round {round}"
@@ -117,10 +78,10 @@ fn native_chunks_with_good_checksums() {
     let mut read_some = 0;
     for _ in 0..2 * ROUNDS {
         let mut plain = plain.clone();
-        damage(&mut random, &mut plain);
+        damage(&mut random, &mut plain, BYTES);
         let mut file = bytes[..at].to_vec();
         push_chunk(&mut file, &plain);
-        read_some += usize::from(read(&file, None) > 0);
+        read_some += usize::from(rows_of(open(&file, None)) > 0);
     }
     assert!(
         read_some > ROUNDS as usize / 10,

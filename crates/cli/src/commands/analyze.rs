@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::trace::formats;
+use reuselens::trace::Source;
 
 use crate::exit::Outcome;
+use crate::files::open_trace;
 use crate::options::Analysis;
 use crate::output::{Results, Show};
 use crate::progress::Meter;
@@ -34,12 +35,13 @@ impl Args {
     /// Reads and analyses.
     pub fn run(self) -> Outcome {
         self.show.check()?;
-        let mut source = formats::open(&self.trace, self.format.as_deref())?;
+        let options = self.analysis.options(&self.show.by)?;
+        let mut source = open_trace(&self.trace, self.format.as_deref())?;
+        self.show.check_cache(source.has_addresses(), &options)?;
         let name = name(&self.trace);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let options = self.analysis.options(&self.show.by);
         let profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;

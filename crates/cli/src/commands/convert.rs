@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::trace::{AtomicFile, Target, convert, formats};
+use reuselens::trace::{AtomicFile, Target, convert};
 use reuselens::units::Granularity;
 
 use crate::exit::{Outcome, Usage};
+use crate::files::open_trace;
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
@@ -36,7 +37,7 @@ pub struct Args {
 impl Args {
     /// Copies.
     pub fn run(self) -> Outcome {
-        let mut source = formats::open(&self.input, self.format.as_deref())?;
+        let mut source = open_trace(&self.input, self.format.as_deref())?;
         let target = self.target()?;
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {

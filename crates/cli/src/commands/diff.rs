@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use reuselens_report::{CompareOptions, Variant};
 
 use crate::exit::Outcome;
-use crate::output::{Show, read_profile, write_whole};
+use crate::files::read_profile;
+use crate::output::{Show, write_whole};
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]

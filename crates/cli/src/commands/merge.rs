@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use reuselens::shard::{Part, PartError, merge_all};
+use reuselens::shard::{Part, merge_all};
 use reuselens::units::Bytes;
 
 use super::{analyze, shard};
 use crate::exit::Outcome;
+use crate::files::read_part;
 use crate::output::{Results, Show, write_whole};
 
 /// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
@@ -30,11 +31,8 @@ impl Args {
     /// Reads and merges.
     pub fn run(self) -> Outcome {
         self.show.check_exports()?;
-        let parts: Vec<Part> = self
-            .parts
-            .iter()
-            .map(|path| read(path))
-            .collect::<Result<_, _>>()?;
+        let parts = self.parts.iter().map(|path| read_part(path));
+        let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
         let names = self.parts.iter().zip(&parts);
         let names: Vec<String> = names
             .map(|(path, part)| format!("{} is {}", path.display(), part.name()))
@@ -70,6 +68,17 @@ impl Args {
     fn part(&self, part: &Part) -> Outcome {
         let (pieces, of) = (part.pieces(), part.of());
         let missing = part.clone().finish().map(|_| ());
+        if let ([path], None) = (&self.parts[..], &self.output) {
+            let alone = || {
+                format!(
+                    "{} alone is piece {} and nothing to merge",
+                    path.display(),
+                    part.name()
+                )
+            };
+            missing.with_context(alone)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         if self.show.refuse_exports().is_err() {
             missing?;
             return Ok(ExitCode::SUCCESS);
@@ -93,15 +102,6 @@ impl Args {
             .say(&format!("Next: reuselens merge {} PART…", path.display()))?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Reads a part.
-fn read(path: &Path) -> anyhow::Result<Part> {
-    let bytes = std::fs::read(path).map_err(|source| PartError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    Part::from_bytes(&bytes).with_context(|| path.display().to_string())
 }
 
 /// The name of the trace in the name of a part: `t` of `t.2-of-4.rlpart`.

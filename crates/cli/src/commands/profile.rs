@@ -40,7 +40,9 @@ pub struct Args {
 impl Args {
     /// Runs and analyses.
     pub fn run(self) -> Outcome {
+        let options = self.analysis.options(&self.show.by)?;
         self.show.check()?;
+        self.show.check_cache(true, &options)?;
         let name = program_name(&self.command);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let launch = Launch {
@@ -55,7 +57,6 @@ impl Args {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let options = self.analysis.options(&self.show.by);
         let profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
             meter.tick(progress)
         })?;

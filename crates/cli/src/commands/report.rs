@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::exit::Outcome;
-use crate::output::{Show, read_profile, write_whole};
+use crate::files::read_profile;
+use crate::output::{Show, write_whole};
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
 #[derive(clap::Args, Debug)]
@@ -45,6 +46,7 @@ impl Args {
                 .say(&format!("Page: {}  (open it in a browser)", path.display()))?;
         }
         self.show.exports(&profile)?;
+        self.show.warn(&profile);
         let other = self.html.is_some()
             || self.show.json.is_some()
             || self.show.csv.is_some()

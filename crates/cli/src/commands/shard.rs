@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
-use reuselens::trace::{AtomicFile, formats};
+use reuselens::trace::AtomicFile;
 use reuselens::units::Bytes;
 
 use super::analyze;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
+use crate::files::open_trace;
 use crate::options::Analysis;
 use crate::output::write_whole;
 use crate::progress::Meter;
@@ -46,14 +47,19 @@ pub struct Args {
 impl Args {
     /// Reads and analyses.
     pub fn run(self) -> Outcome {
+        let options = self.analysis.options(&[])?;
+        if self.analysis.seed.is_some() {
+            let text = "--seed is for samples, and a piece is always counted exactly; leave it out";
+            return Err(Usage(text.to_owned()).into());
+        }
         let trace = TraceIdentity::of_file(&self.trace).map_err(reuselens::Error::from)?;
-        let mut source = formats::open(&self.trace, self.format.as_deref())?;
+        let mut source = open_trace(&self.trace, self.format.as_deref())?;
         let name = analyze::name(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
         let all = self
             .output
             .as_ref()
-            .map_or_else(|| format!("{name}.*.rlpart"), |_| "PART…".to_owned());
+            .map_or_else(|| all_parts(&name, pieces.1), |_| "PART…".to_owned());
         let path = self
             .output
             .unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
@@ -61,7 +67,6 @@ impl Args {
         AtomicFile::create(&path, self.force)?;
         let mut meter = Meter::new("analysing", self.quiet);
         let command = vec![self.trace.display().to_string()];
-        let options = self.analysis.options(&[]);
         let part = analyze_shard(
             &mut *source,
             trace,
@@ -90,6 +95,22 @@ impl Args {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What a shell takes for the files of all pieces, and for no part that was merged from some of them, which
+/// would be named twice.
+fn all_parts(name: &str, of: u32) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./+@%,".contains(letter);
+    let name = match name.chars().all(plain) && !name.starts_with('-') {
+        true => name.to_owned(),
+        false => format!("./'{}'", name.replace('\'', "'\\''")),
+    };
+    let digits = of.ilog10() + 1;
+    let patterns = (1..=digits).map(|digits| {
+        let number = "[0-9]".repeat(digits as usize);
+        format!("{name}.{number}-of-{of}.rlpart")
+    });
+    patterns.collect::<Vec<_>>().join(" ")
 }
 
 /// What the file of these pieces is called.

@@ -8,8 +8,8 @@ use reuselens_memory::Huge;
 use super::compare::Compare;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
-use super::sparse::mix;
 use super::table::Table;
+use crate::mix::mix;
 use crate::prefetch::prefetch;
 
 /// log2 of the items of a page: 2 KiB of steps.

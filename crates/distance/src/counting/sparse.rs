@@ -10,6 +10,7 @@ use super::dense::PAGE;
 use super::line::{ITEMS, Line, NEVER};
 use super::live_bits::LiveBits;
 use super::table::Table;
+use crate::mix::mix;
 use crate::prefetch::prefetch;
 
 /// Lines of an empty table.
@@ -200,14 +201,6 @@ impl Table for Sparse {
             }
         }
     }
-}
-
-/// A bijection of 64-bit numbers in which every bit of the input reaches every high bit of the output.
-/// The constants and shifts are those of MurmurHash3's finaliser (public domain).
-#[inline(always)]
-pub(crate) fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (number ^ (number >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53)
 }
 
 #[cfg(test)]

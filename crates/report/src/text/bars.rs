@@ -9,7 +9,7 @@ use crate::caches::{self, Level};
 use crate::numbers::percent;
 use crate::words;
 
-/// Columns of the label of a bar.
+/// Columns of the label of a bar, at least: numbers of ids take more than sizes in bytes.
 const LABEL: usize = 19;
 
 /// A bar of `share` (0 to 1) of `width` columns, in eighths of a column; never nothing for something.
@@ -39,7 +39,10 @@ pub(crate) fn histogram(
         .max()
         .unwrap_or(0)
         .max(log2.cold());
-    let room = width.saturating_sub(LABEL + 12).clamp(10, 60);
+    let cold = words::cold(profile);
+    let bins = bins(&log2, profile);
+    let column = column(&bins, &cold);
+    let room = width.saturating_sub(column + 12).clamp(10, 60);
     let first = levels.first().map_or(u64::MAX, |level| level.items);
     let _ = writeln!(
         out,
@@ -55,29 +58,43 @@ pub(crate) fn histogram(
         let pad = " ".repeat(room - bar.chars().count());
         let _ = writeln!(
             out,
-            "{label:>LABEL$} {}{pad} {:>8}",
+            "{label:>column$} {}{pad} {:>8}",
             paint.ink(ink, &bar),
             percent(count, accesses)
         );
     };
-    for bin in 0..=log2.top().unwrap_or(0) {
-        let (low, high) = Log2Histogram::range(bin);
+    for (low, label, count) in bins {
         // A cache that ends inside a bin is marked below it.
         while let Some(level) = pending.last().filter(|level| level.items <= low) {
-            mark(out, level, room, paint);
+            mark(out, level, column, room, paint);
             pending.pop();
         }
-        let count = log2.count(bin);
         if count == 0 {
             continue;
         }
         let ink = if low >= first { Ink::Miss } else { Ink::Hit };
-        line(out, &label(low, high, profile), count, ink);
+        line(out, &label, count, ink);
     }
     while let Some(level) = pending.pop() {
-        mark(out, level, room, paint);
+        mark(out, level, column, room, paint);
     }
-    line(out, &words::cold(profile), log2.cold(), Ink::Cold);
+    line(out, &cold, log2.cold(), Ink::Cold);
+}
+
+/// The bins up to the largest distance: where each begins, what it is called, and its accesses.
+fn bins(log2: &Log2Histogram, profile: &Profile) -> Vec<(u64, String, u64)> {
+    (0..=log2.top().unwrap_or(0))
+        .map(|bin| (Log2Histogram::range(bin), log2.count(bin)))
+        .map(|((low, high), count)| (low, label(low, high, profile), count))
+        .collect()
+}
+
+/// Columns of the labels of the bars that are shown, so that all bars begin in one column.
+fn column(bins: &[(u64, String, u64)], cold: &str) -> usize {
+    let shown = bins.iter().filter(|(_, _, count)| *count > 0);
+    let labels = shown.map(|(_, label, _)| label.as_str()).chain([cold]);
+    let longest = labels.map(|label| label.chars().count()).max();
+    longest.unwrap_or(0).max(LABEL)
 }
 
 /// `4 KiB – 8 KiB`: the cache sizes between which an access of this bin begins to hit.
@@ -93,13 +110,13 @@ fn label(low: u64, high: u64, profile: &Profile) -> String {
     )
 }
 
-fn mark(out: &mut String, level: &Level, room: usize, paint: Paint) {
+fn mark(out: &mut String, level: &Level, column: usize, room: usize, paint: Paint) {
     let words = format!("{} ends here ({})", level.short(), level.size);
     let rule = "─".repeat((room + 9).saturating_sub(words.chars().count() + 1));
     let _ = writeln!(
         out,
         "{} {}",
-        " ".repeat(LABEL),
+        " ".repeat(column),
         paint.ink(Ink::Soft, &format!("{rule} {words}"))
     );
 }

@@ -85,7 +85,8 @@ pub(crate) fn rows(
     }
 }
 
-/// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache.
+/// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache. One whose only
+/// row would say that nothing is known is left out, and that is said.
 pub(crate) fn misses(
     out: &mut String,
     profile: &Profile,
@@ -96,7 +97,9 @@ pub(crate) fn misses(
 ) {
     let total = profile.histogram.misses(chosen.items);
     let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
-    for by in &options.by {
+    let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
+        options.by.iter().partition(|by| tells(profile, **by));
+    for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
         let _ = writeln!(
             out,
@@ -115,6 +118,41 @@ pub(crate) fn misses(
         };
         table.write(out, *by);
     }
+    if untold.is_empty() {
+        return;
+    }
+    // The misses are in no table then, unless this is a cache of the machine.
+    if told.is_empty() && chosen.name.is_none() {
+        let line = format!(
+            "Misses in {}{reason}: {}, {} of the accesses.",
+            chosen.label(),
+            count(total),
+            percent(total, profile.histogram.accesses())
+        );
+        let _ = writeln!(out, "\n{}", wrap(&line, width, 0));
+    }
+    let names: Vec<String> = untold.iter().map(|by| format!("{by}s")).collect();
+    let text = format!(
+        "No table of {}: nothing is known of them here.",
+        names.join(", ")
+    );
+    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+}
+
+/// Whether there is more to see than that nothing is known. What is missing of elements has words of its own.
+fn tells(profile: &Profile, by: Dimension) -> bool {
+    let unknown = match by {
+        Dimension::Function => "(unknown function)",
+        Dimension::Line => "(unknown line)",
+        Dimension::Object => "unknown",
+        Dimension::Context => "(root)",
+        Dimension::Instruction => "(unknown instruction)",
+        Dimension::Program | Dimension::Thread | Dimension::Element => return true,
+    };
+    let groups = profile.groups(by);
+    groups.iter().any(|group| group.name != unknown)
+        // Lines are shown with their objects.
+        || by == Dimension::Line && tells(profile, Dimension::Object)
 }
 
 struct Table<'a> {

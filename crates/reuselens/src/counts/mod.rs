@@ -83,17 +83,23 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     // Those two have their own threads.
     let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());
     Ok(match threads.get() > 1 && !alone {
-        true => Box::new(piped::Piped::new(counts)),
+        true => piped::Piped::begin(counts),
         false => counts,
     })
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let threads = || threads(options);
+    refuse_contradictions(options)?;
     if options.engine == hp_rda::NAME {
-        return approximate(options);
+        refuse_parts(options)?;
+        let counts = hp_rda::Approximate::new(threads(), options.adjusting);
+        return Ok(Box::new(counts));
     }
     if options.engine == parallel::NAME {
-        return in_parallel(options);
+        refuse_parts(options)?;
+        let memory = crate::analysis::memory_limit(options);
+        return Ok(Box::new(parallel::Parallel::new(threads(), memory)));
     }
     let samples = match (options.engine.as_str(), options.sample) {
         ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, options),
@@ -118,33 +124,39 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     }
 }
 
-/// The parallel analysis of the literature.
-fn approximate(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let engine = options.engine.clone();
-    match (options.max_distance, options.sample) {
-        (Some(_), _) => Err(Error::NotBounded { engine }),
-        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
-        (None, None) => {
-            let threads = threads(options);
-            Ok(Box::new(hp_rda::Approximate::new(
-                threads,
-                options.adjusting,
-            )))
-        }
+/// Refuses a sample where every access is asked for.
+fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
+    if options.sample.is_none() {
+        return Ok(());
     }
+    let (other, why) = match options {
+        options if options.forward => (
+            "--forward",
+            "a sample knows the distances of some accesses only",
+        ),
+        options if options.max_distance.is_some() => (
+            "--max-distance",
+            "a sample is bounded by its rate, and estimates all distances",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::Together {
+        one: "--sample",
+        other,
+        why,
+    })
 }
 
-/// Chunks on several threads.
-fn in_parallel(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+/// Refuses what an engine with threads of its own does not do: it looks at every distance of every access.
+fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
-    match (options.max_distance, options.sample) {
-        (Some(_), _) => Err(Error::NotBounded { engine }),
-        (None, Some(_)) => Err(EngineError::NotSampled { name: engine }.into()),
-        (None, None) => {
-            let memory = crate::analysis::memory_limit(options);
-            Ok(Box::new(parallel::Parallel::new(threads(options), memory)))
-        }
+    if options.max_distance.is_some() {
+        return Err(Error::NotBounded { engine });
     }
+    if options.sample.is_some() {
+        return Err(EngineError::NotSampled { name: engine }.into());
+    }
+    Ok(())
 }
 
 fn needs_exact(options: &AnalysisOptions) -> bool {

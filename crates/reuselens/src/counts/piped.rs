@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
 use reuselens_units::Bytes;
@@ -41,7 +41,7 @@ pub(super) struct Piped {
     jobs: SyncSender<Job>,
     /// Columns to use again.
     empty: Receiver<Columns>,
-    worker: JoinHandle<Inner>,
+    worker: JoinHandle<Option<Inner>>,
     gathered: Columns,
     accesses: u64,
     /// What the worker held when it last said so.
@@ -50,20 +50,33 @@ pub(super) struct Piped {
 }
 
 impl Piped {
-    pub(super) fn new(inner: Inner) -> Self {
+    /// `inner` on a thread of its own, or as it is if the system gives none.
+    pub(super) fn begin(inner: Inner) -> Inner {
         let (jobs, to_do) = sync_channel(QUEUE);
         let (used, empty) = channel();
         let held = Arc::new(AtomicU64::new(inner.memory().get()));
         let say = Arc::clone(&held);
-        Piped {
+        // It is handed over once there is a thread: a thread that cannot be had drops what it was to have.
+        let (give, take) = channel::<Inner>();
+        let thread = Builder::new().name("count".to_owned());
+        let worker = thread.spawn(move || {
+            let inner = take.recv().ok()?;
+            Some(work(inner, to_do, &used, &say))
+        });
+        let Ok(worker) = worker else {
+            return inner;
+        };
+        // It waits for this.
+        let _ = give.send(inner);
+        Box::new(Piped {
             jobs,
             empty,
-            worker: std::thread::spawn(move || work(inner, to_do, &used, &say)),
+            worker,
             gathered: Columns::new(),
             accesses: 0,
             held,
             settled: true,
-        }
+        })
     }
 
     /// Hands over what was gathered.
@@ -153,7 +166,8 @@ impl Counts for Piped {
         self.hand_over();
         drop(self.jobs);
         match self.worker.join() {
-            Ok(inner) => inner.finish(),
+            Ok(Some(inner)) => inner.finish(),
+            Ok(None) => unreachable!("what counts was given to the thread when it began"),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }

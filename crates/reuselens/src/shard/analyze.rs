@@ -10,7 +10,7 @@ use super::identity::typed;
 use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
 use crate::analysis::{CUT_OFF, LOOK_AT_MEMORY_EVERY, memory_limit, truncated};
-use crate::attribution::{Attribution, granularity, no_accesses};
+use crate::attribution::{self, Attribution, granularity, no_accesses};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
 
 /// Engines that pieces can stand in for: all exact ones give the same, and this is the one that is used.
@@ -37,6 +37,7 @@ pub fn analyze_shard(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Part, Error> {
     check(options)?;
+    attribution::check(source, options)?;
     let machine = this_machine();
     let typed = typed(options, granularity(source, &machine, options));
     let mut pass = Pass {

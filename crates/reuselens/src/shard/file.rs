@@ -15,10 +15,8 @@
 //! each); and their columns: by first access, by last access (8 bytes each), cells and elements (4 each).
 //! Numbers are little endian. Fields may be added to the JSON.
 
-use std::io::Read;
-
 use reuselens_distance::Recency;
-use reuselens_locality::Profile;
+use reuselens_locality::{FrameError, Framed, Packed, Profile};
 use reuselens_units::Bytes;
 
 use super::part::{Head, Part};
@@ -26,13 +24,12 @@ use super::{PartError, Waiting};
 use crate::attribution::Uncounted;
 use crate::available_memory;
 
-const MARK: [u8; 8] = *b"\x8Frlpart\n";
-const VERSION: u32 = 1;
-const HEAD: usize = 32;
-/// Compression level.
-const LEVEL: i32 = 1;
-/// Bodies larger than this are not read: a small file could claim to hold any number of bytes.
-const LARGEST: u64 = 64 << 30;
+const FORM: Framed = Framed {
+    mark: *b"\x8Frlpart\n",
+    version: 1,
+    level: 1,
+    largest: 64 << 30,
+};
 /// What reading takes, in bodies: it, and the columns that are made of it.
 const TIMES: u64 = 2;
 /// No attribution tells so many cells or elements apart: histograms for more are not made.
@@ -41,19 +38,7 @@ const MOST_GROUPS: u32 = 1 << 20;
 impl Part {
     /// The bytes of its file. Equal parts give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let body = self.body();
-        // It cannot fail: the output is memory.
-        let packed = zstd::bulk::compress(&body, LEVEL).unwrap_or_default();
-        let mut checked = Vec::with_capacity(packed.len() + 16);
-        checked.extend((body.len() as u64).to_le_bytes());
-        checked.extend((packed.len() as u64).to_le_bytes());
-        checked.extend(packed);
-        let mut bytes = Vec::with_capacity(checked.len() + 16);
-        bytes.extend(MARK);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(crc32fast::hash(&checked).to_le_bytes());
-        bytes.extend(checked);
-        bytes
+        FORM.to_bytes(&self.body())
     }
 
     fn body(&self) -> Vec<u8> {
@@ -91,12 +76,12 @@ impl Part {
     /// version wrote them, [`PartError::TooLarge`] if they unpack to more than there is memory for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, PartError> {
         let free = available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
-        Part::from_body(&unpack(bytes, free)?)
+        Part::from_body(&unpack(&FORM.open(bytes)?, free)?)
     }
 
     /// Whether bytes begin like a part's file.
     pub fn is_part(bytes: &[u8]) -> bool {
-        bytes.starts_with(&MARK)
+        FORM.is_in(bytes)
     }
 
     /// Reads a body. For tests that make up bodies, which no checksum protects.
@@ -195,67 +180,36 @@ fn waiting(bytes: &[u8]) -> Result<Waiting, PartError> {
     })
 }
 
-/// Checks the head of a file, and gives the body, if there is memory for it.
-fn unpack(bytes: &[u8], free: Bytes) -> Result<Vec<u8>, PartError> {
-    if !Part::is_part(bytes) {
-        return Err(damaged("it does not begin with the mark of one"));
-    }
-    let Some((head, packed)) = bytes.split_at_checked(HEAD) else {
-        return Err(damaged("it breaks off in its head"));
-    };
-    let [version, crc] = [8, 12].map(|at| number(&head[at..at + 4]));
-    let [length, packed_length] = [16, 24].map(|at| number(&head[at..at + 8]));
-    if version != u64::from(VERSION) {
-        let found = version as u32;
-        return match found {
-            0 => Err(damaged("there is no form 0")),
-            _ => Err(PartError::TooNew {
-                found,
-                known: VERSION,
-            }),
-        };
-    }
-    if packed.len() as u64 != packed_length {
-        return Err(damaged(format!(
-            "its content should have {packed_length} bytes and has {}",
-            packed.len()
-        )));
-    }
-    if u64::from(crc32fast::hash(&bytes[16..])) != crc {
-        return Err(damaged("its checksum does not match its content"));
-    }
-    inflate(packed, length, free)
-}
-
 fn number(bytes: &[u8]) -> u64 {
     let mut number = [0; 8];
     number[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(number)
 }
 
-/// Decompresses a body that says it has `length` bytes, if there is memory for it and what is made of it.
-fn inflate(packed: &[u8], length: u64, free: Bytes) -> Result<Vec<u8>, PartError> {
-    if length > LARGEST {
-        return Err(damaged(format!("it claims to hold {length} bytes")));
+impl From<FrameError> for PartError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Version(found) => PartError::TooNew {
+                found,
+                known: FORM.version,
+            },
+            other => damaged(other),
+        }
     }
-    let needed = Bytes(length * TIMES);
+}
+
+/// Decompresses a body, if there is memory for it and what is made of it.
+fn unpack(packed: &Packed, free: Bytes) -> Result<Vec<u8>, PartError> {
+    let needed = Bytes(packed.length() * TIMES);
     if needed > free {
         return Err(PartError::TooLarge { needed, free });
     }
     let mut body = Vec::new();
     // Exactly that much, now that it is known to be there: growing takes up to twice as much.
-    let size = usize::try_from(length).map_err(damaged)?;
+    let size = usize::try_from(packed.length()).map_err(damaged)?;
     body.try_reserve_exact(size.saturating_add(1))
         .map_err(damaged)?;
-    // One byte more than it says, to notice if there is more.
-    zstd::stream::read::Decoder::new(packed)
-        .and_then(|decoder| decoder.take(length + 1).read_to_end(&mut body))
-        .map_err(damaged)?;
-    if body.len() as u64 == length {
-        Ok(body)
-    } else {
-        Err(damaged("its content has another length than it says"))
-    }
+    Ok(packed.unpack(body)?)
 }
 
 #[cfg(test)]
@@ -265,9 +219,9 @@ mod tests {
     #[test]
     fn a_body_for_which_there_is_no_memory_is_not_unpacked() {
         let body = vec![0; 1 << 20];
-        let packed = zstd::bulk::compress(&body, LEVEL).unwrap();
+        let packed = zstd::bulk::compress(&body, FORM.level).unwrap();
         assert!(packed.len() < 1000, "a small file");
-        let inflate = |length, free| inflate(&packed, length, Bytes(free));
+        let inflate = |length, free| unpack(&FORM.packed(&packed, length)?, Bytes(free));
         assert_eq!(inflate(1 << 20, 2 << 20).unwrap(), body);
         let error = inflate(1 << 20, (2 << 20) - 1).unwrap_err();
         assert!(matches!(error, PartError::TooLarge { .. }));

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use reuselens_trace::Packing;
 use reuselens_units::Granularity;
 use serde::{Deserialize, Serialize};
 
 use super::PartError;
-use super::packing::packing;
 use crate::AnalysisOptions;
 
 /// Bytes at each end of a file that are looked at.
@@ -49,11 +49,13 @@ impl TraceIdentity {
             return Err(no_file());
         }
         let head = end(&mut file).map_err(failed)?;
-        if let Some((packing, unpack)) = packing(&head) {
+        // It is unpacked on a thread that runs ahead: how far that is in the file when a block comes out is
+        // chance, and pieces cut there would not fit.
+        if let Some(packing) = Packing::of(&head) {
             return Err(PartError::Packed {
                 path: path.to_owned(),
-                packing,
-                unpack,
+                packing: packing.name(),
+                unpack: packing.command(),
             });
         }
         let start = SeekFrom::Start(about.len().saturating_sub(END));

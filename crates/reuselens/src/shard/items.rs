@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 
 use reuselens_distance::Shard;
 use reuselens_locality::ExactHistogram;
@@ -18,7 +19,8 @@ const BLOCK: usize = 1 << 13;
 /// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
 /// merged but histograms. Cost: that of the counting tree, divided by the threads, and for each thread
 /// but the last an access for each distinct item of the stretches behind it. Memory: an engine, a
-/// histogram, and 8 bytes per distinct item for each thread.
+/// histogram, and 8 bytes per distinct item for each thread. Where the system does not give so many threads, this
+/// one does all by itself.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -29,6 +31,12 @@ const BLOCK: usize = 1 << 13;
 /// assert_eq!(histogram.cold(), 3);
 /// ```
 pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
+    let alone = || link(items, None, channel().1);
+    in_chain(items, threads).unwrap_or_else(alone)
+}
+
+/// The histogram by so many threads; `None` if they cannot be had.
+fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
     let length = items.len().div_ceil(threads.get()).max(1);
     let mut stretches = items.chunks(length);
     let own = stretches.next().unwrap_or_default();
@@ -38,7 +46,10 @@ pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogra
         for stretch in stretches {
             let (next, receive) = channel();
             let before = std::mem::replace(&mut send, next);
-            others.push(scope.spawn(move || link(stretch, Some(before), receive)));
+            let thread = Builder::new().name("count".to_owned());
+            let spawned = thread.spawn_scoped(scope, move || link(stretch, Some(before), receive));
+            // Those that began end by themselves: nobody hands on to them any more.
+            others.push(spawned.ok()?);
         }
         // Nobody comes behind the last.
         drop(send);
@@ -49,7 +60,7 @@ pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogra
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        histogram
+        Some(histogram)
     })
 }
 

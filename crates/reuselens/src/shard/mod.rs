@@ -37,7 +37,6 @@ mod groups;
 mod identity;
 mod items;
 mod merge;
-mod packing;
 mod part;
 mod stretch;
 

@@ -24,9 +24,10 @@ const PACKED: usize = 128 << 10;
 /// The most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
 const XZ_MEMORY: u64 = 512 << 20;
 
-/// What a file is packed with.
+/// What a file is packed with that is unpacked on the way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+#[non_exhaustive]
+pub enum Packing {
     /// RFC 1952, one member or many.
     Gzip,
     /// RFC 8878, one frame or many.
@@ -41,7 +42,7 @@ impl Packing {
     /// The packing of a file that begins with `head`.
     ///
     /// Looks at more than the magic, since raw numbers can begin like one.
-    pub(crate) fn of(head: &[u8]) -> Option<Packing> {
+    pub fn of(head: &[u8]) -> Option<Packing> {
         match head {
             // Deflate, no reserved flag; level and system, if they are there, of those that exist.
             [0x1f, 0x8b, 8, flags, rest @ ..] if flags & 0xe0 == 0 => {
@@ -93,12 +94,22 @@ impl Packing {
     }
 
     /// What it is called.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Packing::Gzip => "gzip",
             Packing::Zstd => "zstd",
             Packing::Xz => "xz",
             Packing::Zip => "zip",
+        }
+    }
+
+    /// What to type before the name of a file to unpack it and keep it.
+    pub fn command(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gunzip -k",
+            Packing::Zstd => "zstd -d",
+            Packing::Xz => "xz -dk",
+            Packing::Zip => "unzip",
         }
     }
 
@@ -155,6 +166,9 @@ mod tests {
             (b"\xfd7zXZ\0\0", Some(Packing::Xz)),
             (b"PK\x03\x04\x14\0\0\0\x08\0", Some(Packing::Zip)),
             (b"PK\x03\x04\x14\x09\0\0\x08\0", None),
+            (b"\xfd7zXZ\0", Some(Packing::Xz)),
+            (b"\x1f\x8b\x09\0", None),
+            (b"a b c", None),
             (b"BZh9", None),
             (b"", None),
         ] {

@@ -1,6 +1,8 @@
 //! What the tests share: traces to try, and a way to read sources to their end.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod damage;
+
 use std::path::Path;
 
 use proptest::prelude::*;

@@ -1,0 +1,88 @@
+//! Files by their first bytes: what they are is known before the rest of them is read.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context as _;
+use reuselens::locality::Profile;
+use reuselens::shard::{Part, PartError};
+use reuselens::trace::{AnySource, formats};
+
+/// Bytes that are looked at.
+const MARK: u64 = 8;
+
+/// Opens a trace, in the format of this name or in the one that its content shows. Our own files that are
+/// no traces are told.
+pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource> {
+    // What can be read once only is left to whoever reads it.
+    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    if format.is_none() && is_file {
+        let head = File::open(path).and_then(|mut file| begin(&mut file));
+        refuse_our_own(path, &head.unwrap_or_default())?;
+    }
+    Ok(formats::open(path, format)?)
+}
+
+fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
+    let path = path.display();
+    if Profile::is_profile(head) {
+        anyhow::bail!(
+            "{path} is no trace but a profile, so it is analysed already; show it with `reuselens report {path}`"
+        );
+    }
+    if Part::is_part(head) {
+        anyhow::bail!(
+            "{path} is no trace but a part of an analysis; put it together with the other parts: `reuselens merge {path} PART…`"
+        );
+    }
+    Ok(())
+}
+
+/// Reads a profile.
+pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+    let bytes = whole_if(path, Profile::is_profile).with_context(|| {
+        format!(
+            "cannot read {}; `reuselens profile -- PROGRAM` makes a profile",
+            path.display()
+        )
+    })?;
+    if Part::is_part(&bytes) {
+        anyhow::bail!(
+            "{0} is no profile but a part of one; put it together with the other parts: `reuselens merge {0} PART…`",
+            path.display()
+        );
+    }
+    Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// Reads a part of an analysis.
+pub fn read_part(path: &Path) -> anyhow::Result<Part> {
+    let bytes = whole_if(path, Part::is_part).map_err(|source| PartError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    if Profile::is_profile(&bytes) {
+        anyhow::bail!(
+            "{0} is no part but a whole profile, so there is nothing to merge; show it with `reuselens report {0}`",
+            path.display()
+        );
+    }
+    Part::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// All bytes of a file whose first ones are right; of any other, which may be of any size, only those.
+fn whole_if(path: &Path, right: fn(&[u8]) -> bool) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = begin(&mut file)?;
+    if right(&bytes) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MARK).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,73 @@
+//! Which cache the misses are of that things are ranked by.
+
+use reuselens::AnalysisOptions;
+use reuselens::locality::{Machine, Profile};
+use reuselens::units::{Bytes, Granularity};
+
+use crate::exit::Usage;
+use crate::output::Show;
+
+impl Show {
+    /// The cache to rank by, if one was asked for.
+    pub fn cache(&self, profile: &Profile) -> Result<Option<Bytes>, Usage> {
+        let cache = self.cache_of(&profile.machine)?;
+        let method = &profile.method;
+        self.check_reach(cache, method.ids, profile.granularity, method.max_distance)?;
+        Ok(cache)
+    }
+
+    /// Fails now, before the work, at a cache that the result will not tell about.
+    pub fn check_cache(&self, addresses: bool, options: &AnalysisOptions) -> anyhow::Result<()> {
+        let machine = reuselens::this_machine();
+        let granularity = match (addresses, options.granularity) {
+            (false, _) => Granularity::BYTE,
+            (true, asked) => asked
+                .or_else(|| machine.line())
+                .unwrap_or(Granularity::LINE_64),
+        };
+        let cache = self.cache_of(&machine)?;
+        self.check_reach(cache, !addresses, granularity, options.max_distance)?;
+        Ok(())
+    }
+
+    fn check_reach(
+        &self,
+        cache: Option<Bytes>,
+        ids: bool,
+        granularity: Granularity,
+        reach: Option<u64>,
+    ) -> Result<(), Usage> {
+        let (Some(bytes), Some(text)) = (cache, &self.cache) else {
+            return Ok(());
+        };
+        if ids && text.parse::<Bytes>().is_err() {
+            return Err(Usage(format!(
+                "--cache {text} is a cache of bytes, and the items of this trace are ids, which have no size; give a number of ids, for instance --cache 4096"
+            )));
+        }
+        let items = bytes.items(granularity).get();
+        match reach {
+            Some(reach) if items > reach => Err(Usage(format!(
+                "--cache {text} holds {items} items, and distances of {reach} and more are not told apart (--max-distance); ask for a cache of up to {reach} items, or raise --max-distance"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// That on this machine.
+    pub fn cache_of(&self, machine: &Machine) -> Result<Option<Bytes>, Usage> {
+        let Some(text) = &self.cache else {
+            return Ok(None);
+        };
+        if let Some(cache) = machine.cache(text) {
+            return Ok(Some(cache.size));
+        }
+        let known: Vec<String> = machine.data_caches().iter().map(|c| c.name()).collect();
+        text.parse().map(Some).map_err(|_| {
+            Usage(format!(
+                "--cache {text} is neither a size (48K, 2MiB) nor a cache of the profile's machine ({})",
+                if known.is_empty() { "none known".to_owned() } else { known.join(", ") }
+            ))
+        })
+    }
+}
