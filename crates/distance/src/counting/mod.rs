@@ -43,7 +43,7 @@ mod live_bits;
 pub(crate) mod sparse;
 pub(crate) mod table;
 mod window;
-mod work;
+pub(crate) mod work;
 
 use reuselens_units::{Bytes, Distance, Items};
 

@@ -48,7 +48,7 @@ pub(super) fn run(
             let end = len.min(block + BLOCK);
             let distances_here = &mut distances[at + block..at + end];
             let (far, leaving) = look(compare, &recent, number, distances_here);
-            next.gather(items, at + block, far, leaving);
+            next.gather(compare, items, at + block, far, leaving);
             if next.is_full() {
                 next.locate(table, current);
                 current.run(compare, table, bits, distances);
@@ -71,7 +71,7 @@ pub(super) fn run(
     next.run(compare, table, bits, distances);
     current.clear();
     next.clear();
-    current.gather(items, at, 0, recent.staying());
+    current.gather(compare, items, at, 0, recent.staying());
     current.locate(table, next);
     current.run(compare, table, bits, distances);
     at

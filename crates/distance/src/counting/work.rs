@@ -1,8 +1,10 @@
 //! What a window of recent accesses leaves to be done by the table and the bits.
 
+use std::array::from_fn;
+
 use reuselens_units::Distance;
 
-use super::compare::Compare;
+use super::compare::{Compare, pieces_one_by_one};
 use super::lags::{BACK, BLOCK};
 use super::line::NEVER;
 use super::live_bits::LiveBits;
@@ -10,11 +12,11 @@ use super::table::Table;
 
 /// Pieces of work that are done together, at least.
 const ENOUGH: usize = 64;
-/// Pieces of work that there is room for: a block adds up to two for each access.
-const ROOM: usize = ENOUGH + 2 * BLOCK;
+/// Pieces of work that there is room for: a block adds up to two for each access, and writes a vector more.
+const ROOM: usize = ENOUGH + 2 * BLOCK + 16;
 
-/// Marks a piece that is a far access, and not one that leaves the window.
-const FAR: u32 = u32::MAX;
+/// Marks a piece that leaves the window, and is not a far access.
+pub(crate) const LEAVES: u32 = u32::MAX;
 
 /// Far accesses, and accesses that leave the window, in order of time. No loop over them has a branch that
 /// depends on which of the two a piece is: no processor could guess it.
@@ -22,24 +24,14 @@ pub(super) struct Work {
     len: usize,
     items: [u64; ROOM],
     homes: [usize; ROOM],
-    /// How many left before this one; or [`FAR`].
-    order: [u32; ROOM],
+    /// Which access of the call a far access is; or [`LEAVES`].
+    accesses: [u32; ROOM],
     /// The step that the item had.
     previous: [u32; ROOM],
     leaving: u32,
-    far: [FarAccess; ROOM],
+    /// Which pieces are far accesses.
+    far: [u32; ROOM],
     far_len: usize,
-}
-
-/// An access that is not near.
-#[derive(Clone, Copy)]
-struct FarAccess {
-    /// Which piece of work it is.
-    piece: u32,
-    /// Which access of the call it is.
-    access: u32,
-    /// How many leave before it.
-    left: u32,
 }
 
 impl Work {
@@ -47,14 +39,10 @@ impl Work {
         len: 0,
         items: [0; ROOM],
         homes: [0; ROOM],
-        order: [0; ROOM],
+        accesses: [LEAVES; ROOM],
         previous: [NEVER; ROOM],
         leaving: 0,
-        far: [FarAccess {
-            piece: 0,
-            access: 0,
-            left: 0,
-        }; ROOM],
+        far: [0; ROOM],
         far_len: 0,
     };
 
@@ -71,31 +59,22 @@ impl Work {
     /// Notes what there is to do for a block of accesses from `at` on: `far` ones, and ones at which the
     /// access [`BACK`] before leaves.
     #[inline(always)]
-    pub(super) fn gather(&mut self, items: &[u64], at: usize, far: u64, leaving: u64) {
-        let mut both = far | leaving;
-        let (mut len, mut left, mut far_len) = (self.len, self.leaving, self.far_len);
-        while both != 0 {
-            let index = both.trailing_zeros() as usize;
-            both &= both - 1;
-            let access = at + index;
-            // Both are written, and kept only as far as they are so.
-            self.items[len % ROOM] = items[access.saturating_sub(BACK)];
-            self.order[len % ROOM] = left;
-            let leaves = (leaving >> index & 1) as u32;
-            len += leaves as usize;
-            left += leaves;
-            self.items[len % ROOM] = items[access.min(items.len() - 1)];
-            self.order[len % ROOM] = FAR;
-            self.far[far_len % ROOM] = FarAccess {
-                piece: len as u32,
-                access: access as u32,
-                left,
-            };
-            let is_far = (far >> index & 1) as usize;
-            len += is_far;
-            far_len += is_far;
-        }
-        (self.len, self.leaving, self.far_len) = (len, left, far_len);
+    pub(super) fn gather(
+        &mut self,
+        compare: impl Compare,
+        items: &[u64],
+        at: usize,
+        far: u64,
+        leaving: u64,
+    ) {
+        let to = (&mut self.items[self.len..], &mut self.accesses[self.len..]);
+        let whole = |from: Option<usize>| items.get(from?..)?.first_chunk();
+        self.len += match (whole(at.checked_sub(BACK)), whole(Some(at))) {
+            (Some(back), Some(block)) => compare.pieces(back, block, at, far, leaving, to),
+            _ => pieces_at_an_end(items, at, far, leaving, to),
+        };
+        self.leaving += leaving.count_ones();
+        self.far_len += far.count_ones() as usize;
     }
 
     /// Finds where the table may have the items, and asks for that memory. If the table had to grow, finds
@@ -137,13 +116,18 @@ impl Work {
     #[inline(always)]
     fn look_up(&mut self, compare: impl Compare, table: &mut impl Table, bits: &LiveBits) {
         let now = bits.now() as u32;
+        let (mut left, mut far) = (0, 0);
         let pieces = self.items[..self.len].iter().zip(&self.homes);
-        let pieces = pieces.zip(&self.order).zip(&mut self.previous);
-        for (((&item, &home), &order), previous) in pieces {
+        let pieces = pieces.zip(&self.accesses).zip(&mut self.previous);
+        for (piece, (((&item, &home), &access), previous)) in (0..).zip(pieces) {
+            let leaves = access == LEAVES;
             // A far access makes its item known, with any step: it has a true one when it leaves.
-            let step = if order == FAR { NEVER + 1 } else { now + order };
+            let step = if leaves { now + left } else { NEVER + 1 };
             *previous = table.replace(compare, item, home, step);
             bits.prefetch(*previous);
+            left += u32::from(leaves);
+            self.far[far % ROOM] = piece;
+            far += usize::from(!leaves);
         }
     }
 
@@ -154,17 +138,32 @@ impl Work {
         bits.begin(self.leaving.into());
         let mut taken = 0;
         let mut taker = bits.taker();
-        for far in &self.far[..self.far_len] {
-            let distance = &mut distances[far.access as usize];
-            *distance = match self.previous[far.piece as usize % ROOM] {
+        for (before, &piece) in (0..).zip(&self.far[..self.far_len]) {
+            // All other pieces before it left.
+            let left = u64::from(piece) - before;
+            let piece = piece as usize % ROOM;
+            let distance = &mut distances[self.accesses[piece] as usize];
+            *distance = match self.previous[piece] {
                 NEVER => Distance::COLD,
                 step => {
                     taken += 1;
-                    let others = live + u64::from(far.left) - taken;
-                    Distance::new(distance.raw() + others - taker.take(step))
+                    Distance::new(distance.raw() + live + left - taken - taker.take(step))
                 }
             };
         }
         bits.end(self.leaving.into(), taken);
     }
 }
+
+/// [`Compare::pieces`] where there are not as many accesses before or after `at`: bits are set only for those
+/// that there are.
+#[cold]
+fn pieces_at_an_end(items: &[u64], at: usize, far: u64, leaving: u64, to: Pieces<'_>) -> usize {
+    let item = |access: Option<usize>| access.and_then(|access| items.get(access).copied());
+    let back: [u64; BLOCK] = from_fn(|i| item((at + i).checked_sub(BACK)).unwrap_or(0));
+    let block: [u64; BLOCK] = from_fn(|i| item(Some(at + i)).unwrap_or(0));
+    pieces_one_by_one(&back, &block, at, far, leaving, to)
+}
+
+/// Where pieces of work are written: items, and which access of the call, or [`LEAVES`].
+pub(crate) type Pieces<'a> = (&'a mut [u64], &'a mut [u32]);

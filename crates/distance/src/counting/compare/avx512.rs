@@ -2,14 +2,18 @@
 
 use std::arch::x86_64::{
     __m512i, _mm256_cmpeq_epi64_mask, _mm256_loadu_si256, _mm256_set1_epi64x, _mm512_add_epi8,
-    _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512, _mm512_mask_add_epi8,
-    _mm512_mask_cmpeq_epi8_mask, _mm512_mask_cmpneq_epi8_mask, _mm512_mask_mov_epi8,
-    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_test_epi8_mask,
+    _mm512_add_epi32, _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512,
+    _mm512_mask_add_epi8, _mm512_mask_cmpeq_epi8_mask, _mm512_mask_cmpneq_epi8_mask,
+    _mm512_mask_mov_epi8, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi32,
+    _mm512_maskz_compress_epi64, _mm512_permutex2var_epi64, _mm512_set_epi32, _mm512_set_epi64,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_test_epi8_mask, _pdep_u32,
 };
 
 use super::{Avx2, Compare};
 use crate::counting::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use crate::counting::line::Line;
+use crate::counting::work::{LEAVES, Pieces};
 
 /// Eight numbers, or 64 bytes, at a time. Made by [`Avx512::new`] alone.
 #[derive(Clone, Copy)]
@@ -89,6 +93,48 @@ impl Compare for Avx512 {
             });
             self.store(_mm512_add_epi8(counts[0], counts[1]))
         }
+    }
+
+    #[inline(always)]
+    fn pieces(
+        self,
+        back: &[u64; BLOCK],
+        block: &[u64; BLOCK],
+        at: usize,
+        far: u64,
+        leaving: u64,
+        (items, accesses): Pieces<'_>,
+    ) -> usize {
+        /// Of sixteen pieces of eight accesses, those that leave and those that are far.
+        const BOTH: (u32, u32) = (0x5555, 0xaaaa);
+        assert!(items.len() >= 2 * BLOCK + 16 && accesses.len() >= 2 * BLOCK + 16);
+        let mut len = 0;
+        for eight in (0..BLOCK).step_by(8) {
+            // SAFETY: there is a value of this type, so the processor has AVX-512 and BMI2; eight numbers are
+            // read below BLOCK; at most 2 · BLOCK pieces are written, and a vector of sixteen from the last on.
+            unsafe {
+                let load =
+                    |from: &[u64; BLOCK]| _mm512_loadu_si512(from.as_ptr().add(eight).cast());
+                let (back, block) = (load(back), load(block));
+                let kept = _pdep_u32((leaving >> eight) as u32 & 0xff, BOTH.0)
+                    | _pdep_u32((far >> eight) as u32 & 0xff, BOTH.1);
+                let first = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+                let last = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+                let numbers = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+                let numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32((at + eight) as i32));
+                let leaves = _mm512_set1_epi32(LEAVES as i32);
+                let numbers = _mm512_mask_mov_epi32(numbers, BOTH.0 as u16, leaves);
+                let numbers = _mm512_maskz_compress_epi32(kept as u16, numbers);
+                _mm512_storeu_si512(accesses.as_mut_ptr().add(len).cast(), numbers);
+                for (half, order) in [(kept as u8, first), ((kept >> 8) as u8, last)] {
+                    let both = _mm512_permutex2var_epi64(back, order, block);
+                    let both = _mm512_maskz_compress_epi64(half, both);
+                    _mm512_storeu_si512(items.as_mut_ptr().add(len).cast(), both);
+                    len += half.count_ones() as usize;
+                }
+            }
+        }
+        len
     }
 
     #[inline(always)]

@@ -28,6 +28,7 @@ pub(crate) use avx512::Avx512;
 
 use super::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use super::line::Line;
+use super::work::{LEAVES, Pieces};
 
 /// A way of comparing. Values exist only where the processor has what it takes.
 pub(crate) trait Compare: Copy {
@@ -42,12 +43,51 @@ pub(crate) trait Compare: Copy {
     /// place that is not after the one that the access itself reaches.
     fn reaching(self, reach: &Reach) -> [u8; BLOCK];
 
+    /// Writes what a block of accesses from `at` on leaves to be done, in order of time: for each bit of
+    /// `leaving` the item [`BACK`] before (`back` begins there), then for that of `far` the item itself.
+    /// Returns how many. There must be room for sixteen more.
+    #[inline(always)]
+    fn pieces(
+        self,
+        back: &[u64; BLOCK],
+        block: &[u64; BLOCK],
+        at: usize,
+        far: u64,
+        leaving: u64,
+        to: Pieces<'_>,
+    ) -> usize {
+        pieces_one_by_one(back, block, at, far, leaving, to)
+    }
+
     /// Bit i is set if access i of the block has the lag [`FAR`].
     fn far(self, lags: &Lags) -> u64;
 
     /// Bit i is set if the access [`BACK`] before access i of the block is one (has a lag), and is what none
     /// of the lags of the accesses after it leads to.
     fn leaving(self, lags: &Lags) -> u64;
+}
+
+/// [`Compare::pieces`] on any processor.
+#[inline(always)]
+pub(crate) fn pieces_one_by_one(
+    back: &[u64],
+    block: &[u64],
+    at: usize,
+    far: u64,
+    leaving: u64,
+    (items, accesses): Pieces<'_>,
+) -> usize {
+    let (mut both, mut len) = (far | leaving, 0);
+    while both != 0 {
+        let index = both.trailing_zeros() as usize;
+        both &= both - 1;
+        // Both are written, and kept only as far as they are so.
+        (items[len], accesses[len]) = (back[index], LEAVES);
+        len += (leaving >> index & 1) as usize;
+        (items[len], accesses[len]) = (block[index], (at + index) as u32);
+        len += (far >> index & 1) as usize;
+    }
+    len
 }
 
 /// One after the other.
@@ -131,6 +171,21 @@ mod tests {
                 let by_hand = before.iter().filter(|there| **there <= reach[lane]);
                 assert_eq!(usize::from(found), by_hand.count());
             }
+            let (far, leaving) = (way.far(&lags), way.leaving(&lags));
+            let (back, block) = (
+                recent.first_chunk().unwrap(),
+                recent[BACK..].first_chunk().unwrap(),
+            );
+            let both = [true, false].map(|own| {
+                let (mut items, mut accesses) = ([0; 2 * BLOCK + 16], [0; 2 * BLOCK + 16]);
+                let to = (&mut items[..], &mut accesses[..]);
+                let len = match own {
+                    true => way.pieces(back, block, 1000, far, leaving, to),
+                    false => Portable.pieces(back, block, 1000, far, leaving, to),
+                };
+                (items[..len].to_vec(), accesses[..len].to_vec())
+            });
+            assert_eq!(both[0], both[1]);
             assert_eq!(way.far(&lags), Portable.far(&lags));
             assert_eq!(way.leaving(&lags), Portable.leaving(&lags));
         }
