@@ -2,7 +2,7 @@
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{Outcome, Profile, Warning};
-use reuselens_trace::{Block, Source, Step, TraceError};
+use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{Attribution, no_accesses};
@@ -111,6 +111,7 @@ impl Analysis {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
                     let counts = &mut self.counts;
+                    counts.thread(block.process, block.thread);
                     self.attribution
                         .block(&block, &mut columns, |piece| counts.add(piece));
                     progress(Progress {
@@ -124,7 +125,12 @@ impl Analysis {
                         return Ok(Some(Stop::OutOfMemory(memory)));
                     }
                 }
-                Ok(Step::Event(event)) => self.attribution.event(event),
+                Ok(Step::Event(event)) => {
+                    if let Event::ThreadEnded(thread) = event {
+                        self.counts.thread_ended(thread);
+                    }
+                    self.attribution.event(event);
+                }
                 Ok(Step::End) => return Ok(None),
                 Err(error) if error.is_partial() && blocks > 0 => {
                     return Ok(Some(Stop::Broken(error)));
