@@ -6,7 +6,7 @@ use reuselens_trace::{ProcessId, ThreadId};
 
 /// Blocks after which nothing more comes of a thread that has ended. What its signal handlers did comes in
 /// blocks of their own, just behind its end.
-const LATE: u64 = 512;
+const LATE: u64 = 128;
 
 /// A program thread. The process goes with it: what it touches is that process's.
 type Who = (ThreadId, ProcessId);
