@@ -635,6 +635,7 @@ fn each_thread_of_a_program_can_have_a_cache_of_its_own() {
             "--threads",
             threads,
             "--times",
+            "--elements",
             "--forward",
             "--granularity",
             "64",

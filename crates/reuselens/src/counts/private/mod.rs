@@ -14,7 +14,7 @@
 //! # Cost
 //! That of the engine, once per access; smaller tables than one for all threads. Memory: that of the engines
 //! of all threads that live (a thread's is given up some time after its end), the histograms for each of the
-//! shelves in use, and some megabytes of batches.
+//! shelves in use, and the batches on their way, up to some tens of megabytes.
 
 mod lanes;
 mod shelf;

@@ -12,8 +12,11 @@ use super::shelf::{Batch, Recipe, Shelf, Sums};
 /// Shelves: more than any machine has use for workers, and few enough that what each holds per cell of the
 /// program is no matter.
 pub(super) const SHELVES: usize = 32;
-/// Batches that may wait, for each worker.
-const QUEUE: usize = 4;
+/// Batches that may wait, for each worker. The threads of a program take turns on its processors, some hundred
+/// thousand accesses at a time: with fewer, all that waits would often be of one thread.
+const QUEUE: usize = 24;
+/// Batches that may wait in all: some tens of megabytes.
+const LONGEST_QUEUE: usize = 96;
 /// Batches after which a shelf says what it holds: asking costs a look at every cell.
 const SAY_EVERY: u32 = 8;
 
@@ -201,7 +204,7 @@ impl Team {
             self.shared.more.notify_one();
         }
         drop(state);
-        let most = QUEUE * self.workers.len();
+        let most = LONGEST_QUEUE.min(QUEUE * self.workers.len());
         self.wait_until(|state| state.waiting <= most);
     }
 
@@ -318,5 +321,32 @@ fn work(shared: &Shared) {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "range")]
+    fn a_panic_of_a_worker_is_passed_on() {
+        let recipe = Recipe {
+            engine: "counting",
+            max_distance: None,
+            reuse_times: false,
+            forward: false,
+        };
+        // No attributor makes columns that differ in length.
+        let wrong = Columns {
+            items: vec![1; 10],
+            cells: vec![0; 5],
+            elements: Vec::new(),
+        };
+        let mut batch = Batch::default();
+        batch.push(0, &wrong);
+        let mut team = Team::new(2, &recipe);
+        team.hand_over(0, &mut batch);
+        team.finish();
     }
 }
