@@ -7,7 +7,7 @@
 //! that three threads touch is cold three times.
 //!
 //! # How it goes on several threads
-//! This thread reads and attributes, and gathers the touches of each shelf ([`shelf`]), which holds every
+//! This thread reads and attributes, and gathers the touches of each shelf ([`mod@shelf`]), which holds every
 //! 32nd program thread; workers take shelves with something to do ([`team`]). A shelf gets its touches in
 //! the order of the trace, and sums are sums: the results do not depend on who worked when.
 //!
