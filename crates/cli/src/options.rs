@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::AnalysisOptions;
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
-use reuselens::locality::Dimension;
+use reuselens::locality::{self, Dimension};
 use reuselens::units::{Bytes, Granularity};
 
 use crate::exit::Usage;
@@ -60,6 +60,11 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
+    /// Distances over all threads interleaved, as in a cache that they share, or within each thread, as in one of
+    /// its own
+    #[arg(long, value_enum, default_value = "shared", help_heading = "Analysis")]
+    pub sharing: Sharing,
+
     /// Tell only distances below so many items, in memory that grows with that number alone
     #[arg(long, value_name = "ITEMS", value_parser = number, help_heading = "Analysis")]
     pub max_distance: Option<u64>,
@@ -111,6 +116,10 @@ impl Analysis {
             contexts: !self.no_contexts,
             whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
+            sharing: match self.sharing {
+                Sharing::Shared => locality::Sharing::Shared,
+                Sharing::Private => locality::Sharing::Private,
+            },
             max_distance: self.max_distance,
             reuse_times: self.times,
             forward: self.forward,
@@ -170,6 +179,15 @@ pub enum Names {
     Instruction,
     /// A statement counts an element once
     Statement,
+}
+
+/// What distances look back over.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Sharing {
+    /// All threads, interleaved: a cache that they share
+    Shared,
+    /// One thread at a time: a cache for each
+    Private,
 }
 
 /// `auto`, or a power of two.

@@ -786,3 +786,110 @@ fn memory_is_looked_at_within_a_row() {
     // The load lies on two lines.
     assert_eq!(sampled.number("accesses"), (512 << 14) + 2);
 }
+
+/// Two threads at the same time: each goes over lines that are its own, and over lines that both have.
+const TWO_THREADS: &str = r#"
+#include <pthread.h>
+enum { LINES = 500, ROUNDS = 20 };
+static volatile char own[2][LINES][64] __attribute__((aligned(64)));
+static volatile char both[LINES][64] __attribute__((aligned(64)));
+static void *work(void *which) {
+    volatile char (*mine)[64] = own[(long)which];
+    for (int round = 0; round < ROUNDS; round++)
+        for (int line = 0; line < LINES; line++)
+            (void)mine[line][0], (void)both[line][0];
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (long which = 0; which < 2; which++)
+        if (pthread_create(&threads[which], 0, work, (void *)which) != 0) return 1;
+    for (int which = 0; which < 2; which++) pthread_join(threads[which], 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn each_thread_of_a_program_can_have_a_cache_of_its_own() {
+    let place = Place::new();
+    place.write("two.c", TWO_THREADS);
+    let build = ["cc", "-O1", "-pthread", "two.c", "-o", "two"];
+    place.run(&build).succeeds();
+    place.run(&["record", "-q", "--", "./two"]).succeeds();
+    let arrays = |options: &[&str]| {
+        let base = ["two.rltrace", "--granularity", "64", "--data", "static"];
+        let json = analyzed(&place, &[&base[..], &["--by", "object"], options].concat());
+        let cold = |name: &str| {
+            let groups = json.groups("object");
+            let group = groups.iter().find(|group| group.name.starts_with(name));
+            group.map(|group| (group.accesses, group.cold)).unwrap()
+        };
+        (cold("own"), cold("both"), json)
+    };
+    let (own, both, private) = arrays(&["--sharing", "private"]);
+    assert_eq!(own, (20_000, 1_000));
+    assert_eq!(both, (20_000, 1_000), "500 lines in each of two threads");
+    assert_eq!(private.0["sharing"], "private");
+    assert_eq!(
+        private.0["order"],
+        "each thread by itself, in program order"
+    );
+    // Between two uses of a line, a thread uses all others of its own and all that both have.
+    let counts = private.counts();
+    assert!(counts.contains(&[999, 999, 38_000]), "{counts:?}");
+    let (own, both, shared) = arrays(&["--sharing", "shared"]);
+    assert_eq!((own, both), ((20_000, 1_000), (20_000, 500)));
+    assert_eq!(shared.0.get("sharing"), None);
+    let (.., unasked) = arrays(&[]);
+    assert_eq!(unasked.0, shared.0);
+
+    let profile = |threads: &str| {
+        let words = [
+            "analyze",
+            "two.rltrace",
+            "-f",
+            "--sharing",
+            "private",
+            "--threads",
+            threads,
+            "--times",
+            "--elements",
+            "--forward",
+            "--granularity",
+            "64",
+        ];
+        let done = place.run(&words).succeeds().prints(&[
+            "a cache for each thread",
+            "summed over the threads",
+            "each thread by itself",
+        ]);
+        (done.out, place.read("two.rlprof"), place.read("two.html"))
+    };
+    let alone = profile("1");
+    let page = String::from_utf8_lossy(&alone.2).into_owned();
+    assert!(page.contains("a cache for each thread") && page.contains("summed over the threads"));
+    for threads in ["2", "3", "7"] {
+        assert!(profile(threads) == alone, "{threads}");
+    }
+}
+
+#[test]
+fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    let refused = |command: &[&str], options: &[&str], says: &str| {
+        let words = [command, &["t.txt", "--sharing", "private"], options].concat();
+        place
+            .run(&words)
+            .fails(1)
+            .says(&[says, "--sharing private"]);
+    };
+    refused(&["analyze"], &["--engine", "parallel"], "as one stream");
+    refused(&["analyze"], &["--sample", "1%"], "leave out --sample");
+    refused(&["shard", "1/1"], &[], "piece by piece");
+    let words = ["analyze", "t.txt", "--sharing", "mine"];
+    place.run(&words).fails(2).says(&["private"]);
+    place
+        .run(&["analyze", "t.txt", "--sharing", "private"])
+        .succeeds();
+}

@@ -86,7 +86,7 @@ pub use log2::Log2Histogram;
 pub use merge::MergeError;
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
-    ProfiledThread, Site, Warning,
+    ProfiledThread, Sharing, Site, Warning,
 };
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};

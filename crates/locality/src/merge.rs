@@ -25,6 +25,11 @@ pub enum MergeError {
         /// Bytes per item of one that differs.
         other: u64,
     },
+    /// They look back over different accesses.
+    #[error(
+        "some of the profiles have distances within each thread and others over all threads, so they do not add up; make them all with the same --sharing"
+    )]
+    Sharing,
 }
 
 impl Profile {
@@ -37,11 +42,14 @@ impl Profile {
     /// the largest. Cost: linear in the sizes of the profiles, and the sorting of their tables.
     ///
     /// # Errors
-    /// If there is no profile, or their granularities differ.
+    /// If there is no profile, or their granularities differ, or what their distances look back over.
     pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
         let (first, rest) = profiles.split_first().ok_or(MergeError::Nothing)?;
         for other in rest {
             check(first.granularity, other.granularity)?;
+            if first.method.sharing != other.method.sharing {
+                return Err(MergeError::Sharing);
+            }
         }
         let tables = Tables::new(profiles);
         let mut merged = Profile {
@@ -124,6 +132,7 @@ fn method(profiles: &[Profile]) -> Method {
         },
         source: latest(profiles, |profile| &profile.method.source),
         order: latest(profiles, |profile| &profile.method.order),
+        sharing: latest(profiles, |profile| &profile.method.sharing),
         kinds: latest(profiles, |profile| &profile.method.kinds),
         data: latest(profiles, |profile| &profile.method.data),
     }

@@ -45,6 +45,27 @@ pub struct Machine {
     pub caches: Vec<Cache>,
 }
 
+/// Which accesses a reuse distance looks back over, where a program has several threads.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Sharing {
+    /// Those of all threads, interleaved: what a cache sees that all threads share.
+    #[default]
+    Shared,
+    /// Those of the same thread (of the same process) only: what a cache sees that each thread has for
+    /// itself, if no other takes lines away from it. An item that several threads touch has a first access
+    /// in each of them. All counts are sums over the threads.
+    Private,
+}
+
+impl Sharing {
+    fn is_shared(&self) -> bool {
+        *self == Sharing::Shared
+    }
+}
+
 /// How the profile was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Method {
@@ -70,6 +91,9 @@ pub struct Method {
     pub source: String,
     /// How the order between threads came about.
     pub order: String,
+    /// Whether distances look back over all threads or over one. Stored where it is not shared.
+    #[serde(default, skip_serializing_if = "Sharing::is_shared")]
+    pub sharing: Sharing,
     /// Which accesses count: `all`, `loads` or `stores`.
     pub kinds: String,
     /// Which data count: `all`, `heap`, `stack` or `static`.

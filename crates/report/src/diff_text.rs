@@ -138,6 +138,13 @@ impl View<'_> {
                 "{warning} the two count different accesses; analyse both with the same --kind and --data"
             );
         }
+        if self.before.method.sharing != self.after.method.sharing {
+            let warning = self.paint.ink(Ink::Warn, "warning:");
+            let _ = writeln!(
+                out,
+                "{warning} one has a cache for each thread, the other one for all; analyse both with the same --sharing"
+            );
+        }
     }
 
     fn totals(&self, out: &mut String) {

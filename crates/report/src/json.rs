@@ -4,7 +4,7 @@ mod compact;
 
 use reuselens_locality::{
     BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
-    Log2Histogram, Machine, MissRatioCurve, Outcome, Profile, Warning,
+    Log2Histogram, Machine, MissRatioCurve, Outcome, Profile, Sharing, Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -75,6 +75,9 @@ struct Document<'a> {
     kinds: &'a str,
     data: &'a str,
     outcome: &'a Outcome,
+    /// Only where distances are within each thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing: Option<Sharing>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_bounds: Option<BoundsJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,6 +244,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         kinds: &method.kinds,
         data: &method.data,
         outcome: &profile.outcome,
+        sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,
         reuse_times: profile
             .reuse_times

@@ -137,7 +137,9 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     if profile.granularity != reuselens_units::Granularity::BYTE {
         let _ = write!(out, " ({})", caches::size(distinct, profile.granularity));
     }
-    let _ = writeln!(out, "; {} are first touches.", percent(distinct, accesses));
+    let summed = words::summed(&profile.method);
+    let share = percent(distinct, accesses);
+    let _ = writeln!(out, "{summed}; {share} are first touches.");
 }
 
 fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint: Paint) {

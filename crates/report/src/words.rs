@@ -1,6 +1,6 @@
 //! Facts of a profile in words, the same in every report.
 
-use reuselens_locality::{Method, Outcome, Profile};
+use reuselens_locality::{Method, Outcome, Profile, Sharing};
 use reuselens_units::Granularity;
 
 use crate::caches;
@@ -63,7 +63,20 @@ pub(crate) fn engine(method: &Method) -> String {
     let reach = method.max_distance.map_or_else(String::new, |limit| {
         format!(" below distances of {}", noun(limit, "item", "items"))
     });
-    format!("{} engine, {worth}{reach}", or(&method.engine, "unknown"))
+    let sharing = match method.sharing {
+        Sharing::Shared => "",
+        Sharing::Private => ", a cache for each thread",
+    };
+    let engine = or(&method.engine, "unknown");
+    format!("{engine} engine, {worth}{reach}{sharing}")
+}
+
+/// What a number of distinct items says besides, where the threads are told apart: every thread counts its own.
+pub(crate) fn summed(method: &Method) -> &'static str {
+    match method.sharing {
+        Sharing::Shared => "",
+        Sharing::Private => ", summed over the threads",
+    }
 }
 
 /// What an access without a distance is: `first touch`, or where long distances are not told apart

@@ -2,7 +2,7 @@
 
 mod common;
 
-use reuselens_locality::{Dimension, Profile};
+use reuselens_locality::{Dimension, Profile, Sharing};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, page, summary,
 };
@@ -168,4 +168,18 @@ fn profiles_that_hardly_differ_say_so() {
     let near = difference(&after);
     let sentence = "  None: at no cache size do the misses change by more than that.\n";
     assert!(near.contains(sentence), "{near}");
+}
+
+#[test]
+fn a_cache_for_each_thread_is_said() {
+    let shared = common::matmul(24, false);
+    let mut private = shared.clone();
+    private.method.sharing = Sharing::Private;
+    let text = summary(&private, &TextOptions::default()).replace('\n', " ");
+    assert!(text.contains("a cache for each thread"), "{text}");
+    assert!(text.contains("summed over the threads;"), "{text}");
+    let page = page(&private, &HtmlOptions::default());
+    assert!(page.contains("a cache for each thread") && page.contains("summed over the threads"));
+    let text = diff(&shared, &private, &DiffOptions::default()).unwrap();
+    assert!(text.contains("the same --sharing"), "{text}");
 }

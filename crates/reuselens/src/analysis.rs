@@ -2,7 +2,7 @@
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{Outcome, Profile, Warning};
-use reuselens_trace::{Block, Source, Step, TraceError};
+use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
@@ -138,7 +138,12 @@ impl Analysis {
                         return Ok(Some(Stop::OutOfMemory(memory)));
                     }
                 }
-                Ok(Step::Event(event)) => self.attribution.event(event),
+                Ok(Step::Event(event)) => {
+                    if let Event::ThreadEnded(thread) = event {
+                        self.counts.thread_ended(thread);
+                    }
+                    self.attribution.event(event);
+                }
                 Ok(Step::End) => return Ok(None),
                 Err(error) if error.is_partial() && blocks > 0 => {
                     return Ok(Some(Stop::Broken(error)));
@@ -151,6 +156,7 @@ impl Analysis {
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
     fn block(&mut self, block: &Block, columns: &mut Columns) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
+        counts.thread(block.process, block.thread);
         let mut full = None;
         self.attribution.block(block, columns, |piece| {
             if full.is_some() {

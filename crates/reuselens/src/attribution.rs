@@ -2,7 +2,8 @@
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
-    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Warning,
+    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Sharing,
+    Warning,
 };
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
 use reuselens_units::{Bytes, Granularity};
@@ -141,7 +142,9 @@ impl Attribution {
 
 /// How it was measured; the engine is named by whoever counts.
 fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Method {
-    let order = if threads > 1 {
+    let order = if options.sharing == Sharing::Private {
+        "each thread by itself, in program order"
+    } else if threads > 1 {
         "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
          which the blocks were completed; exact within each thread"
     } else {
@@ -150,6 +153,7 @@ fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Metho
     Method {
         source: source.describe(),
         order: order.to_owned(),
+        sharing: options.sharing,
         max_distance: options.max_distance,
         ids: !source.has_addresses(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),

@@ -48,6 +48,19 @@ pub enum Error {
         "this is a trace of ids, which are neither on a heap nor on a stack, so --data has nothing to choose by; leave out --data"
     )]
     NoPlaces,
+    /// Distances per program thread from an engine that follows all threads as one stream.
+    #[error(
+        "the engine '{engine}' follows all threads of the program as one stream and cannot tell distances within each of them; take --engine counting, or leave out --sharing private"
+    )]
+    NotPrivate {
+        /// The engine that was asked for.
+        engine: String,
+    },
+    /// A sample of distances per program thread.
+    #[error(
+        "--sample looks at all threads of the program as one stream and cannot tell distances within each of them; leave out --sample or --sharing private"
+    )]
+    NoPrivateSample,
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),

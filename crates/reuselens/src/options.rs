@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::{DataFilter, Kinds, NamesMode};
+use reuselens_locality::Sharing;
 use reuselens_units::{Bytes, Granularity};
 
 /// What to analyse and how; the default is what `reuselens profile` does without options.
@@ -25,6 +26,8 @@ pub struct AnalysisOptions {
     pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
+    /// Whether distances look back over all program threads, interleaved, or over one at a time.
+    pub sharing: Sharing,
     /// Tell only distances below so many items, in memory that grows with them and not with the distinct
     /// items; all others count as cold. `None` = all distances.
     pub max_distance: Option<u64>,
@@ -64,6 +67,7 @@ impl Default for AnalysisOptions {
             contexts: true,
             whole: false,
             elements: false,
+            sharing: Sharing::Shared,
             max_distance: None,
             reuse_times: false,
             forward: false,

@@ -154,6 +154,7 @@ fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     } else {
         "distinct items".into()
     };
+    let what = what + words::summed(&scene.profile.method);
     tile(
         "Distinct data",
         if scene.in_bytes() {

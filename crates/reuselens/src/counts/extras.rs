@@ -27,9 +27,34 @@ pub(super) struct Extras {
     found: Vec<PreviousAccess>,
     times: Option<ReuseTimeCounts>,
     forward: Option<KeyedHistograms>,
-    /// The reuses of a piece: cell of the previous access, distance.
+    ahead: Ahead,
+}
+
+/// The reuses of a piece: cell of the previous access, distance.
+#[derive(Default)]
+pub(super) struct Ahead {
     cells: Vec<u32>,
     distances: Vec<Distance>,
+}
+
+impl Ahead {
+    /// Counts the distances of a piece for the accesses that they lead back to.
+    pub(super) fn add(
+        &mut self,
+        forward: &mut KeyedHistograms,
+        found: &[PreviousAccess],
+        distances: &[Distance],
+    ) {
+        self.cells.clear();
+        self.distances.clear();
+        for (found, distance) in found.iter().zip(distances) {
+            if found.between != PreviousAccess::NONE {
+                self.cells.push(found.tag);
+                self.distances.push(*distance);
+            }
+        }
+        forward.add_column(&self.cells, &self.distances);
+    }
 }
 
 impl Extras {
@@ -41,25 +66,15 @@ impl Extras {
             found: Vec::new(),
             times: times.then(ReuseTimeCounts::new),
             forward: forward.then(KeyedHistograms::new),
-            cells: Vec::new(),
-            distances: Vec::new(),
+            ahead: Ahead::default(),
         }
     }
 
     /// Counts the distances of the piece just counted for the accesses that they lead back to.
     fn add_forward(&mut self) {
-        let (Some(forward), Some(distances)) = (&mut self.forward, self.inner.distances()) else {
-            return;
-        };
-        self.cells.clear();
-        self.distances.clear();
-        for (found, distance) in self.found.iter().zip(distances) {
-            if found.between != PreviousAccess::NONE {
-                self.cells.push(found.tag);
-                self.distances.push(*distance);
-            }
+        if let (Some(forward), Some(distances)) = (&mut self.forward, self.inner.distances()) {
+            self.ahead.add(forward, &self.found, distances);
         }
-        forward.add_column(&self.cells, &self.distances);
     }
 }
 
@@ -71,11 +86,7 @@ impl Counts for Extras {
         self.previous
             .process(&columns.items, &columns.cells, &mut self.found);
         if let Some(times) = &mut self.times {
-            let between = self.found.iter().map(|found| found.between);
-            times.add_column(between.map(|between| match between {
-                PreviousAccess::NONE => None,
-                between => Some(between),
-            }));
+            times.add_column(self.found.iter().map(between));
         }
         self.add_forward();
     }
@@ -117,16 +128,23 @@ impl Counts for Extras {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))
             }),
-            forward: forward.map(|forward| with_last(forward, &previous)),
+            forward: forward.map(|mut forward| {
+                add_last(&mut forward, &previous);
+                forward
+            }),
         };
         counted
     }
 }
 
-/// With the last access to each item, which no other follows.
-fn with_last(mut forward: KeyedHistograms, previous: &Previous) -> KeyedHistograms {
+/// The reuse time of an access, `None` if it is the first to its item.
+pub(super) fn between(found: &PreviousAccess) -> Option<u64> {
+    Some(found.between).filter(|between| *between != PreviousAccess::NONE)
+}
+
+/// Counts the last access to each item, which no other follows.
+pub(super) fn add_last(forward: &mut KeyedHistograms, previous: &Previous) {
     for (_, cell) in previous.last_accesses() {
         forward.add_column(&[cell], &[Distance::COLD]);
     }
-    forward
 }

@@ -6,6 +6,7 @@ mod gather;
 mod hp_rda;
 mod parallel;
 mod piped;
+mod private;
 mod sampled;
 mod shares;
 
@@ -14,8 +15,9 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine, EngineError};
 use reuselens_locality::{
-    BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+    BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
+use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use crate::{AnalysisOptions, Error};
@@ -23,6 +25,12 @@ pub(crate) use extras::More;
 
 /// Takes the touches of a trace in order and counts their distances.
 pub(crate) trait Counts: Send {
+    /// What comes next is of this program thread. Called once per block.
+    fn thread(&mut self, _process: ProcessId, _thread: ThreadId) {}
+
+    /// A program thread has ended.
+    fn thread_ended(&mut self, _thread: ThreadId) {}
+
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
@@ -79,6 +87,9 @@ pub(crate) struct Counted {
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = threads(options);
+    if options.sharing == Sharing::Private {
+        return Ok(Box::new(private::begin(options, threads)?));
+    }
     let counts = more(options, counts(options)?)?;
     // Those two have their own threads.
     let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());

@@ -1,7 +1,7 @@
 //! One piece of a trace becomes a part.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::Outcome;
+use reuselens_locality::{Outcome, Sharing};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
@@ -94,6 +94,7 @@ fn check(options: &AnalysisOptions) -> Result<(), PartError> {
         return Err(PartError::Engine { engine });
     }
     let wholes = [
+        (options.sharing == Sharing::Private, "--sharing private"),
         (options.max_distance.is_some(), "--max-distance"),
         (options.reuse_times, "--times"),
         (options.forward, "--forward"),

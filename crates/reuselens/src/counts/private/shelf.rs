@@ -1,0 +1,290 @@
+//! Some of the program threads, each with an engine of its own, and what is counted of them together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use reuselens_attribute::Columns;
+use reuselens_distance::{Bounded, CountingTree, Engine, Previous, PreviousAccess, by_name};
+use reuselens_locality::{
+    ElementHistograms, ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes,
+};
+use reuselens_units::{Bytes, Distance};
+
+use crate::counts::extras::{Ahead, add_last, between};
+use crate::counts::gather::append;
+
+/// Bytes that a touch can add to what is held, in small structures; large ones at most double.
+const TOUCH: u64 = 128;
+/// Bytes that a new program thread adds, at most.
+const LANE: u64 = 256 << 10;
+
+/// What each program thread gets.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    /// The name of its engine, one that [`by_name`] knows.
+    pub engine: &'static str,
+    /// The smallest distance that need not be told.
+    pub max_distance: Option<u64>,
+    pub reuse_times: bool,
+    pub forward: bool,
+}
+
+impl Recipe {
+    fn engine(&self) -> Box<dyn Engine> {
+        match self.max_distance {
+            Some(limit) => Box::new(Bounded::new(limit)),
+            // The name has been tried by whoever wrote the recipe.
+            None => by_name(self.engine).unwrap_or_else(|_| Box::new(CountingTree::new())),
+        }
+    }
+
+    fn lane(&self) -> Lane {
+        Lane {
+            engine: self.engine(),
+            previous: (self.reuse_times || self.forward).then(Previous::new),
+            times: self.reuse_times.then(ReuseTimeCounts::new),
+        }
+    }
+}
+
+/// A part of a batch.
+#[derive(Debug)]
+enum Run {
+    /// So many touches of a program thread.
+    Touches(u32, usize),
+    /// Nothing more comes of a program thread.
+    End(u32),
+}
+
+/// Touches of the program threads of a shelf, in order.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    columns: Columns,
+    runs: Vec<Run>,
+    /// Bytes that it can add to what is held.
+    growth: u64,
+}
+
+impl Batch {
+    pub(super) fn push(&mut self, lane: u32, touches: &Columns) {
+        append(&mut self.columns, touches);
+        self.runs.push(Run::Touches(lane, touches.len()));
+        self.growth += touches.len() as u64 * TOUCH;
+    }
+
+    /// A program thread begins.
+    pub(super) fn begin(&mut self) {
+        self.growth += LANE;
+    }
+
+    /// A program thread is over.
+    pub(super) fn end(&mut self, lane: u32) {
+        self.runs.push(Run::End(lane));
+    }
+
+    /// The number of pieces.
+    pub(super) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The number of touches.
+    pub(super) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Bytes that it can add to what is held.
+    pub(super) fn growth(&self) -> u64 {
+        self.growth
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.columns.clear();
+        self.runs.clear();
+        self.growth = 0;
+    }
+}
+
+/// One program thread.
+struct Lane {
+    engine: Box<dyn Engine>,
+    previous: Option<Previous>,
+    times: Option<ReuseTimeCounts>,
+}
+
+impl Lane {
+    fn memory(&self) -> Bytes {
+        let previous = self.previous.as_ref().map(Previous::memory);
+        self.engine.memory() + previous.unwrap_or_default()
+    }
+}
+
+/// What was counted. Sums, in whatever order.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub histogram: ExactHistogram,
+    pub keyed: KeyedHistograms,
+    pub elements: ElementHistograms,
+    pub times: ReuseTimes,
+    pub forward: KeyedHistograms,
+}
+
+impl Sums {
+    pub(super) fn merge(&mut self, more: Sums) {
+        self.histogram.merge(&more.histogram);
+        self.keyed.merge(&more.keyed);
+        self.elements.merge(more.elements);
+        self.times.merge(&more.times);
+        self.forward.merge(&more.forward);
+    }
+
+    fn memory(&self) -> Bytes {
+        self.histogram.memory()
+            + self.keyed.memory()
+            + self.elements.memory()
+            + self.forward.memory()
+    }
+}
+
+/// Some program threads. Whoever works on it, it gets the same touches in the same order and the same
+/// pieces, so that what it holds and when does not depend on who works.
+pub(super) struct Shelf {
+    recipe: Recipe,
+    lanes: BTreeMap<u32, Lane>,
+    sums: Sums,
+    distances: Vec<Distance>,
+    found: Vec<PreviousAccess>,
+    ahead: Ahead,
+}
+
+impl Shelf {
+    pub(super) fn new(recipe: Recipe) -> Self {
+        Shelf {
+            recipe,
+            lanes: BTreeMap::new(),
+            sums: Sums::default(),
+            distances: Vec::new(),
+            found: Vec::new(),
+            ahead: Ahead::default(),
+        }
+    }
+
+    /// Counts a batch.
+    pub(super) fn work(&mut self, batch: &Batch) {
+        let mut start = 0;
+        for run in &batch.runs {
+            match *run {
+                Run::Touches(lane, count) => {
+                    self.touch(lane, &batch.columns, start..start + count);
+                    start += count;
+                }
+                Run::End(lane) => self.end(lane),
+            }
+        }
+    }
+
+    /// Counts touches of a program thread: a range of the columns.
+    pub(super) fn touch(&mut self, lane: u32, columns: &Columns, range: Range<usize>) {
+        let (items, cells) = (&columns.items[range.clone()], &columns.cells[range.clone()]);
+        let recipe = &self.recipe;
+        let lane = self.lanes.entry(lane).or_insert_with(|| recipe.lane());
+        let (sums, distances) = (&mut self.sums, &mut self.distances);
+        distances.resize(items.len(), Distance::COLD);
+        lane.engine.process(items, distances);
+        sums.histogram.add_column(distances);
+        sums.keyed.add_column(cells, distances);
+        if let Some(elements) = columns.elements.get(range) {
+            sums.elements.add_column(elements, distances);
+        }
+        let Some(previous) = &mut lane.previous else {
+            return;
+        };
+        self.found.resize(items.len(), PreviousAccess::FIRST);
+        previous.process(items, cells, &mut self.found);
+        if let Some(times) = &mut lane.times {
+            times.add_column(self.found.iter().map(between));
+        }
+        if self.recipe.forward {
+            self.ahead.add(&mut sums.forward, &self.found, distances);
+        }
+    }
+
+    /// Nothing more comes of a program thread: what it holds is given up.
+    pub(super) fn end(&mut self, lane: u32) {
+        let Some(lane) = self.lanes.remove(&lane) else {
+            return;
+        };
+        let Some(previous) = lane.previous else {
+            return;
+        };
+        if let Some(times) = lane.times {
+            let last = previous.last_accesses().map(|(after, _)| after);
+            self.sums.times.merge(&times.finish(last));
+        }
+        if self.recipe.forward {
+            add_last(&mut self.sums.forward, &previous);
+        }
+    }
+
+    /// The memory held. Cost: a look at every cell.
+    pub(super) fn memory(&self) -> Bytes {
+        let lanes = self.lanes.values().map(Lane::memory);
+        lanes.fold(self.sums.memory(), |sum, lane| sum + lane)
+    }
+
+    /// What was counted, at the end of all threads.
+    pub(super) fn finish(mut self) -> Sums {
+        while let Some((&lane, _)) = self.lanes.first_key_value() {
+            self.end(lane);
+        }
+        self.sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_thread_holds_no_more_than_is_thought() {
+        for engine in ["counting", "fenwick", "olken", "brute"] {
+            let recipe = Recipe {
+                engine,
+                max_distance: None,
+                reuse_times: true,
+                forward: true,
+            };
+            assert_eq!(recipe.engine().name(), engine);
+            assert!(recipe.lane().memory() <= Bytes(LANE), "{engine}");
+        }
+    }
+
+    #[test]
+    fn an_end_gives_memory_back() {
+        let recipe = Recipe {
+            engine: "counting",
+            max_distance: None,
+            reuse_times: true,
+            forward: true,
+        };
+        let columns = Columns {
+            items: (0..100_000).collect(),
+            cells: vec![0; 100_000],
+            elements: Vec::new(),
+        };
+        let mut shelf = Shelf::new(recipe);
+        shelf.touch(3, &columns, 0..100_000);
+        let held = shelf.memory();
+        let mut batch = Batch::default();
+        batch.end(3);
+        shelf.work(&batch);
+        assert!(shelf.memory() < Bytes(held.get() / 10));
+        let sums = shelf.finish();
+        assert_eq!(sums.histogram.cold(), 100_000);
+        assert_eq!(sums.times.histogram().cold(), 100_000);
+        assert_eq!(sums.forward.get(0).unwrap().0.cold(), 100_000);
+    }
+}

@@ -1,0 +1,352 @@
+//! Threads that work on shelves: each shelf in order, different ones at the same time.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use reuselens_attribute::Columns;
+use reuselens_units::Bytes;
+
+use super::shelf::{Batch, Recipe, Shelf, Sums};
+
+/// Shelves: more than any machine has use for workers, and few enough that what each holds per cell of the
+/// program is no matter.
+pub(super) const SHELVES: usize = 32;
+/// Batches that may wait, for each worker. The threads of a program take turns on its processors, some hundred
+/// thousand accesses at a time: with fewer, all that waits would often be of one thread.
+const QUEUE: usize = 24;
+/// Batches that may wait in all: some tens of megabytes.
+const LONGEST_QUEUE: usize = 96;
+/// Batches after which a shelf says what it holds: asking costs a look at every cell.
+const SAY_EVERY: u32 = 8;
+
+/// A shelf and what is to be done on it.
+struct Place {
+    /// Not there while somebody works on it.
+    shelf: Option<Box<Shelf>>,
+    to_do: Vec<Batch>,
+    /// What it held when it last said so.
+    held: u64,
+    /// Bytes that may have been added since, by batches done and waiting.
+    growth: u64,
+    /// Batches since it last said so.
+    unsaid: u32,
+}
+
+/// What all threads look at.
+struct State {
+    places: Vec<Place>,
+    /// Shelves that are there and have something to do.
+    ready: VecDeque<usize>,
+    /// Batches that nobody has taken yet.
+    waiting: usize,
+    /// Shelves that somebody works on.
+    away: usize,
+    /// To use again.
+    empty: Vec<Batch>,
+    /// Nothing more comes.
+    closed: bool,
+    /// A worker panicked: its shelf will never come back.
+    broken: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to do, or never will be.
+    more: Condvar,
+    /// A shelf came back, or never will.
+    back: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A shelf that somebody took, with all that waits for it.
+struct Job {
+    place: usize,
+    shelf: Box<Shelf>,
+    batches: Vec<Batch>,
+    /// Batches since the shelf last said what it holds.
+    unsaid: u32,
+    /// What it holds when the work is done, if it is to say so.
+    held: Option<u64>,
+}
+
+impl Job {
+    fn work(&mut self) {
+        for batch in &self.batches {
+            self.shelf.work(batch);
+        }
+        self.unsaid += self.batches.len() as u32;
+        let says = self.unsaid >= SAY_EVERY;
+        self.held = says.then(|| self.shelf.memory().get());
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Job> {
+        let number = self.ready.pop_front()?;
+        let place = &mut self.places[number];
+        let shelf = place.shelf.take()?;
+        let batches = std::mem::take(&mut place.to_do);
+        self.waiting -= batches.len();
+        self.away += 1;
+        Some(Job {
+            place: number,
+            shelf,
+            batches,
+            unsaid: place.unsaid,
+            held: None,
+        })
+    }
+
+    /// Takes a shelf back; whether there is more to do on it.
+    fn put_back(&mut self, job: Job) -> bool {
+        let place = &mut self.places[job.place];
+        place.shelf = Some(job.shelf);
+        place.unsaid = job.unsaid;
+        if let Some(held) = job.held {
+            place.said(held);
+        }
+        let more = !place.to_do.is_empty();
+        if more {
+            self.ready.push_back(job.place);
+        }
+        self.away -= 1;
+        for mut batch in job.batches {
+            batch.clear();
+            self.empty.push(batch);
+        }
+        more
+    }
+}
+
+impl Place {
+    /// Notes what the shelf holds.
+    fn said(&mut self, held: u64) {
+        self.held = held;
+        self.growth = self.to_do.iter().map(Batch::growth).sum();
+        self.unsaid = 0;
+    }
+
+    /// What the shelf holds, if it is there.
+    fn ask(&self) -> u64 {
+        let held = self.shelf.as_ref().map(|shelf| shelf.memory().get());
+        held.unwrap_or(self.held)
+    }
+}
+
+/// Shelves, and threads that work on them. Where it has to wait, the thread that has the team works too.
+pub(super) struct Team {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Team {
+    /// With that many workers, or as many as the system gives and as there are shelves.
+    pub(super) fn new(workers: usize, recipe: &Recipe) -> Self {
+        let place = |_| Place {
+            shelf: Some(Box::new(Shelf::new(recipe.clone()))),
+            to_do: Vec::new(),
+            held: 0,
+            growth: 0,
+            unsaid: 0,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                places: (0..SHELVES).map(place).collect(),
+                ready: VecDeque::new(),
+                waiting: 0,
+                away: 0,
+                empty: Vec::new(),
+                closed: false,
+                broken: false,
+            }),
+            more: Condvar::new(),
+            back: Condvar::new(),
+        });
+        let worker = |_| {
+            let shared = Arc::clone(&shared);
+            let thread = Builder::new().name("count".to_owned());
+            thread.spawn(move || work(&shared)).ok()
+        };
+        let workers = (0..workers.min(SHELVES)).map_while(worker).collect();
+        Team { shared, workers }
+    }
+
+    /// Whether there is nobody but the thread that has the team.
+    pub(super) fn is_alone(&self) -> bool {
+        self.workers.is_empty()
+    }
+
+    /// Counts touches at once. Only for a team without workers.
+    pub(super) fn touch(&self, place: usize, lane: u32, touches: &Columns) {
+        let place = &mut self.shared.lock().places[place];
+        if let Some(shelf) = &mut place.shelf {
+            shelf.touch(lane, touches, 0..touches.len());
+        }
+    }
+
+    /// Gives a batch to a shelf, and takes an empty one for it.
+    pub(super) fn hand_over(&mut self, place: usize, batch: &mut Batch) {
+        let mut state = self.shared.lock();
+        let next = state.empty.pop().unwrap_or_default();
+        let batch = std::mem::replace(batch, next);
+        state.waiting += 1;
+        let there = &mut state.places[place];
+        there.growth += batch.growth();
+        there.to_do.push(batch);
+        if there.to_do.len() == 1 && there.shelf.is_some() {
+            state.ready.push_back(place);
+            self.shared.more.notify_one();
+        }
+        drop(state);
+        let most = LONGEST_QUEUE.min(QUEUE * self.workers.len());
+        self.wait_until(|state| state.waiting <= most);
+    }
+
+    /// Works, and waits for the others, until it is so.
+    fn wait_until(&mut self, so: impl Fn(&State) -> bool) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        while !so(&state) && !state.broken {
+            if let Some(mut job) = state.take() {
+                drop(state);
+                job.work();
+                state = shared.lock();
+                if state.put_back(job) {
+                    shared.more.notify_one();
+                }
+            } else {
+                state = shared
+                    .back
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        let broken = state.broken;
+        drop(state);
+        if broken {
+            self.close();
+        }
+    }
+
+    /// Waits until all that was handed over is done, and asks all shelves what they hold.
+    pub(super) fn settle(&mut self) {
+        self.wait_until(|state| state.waiting + state.away == 0);
+        for place in &mut self.shared.lock().places {
+            place.said(place.ask());
+        }
+    }
+
+    /// What the shelves hold at the most. Once settled, and without workers, what they hold.
+    pub(super) fn memory(&self) -> Bytes {
+        let state = self.shared.lock();
+        let most = |place: &Place| match place.growth {
+            _ if self.is_alone() => place.ask(),
+            0 => place.held,
+            growth => 2 * place.held + growth,
+        };
+        Bytes(state.places.iter().map(most).sum())
+    }
+
+    /// Waits for the workers to end.
+    ///
+    /// # Panics
+    /// If one of them did.
+    fn close(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.more.notify_all();
+        for worker in self.workers.drain(..) {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+
+    /// What was counted on all shelves.
+    pub(super) fn finish(mut self) -> Sums {
+        self.wait_until(|state| state.waiting + state.away == 0);
+        self.close();
+        let mut sums = Sums::default();
+        for place in std::mem::take(&mut self.shared.lock().places) {
+            if let Some(shelf) = place.shelf {
+                sums.merge(shelf.finish());
+            }
+        }
+        sums
+    }
+}
+
+impl Drop for Team {
+    /// Nothing more comes: the workers end by themselves.
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.more.notify_all();
+    }
+}
+
+/// Says so if a worker panics.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().broken = true;
+            self.0.back.notify_all();
+        }
+    }
+}
+
+/// What a worker does: whatever there is to do.
+fn work(shared: &Shared) {
+    let _alarm = Alarm(shared);
+    let mut state = shared.lock();
+    loop {
+        if let Some(mut job) = state.take() {
+            drop(state);
+            job.work();
+            state = shared.lock();
+            // Whether there is more: the next round looks.
+            state.put_back(job);
+            shared.back.notify_one();
+        } else if state.closed {
+            return;
+        } else {
+            state = shared
+                .more
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "range")]
+    fn a_panic_of_a_worker_is_passed_on() {
+        let recipe = Recipe {
+            engine: "counting",
+            max_distance: None,
+            reuse_times: false,
+            forward: false,
+        };
+        // No attributor makes columns that differ in length.
+        let wrong = Columns {
+            items: vec![1; 10],
+            cells: vec![0; 5],
+            elements: Vec::new(),
+        };
+        let mut batch = Batch::default();
+        batch.push(0, &wrong);
+        let mut team = Team::new(2, &recipe);
+        team.hand_over(0, &mut batch);
+        team.finish();
+    }
+}

@@ -1,0 +1,412 @@
+//! Distances within each program thread: those that an oracle finds for the thread alone, whatever the order of
+//! the threads and however many threads count.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use reuselens::distance::by_name;
+use reuselens::distance::generate::Random;
+use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};
+use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
+use reuselens::trace::{
+    Block, Event, Input, Kind, ProcessId, Row, Source, Step, ThreadId, TraceError, formats,
+};
+use reuselens::units::{Bytes, Distance, Granularity};
+use reuselens::{AnalysisOptions, Error, analyze};
+
+/// Process, thread.
+type Who = (u16, u32);
+
+/// A trace made by hand.
+#[derive(Clone, Default)]
+struct Made {
+    steps: Vec<(Who, What)>,
+    at: usize,
+}
+
+#[derive(Clone)]
+enum What {
+    /// Loads: item, instruction.
+    Loads(Vec<(u64, u64)>),
+    /// The thread ends.
+    End,
+}
+
+impl Source for Made {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let Some(((process, thread), what)) = self.steps.get(self.at) else {
+            return Ok(Step::End);
+        };
+        self.at += 1;
+        let What::Loads(loads) = what else {
+            return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread))));
+        };
+        block.clear();
+        (block.process, block.thread) = (ProcessId(*process), ThreadId(*thread));
+        for &(item, pc) in loads {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc,
+                addr: 0x10_0000 + item * 64,
+            });
+        }
+        Ok(Step::Block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        "rows made by hand".to_owned()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.at as u64, self.steps.len() as u64))
+    }
+}
+
+impl Made {
+    /// Threads that run in turn, by chance; some of their items are their own, some are of all.
+    fn random(seed: u64, threads: u64, blocks: u64, longest: u64) -> Made {
+        let mut random = Random::new(seed);
+        let step = |_| {
+            let thread = random.below(threads);
+            let who = ((thread % 2) as u16, thread as u32);
+            let mut load = || {
+                let instruction = random.below(3);
+                let all = random.below(3) == 0;
+                let item = match all {
+                    true => random.below(50),
+                    false => 1_000 * (thread + 1) + random.below(20 + 60 * instruction),
+                };
+                (item, 0x400 + 0x40 * thread + 16 * instruction)
+            };
+            let length = 1 + load().0 % longest;
+            (who, What::Loads((0..length).map(|_| load()).collect()))
+        };
+        Made {
+            steps: (0..blocks).map(step).collect(),
+            at: 0,
+        }
+    }
+
+    /// The part of each thread.
+    fn apart(&self) -> BTreeMap<Who, Made> {
+        let mut parts: BTreeMap<Who, Made> = BTreeMap::new();
+        for (who, what) in &self.steps {
+            let part = parts.entry(*who).or_default();
+            part.steps.push((*who, what.clone()));
+        }
+        parts
+    }
+
+    fn loads(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let loads = self.steps.iter().filter_map(|(_, what)| match what {
+            What::Loads(loads) => Some(loads),
+            What::End => None,
+        });
+        loads.flatten().copied()
+    }
+
+    fn profile(&self, options: &AnalysisOptions) -> Profile {
+        analyze(&mut self.clone(), Vec::new(), options, &mut |_| {}).unwrap()
+    }
+}
+
+fn options(sharing: Sharing, threads: usize) -> AnalysisOptions {
+    AnalysisOptions {
+        granularity: Some(Granularity::LINE_64),
+        sharing,
+        threads: NonZeroUsize::new(threads),
+        ..AnalysisOptions::default()
+    }
+}
+
+/// All distances, and those of each instruction, as the definition has them.
+fn oracle(trace: &Made) -> (ExactHistogram, BTreeMap<u64, FineHistogram>) {
+    let mut all = ExactHistogram::new();
+    let mut each: BTreeMap<u64, FineHistogram> = BTreeMap::new();
+    for part in trace.apart().values() {
+        let (items, pcs): (Vec<u64>, Vec<u64>) = part.loads().unzip();
+        let mut distances = vec![Distance::COLD; items.len()];
+        by_name("brute").unwrap().process(&items, &mut distances);
+        all.add_column(&distances);
+        for (pc, distance) in pcs.into_iter().zip(distances) {
+            each.entry(pc).or_default().add(distance, 1);
+        }
+    }
+    (all, each)
+}
+
+fn by_instruction(
+    profile: &Profile,
+    of: impl Fn(&reuselens::locality::Cell) -> FineHistogram,
+) -> BTreeMap<u64, FineHistogram> {
+    let mut each: BTreeMap<u64, FineHistogram> = BTreeMap::new();
+    for cell in &profile.cells {
+        let pc = profile.sites[cell.site as usize].offset;
+        each.entry(pc).or_default().merge(&of(cell));
+    }
+    each
+}
+
+#[test]
+fn distances_are_those_of_each_thread_alone() {
+    for seed in 0..12 {
+        let trace = Made::random(seed, 1 + seed % 6, 150, 90);
+        let (all, each) = oracle(&trace);
+        for engine in ["auto", "counting", "olken", "fenwick", "brute"] {
+            for threads in [1, 3] {
+                let asked = AnalysisOptions {
+                    engine: engine.to_owned(),
+                    ..options(Sharing::Private, threads)
+                };
+                let profile = trace.profile(&asked);
+                assert_eq!(profile.histogram, all, "seed {seed}, {engine}, {threads}");
+                let found = by_instruction(&profile, |cell| cell.histogram.clone());
+                // The sites give the addresses in another order, or not at all.
+                let (found, each): (Vec<_>, Vec<_>) = (
+                    found.into_values().collect(),
+                    each.values().cloned().collect(),
+                );
+                assert_eq!(found, each, "seed {seed}, {engine}, {threads}");
+                assert_eq!(profile.method.sharing, Sharing::Private);
+                assert!(profile.method.exact);
+            }
+        }
+        if seed % 6 > 0 {
+            let shared = trace.profile(&options(Sharing::Shared, 1));
+            assert_ne!(shared.histogram, all, "sharing makes a difference");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_that_count_does_not_show() {
+    // Long enough for many batches; more program threads than shelves.
+    for (program_threads, blocks) in [(2, 120), (5, 150), (70, 700)] {
+        let trace = Made::random(3, program_threads, blocks, 4_000);
+        let asked = |threads| AnalysisOptions {
+            reuse_times: true,
+            forward: true,
+            ..options(Sharing::Private, threads)
+        };
+        let alone = trace.profile(&asked(1));
+        for threads in [2, 3, 7] {
+            let profile = trace.profile(&asked(threads));
+            assert_eq!(profile, alone, "{program_threads} on {threads}");
+            assert_eq!(profile.to_bytes(), alone.to_bytes());
+        }
+    }
+}
+
+#[test]
+fn times_and_forward_distances_are_sums_over_the_threads() {
+    let trace = Made::random(5, 4, 200, 300);
+    let asked = |sharing| AnalysisOptions {
+        reuse_times: true,
+        forward: true,
+        ..options(sharing, 2)
+    };
+    let whole = trace.profile(&asked(Sharing::Private));
+    let mut times = ReuseTimes::default();
+    let mut forward: BTreeMap<u64, FineHistogram> = BTreeMap::new();
+    for part in trace.apart().values() {
+        let part = part.profile(&asked(Sharing::Shared));
+        times.merge(part.reuse_times.as_ref().unwrap());
+        for (pc, histogram) in by_instruction(&part, |cell| cell.forward.clone()) {
+            forward.entry(pc).or_default().merge(&histogram);
+        }
+    }
+    assert_eq!(whole.reuse_times, Some(times));
+    assert_eq!(by_instruction(&whole, |cell| cell.forward.clone()), forward);
+}
+
+#[test]
+fn one_thread_has_the_same_distances_either_way() {
+    let trace = Made::random(11, 1, 60, 500);
+    let mut private = trace.profile(&options(Sharing::Private, 2));
+    let shared = trace.profile(&options(Sharing::Shared, 2));
+    assert_eq!(
+        private.method.order,
+        "each thread by itself, in program order"
+    );
+    private.method.sharing = Sharing::Shared;
+    private.method.order.clone_from(&shared.method.order);
+    assert_eq!(private.to_bytes(), shared.to_bytes());
+}
+
+#[test]
+fn a_trace_of_ids_without_threads_has_the_same_distances_either_way() {
+    let profile = |sharing| {
+        let input = Input::new(
+            std::io::Cursor::new("a b c a c c b d a ".repeat(400)),
+            "letters",
+        );
+        let mut source = formats::read(input, Some("text")).unwrap();
+        let options = options(sharing, 3);
+        analyze(&mut *source, Vec::new(), &options, &mut |_| {}).unwrap()
+    };
+    let (private, shared) = (profile(Sharing::Private), profile(Sharing::Shared));
+    assert_eq!(private.histogram, shared.histogram);
+    assert_eq!(private.cells, shared.cells);
+}
+
+#[test]
+fn a_largest_distance_holds_within_each_thread() {
+    let trace = Made::random(2, 3, 200, 200);
+    let (all, _) = oracle(&trace);
+    let limit = 40;
+    let asked = AnalysisOptions {
+        max_distance: Some(limit),
+        ..options(Sharing::Private, 2)
+    };
+    let bounded = trace.profile(&asked);
+    for size in 0..=limit {
+        assert_eq!(bounded.histogram.misses(size), all.misses(size));
+    }
+    assert!(bounded.histogram.max() < Some(limit));
+    assert_eq!(bounded.method.max_distance, Some(limit));
+}
+
+/// Threads that touch ever more items.
+fn growing(threads: u32) -> Made {
+    let block = |at: u32| {
+        let who = (0, at % threads);
+        let items = (0..4_000).map(|load| (u64::from(at) * 4_000 + load, 0x400));
+        (who, What::Loads(items.collect()))
+    };
+    Made {
+        steps: (0..400).map(block).collect(),
+        at: 0,
+    }
+}
+
+#[test]
+fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
+    let asked = |threads| AnalysisOptions {
+        memory_limit: Some(Bytes(8 << 20)),
+        ..options(Sharing::Private, threads)
+    };
+    let alone = growing(4).profile(&asked(1));
+    assert!(matches!(alone.method.engine.as_str(), "counting"));
+    assert!(
+        matches!(alone.outcome, Outcome::Incomplete(_)),
+        "{:?}",
+        alone.outcome
+    );
+    let codes: Vec<_> = alone.warnings.iter().map(|warning| &warning.code).collect();
+    assert_eq!(codes, ["memory-limit"]);
+    // Each of the four engines alone would have had room for all of its own.
+    assert!((100_000..1_000_000).contains(&alone.histogram.accesses()));
+    for threads in [2, 3, 7] {
+        assert_eq!(growing(4).profile(&asked(threads)), alone, "{threads}");
+    }
+}
+
+#[test]
+fn threads_that_have_ended_take_no_memory() {
+    let mut trace = Made::default();
+    // All on the same items, each on its own.
+    for thread in 0..400 {
+        let who = (0, thread);
+        for _ in 0..6 {
+            let items = (0..4_000).map(|item| (item, 0x400));
+            trace.steps.push((who, What::Loads(items.collect())));
+        }
+        trace.steps.push((who, What::End));
+        // What a signal handler did comes behind the end, and is of the same thread.
+        let late = vec![(7, 0x400)];
+        trace.steps.push((who, What::Loads(late)));
+    }
+    let accesses = 400 * (6 * 4_000 + 1);
+    for threads in [1, 3] {
+        let asked = AnalysisOptions {
+            memory_limit: Some(Bytes(24 << 20)),
+            ..options(Sharing::Private, threads)
+        };
+        let profile = trace.profile(&asked);
+        assert_eq!(profile.outcome, Outcome::Complete, "{:?}", profile.warnings);
+        assert_eq!(profile.histogram.accesses(), accesses);
+        assert_eq!(profile.histogram.cold(), 400 * 4_000);
+    }
+    for (_, what) in &mut trace.steps {
+        if matches!(what, What::End) {
+            *what = What::Loads(Vec::new());
+        }
+    }
+    let asked = AnalysisOptions {
+        memory_limit: Some(Bytes(24 << 20)),
+        ..options(Sharing::Private, 1)
+    };
+    let outcome = trace.profile(&asked).outcome;
+    assert!(matches!(outcome, Outcome::Incomplete(_)), "it does not fit");
+}
+
+#[test]
+fn what_follows_all_threads_as_one_is_refused() {
+    let error = |change: &dyn Fn(&mut AnalysisOptions)| {
+        let mut asked = options(Sharing::Private, 2);
+        change(&mut asked);
+        let made = analyze(&mut Made::default(), Vec::new(), &asked, &mut |_| {});
+        made.unwrap_err().to_string()
+    };
+    for engine in ["parallel", "sampled", "hp-rda"] {
+        let message = error(&|asked| asked.engine = engine.to_owned());
+        assert!(message.contains(engine), "{message}");
+        assert!(message.contains("leave out --sharing private"), "{message}");
+    }
+    let message = error(&|asked| asked.sample = Some(0.5));
+    assert!(message.contains("leave out --sample or --sharing private"));
+    let both = error(&|asked| {
+        asked.engine = "olken".to_owned();
+        asked.sample = Some(0.5);
+    });
+    assert!(both.contains("looks at every access"), "{both}");
+    let olken = error(&|asked| {
+        asked.engine = "olken".to_owned();
+        asked.max_distance = Some(7);
+    });
+    assert!(olken.contains("only 'counting' can"), "{olken}");
+    let table = error(&|asked| {
+        asked.forward = true;
+        asked.max_distance = Some(7);
+    });
+    assert!(table.contains("--max-distance"), "{table}");
+    let unknown = error(&|asked| asked.engine = "quick".to_owned());
+    assert!(unknown.contains("there is no engine"), "{unknown}");
+}
+
+#[test]
+fn pieces_are_of_shared_distances_only() {
+    let identity = TraceIdentity {
+        bytes: 1,
+        head: 0,
+        tail: 0,
+    };
+    let piece = Piece::new(1, 1).unwrap();
+    let asked = options(Sharing::Private, 1);
+    let mut trace = Made::random(1, 2, 5, 5);
+    let part = analyze_shard(&mut trace, identity, Vec::new(), &asked, piece, &mut |_| {});
+    let Err(Error::Part(error)) = part else {
+        panic!("a part of private distances");
+    };
+    let message = error.to_string();
+    assert!(message.contains("--sharing private"), "{message}");
+    assert!(message.contains("reuselens analyze"), "{message}");
+}
+
+#[test]
+fn profiles_of_different_sharing_do_not_add_up() {
+    let trace = Made::random(1, 2, 5, 5);
+    let one = trace.profile(&options(Sharing::Private, 1));
+    let other = trace.profile(&options(Sharing::Shared, 1));
+    let error = Profile::merge(&[one.clone(), other]).unwrap_err();
+    assert!(error.to_string().contains("same --sharing"), "{error}");
+    let twice = Profile::merge(&[one.clone(), one]).unwrap();
+    assert_eq!(twice.method.sharing, Sharing::Private);
+    let read = Profile::from_bytes(&twice.to_bytes()).unwrap();
+    assert_eq!(read.method.sharing, Sharing::Private);
+}
