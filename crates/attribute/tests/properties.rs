@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::{BIAS, Run, at};
 use proptest::prelude::*;
-use reuselens_attribute::{NamesMode, Options};
+use reuselens_attribute::{Kinds, NamesMode, Options};
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
 
@@ -183,6 +183,29 @@ proptest! {
         prop_assert_eq!(done.columns.cells.len() as u64, touches);
         prop_assert_eq!(done.references, references);
         prop_assert!(done.columns.cells.iter().all(|cell| (*cell as usize) < done.tables.cells.len()));
+    }
+
+    #[test]
+    fn whole_programs_have_the_same_items(
+        rows in prop::collection::vec((1..15_u8, 0..9_u64, 0..9_u64, 0..3_u8, any::<u64>()), 0..1500),
+        kinds in prop::sample::select(vec![Kinds::All, Kinds::Loads, Kinds::Stores]),
+    ) {
+        let [apart, whole] = [false, true].map(|whole| {
+            let mut run = Run::new(Options { whole, kinds, ..Options::default() });
+            for &(kind, pc, addr, plain, wild) in &rows {
+                // Most rows of a program are plain accesses.
+                let kind = if plain > 0 { Kind::Load } else { Kind::from_u8(kind).unwrap() };
+                let count = kind.operands() + usize::from(kind == Kind::Data);
+                let operands = [wild % 5000, wild % 1000, 3, wild];
+                run.row(kind, (wild % 30) as u8, pc, 0x1000 + addr * 0x31, &operands[..count]);
+            }
+            run.finish()
+        });
+        prop_assert_eq!(&apart.columns.items, &whole.columns.items);
+        prop_assert_eq!(apart.references, whole.references);
+        prop_assert!(whole.columns.cells.iter().all(|cell| *cell == 0));
+        prop_assert_eq!(whole.columns.cells.len(), whole.columns.items.len());
+        prop_assert_eq!((whole.tables.cells.len(), whole.tables.sites.len()), (1, 1));
     }
 
     #[test]

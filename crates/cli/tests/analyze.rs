@@ -893,3 +893,54 @@ fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
         .run(&["analyze", "t.txt", "--sharing", "private"])
         .succeeds();
 }
+
+#[test]
+fn the_program_alone_has_the_counts_of_all_its_parts() {
+    let place = Place::new();
+    place.write("l.txt", lackey());
+    for options in [
+        &[][..],
+        &["--sample", "10%"],
+        &["--engine", "olken"],
+        &["--memory-limit", "1K"],
+    ] {
+        let parts = analyzed(&place, &[&["l.txt"], options].concat());
+        let whole = analyzed(&place, &[&["l.txt", "--by", "program"], options].concat());
+        for field in [
+            "accesses",
+            "distinct",
+            "cold",
+            "references",
+            "histogram",
+            "miss_ratio_curve",
+        ] {
+            assert_eq!(whole.0[field], parts.0[field], "{field} with {options:?}");
+        }
+        let groups = whole.groups("program");
+        assert_eq!(
+            (groups.len(), groups[0].accesses),
+            (1, whole.number("accesses"))
+        );
+    }
+    let place_alone = analyzed(&place, &["l.txt", "--by", "program", "--data", "stack"]);
+    assert_eq!(
+        place_alone.number("accesses"),
+        0,
+        "where data lie is looked up all the same"
+    );
+}
+
+/// A loop over more lines than any cache has, and one over a few.
+fn lackey() -> String {
+    let mut text = String::new();
+    for round in 0..40_u64 {
+        for line in 0..900_u64 {
+            text += &format!(
+                " L {:x},8\n S {:x},4\n",
+                0x10_0000 + 64 * line,
+                0x9000 + 8 * (line % 50) + round % 2
+            );
+        }
+    }
+    text
+}

@@ -208,7 +208,13 @@ mod tests {
     fn items_with_equal_keys_are_told_apart() {
         let other = |item: u64| item ^ (0x5555_5555 << 32 | 0x5555_5555);
         assert_eq!(key(3), key(other(3)));
-        let twin = |i: u64| if i.is_multiple_of(3) { other(i % 11) } else { i % 11 };
+        let twin = |i: u64| {
+            if i.is_multiple_of(3) {
+                other(i % 11)
+            } else {
+                i % 11
+            }
+        };
         let items: Vec<u64> = (0..CHUNK as u64 + 300).map(twin).collect();
         let mut recent = Recent::before(&items, 0);
         let mut expected = [0];
