@@ -62,7 +62,7 @@ fn check(name: &str, items: &[u64], rate: f64) {
             rate,
             seed,
             exact: 4096,
-            memory: None,
+            ..SampleOptions::default()
         };
         let estimate = estimate(items, options);
         assert!(
@@ -180,6 +180,7 @@ fn the_bound_holds_when_the_rate_falls() {
             exact: 0,
             // Too little for half of the items: less than 8 bytes for each of those.
             memory: Some(Bytes(3 << 17)),
+            ..SampleOptions::default()
         };
         let estimate = estimate(&items, options);
         assert!(estimate.rate < 0.3 && estimate.exact < 200_000);
@@ -218,7 +219,7 @@ fn the_bound_holds_if_hardly_any_item_is_sampled() {
                 rate,
                 seed,
                 exact: 4096,
-                memory: None,
+                ..SampleOptions::default()
             };
             let estimate = estimate(&items, options);
             let result = holds_everywhere(&items, &misses, &estimate);
@@ -342,4 +343,31 @@ fn samples_stand_for_all_accesses() {
         }
     }
     assert!((weight / 599_000.0 - 1.0).abs() < 0.15, "{weight}");
+}
+
+/// The exact beginning may be counted by whoever has its distances.
+#[test]
+fn counts_of_the_beginning_may_come_from_elsewhere() {
+    let items: Vec<u64> = (0..60_000_u64).map(|i| i * i % 3001).collect();
+    let options = SampleOptions {
+        rate: 0.1,
+        exact: 5000,
+        ..SampleOptions::default()
+    };
+    let [mut own, mut others] = [true, false].map(|count_exact| {
+        Sampler::new(SampleOptions {
+            count_exact,
+            ..options
+        })
+    });
+    let mut counts = Vec::new();
+    for items in items.chunks(1000) {
+        own.process(items);
+        others.process(items);
+        let exact = others.samples().exact();
+        counts.extend(exact.iter().map(|distance| (*distance, 1)));
+    }
+    assert_eq!(counts.len(), 5000);
+    let (own, others) = (own.finish(), others.finish_with(counts));
+    assert_eq!(format!("{own:?}"), format!("{others:?}"));
 }

@@ -65,6 +65,9 @@ pub struct SampleOptions {
     pub seed: u64,
     /// So many accesses at the beginning are measured exactly, so that short streams are exact.
     pub exact: u64,
+    /// Whether those are counted by their distances here. Who counts them anyway tells
+    /// [`finish_with`](Sampler::finish_with).
+    pub count_exact: bool,
     /// The most memory for the sampled items; the rate is halved whenever they would take more.
     pub memory: Option<Bytes>,
 }
@@ -75,6 +78,7 @@ impl Default for SampleOptions {
             rate: 0.01,
             seed: 1,
             exact: 1 << 18,
+            count_exact: true,
             memory: None,
         }
     }
@@ -99,14 +103,10 @@ pub struct Sampler {
     accesses: u64,
     exact_accesses: u64,
     stage: Stage,
-    /// Accesses by bin of their exact distance, then the cold ones; in parts that are used in turn, so that
-    /// one addition need not wait for the one before.
-    exact: Vec<[u64; LANES]>,
+    /// Accesses by bin of their exact distance, then the cold ones.
+    exact: Vec<u64>,
     samples: Samples,
 }
-
-/// Parts of a count.
-const LANES: usize = 4;
 
 enum Stage {
     Exact(CountingTree),
@@ -129,7 +129,7 @@ impl Sampler {
             accesses: 0,
             exact_accesses: 0,
             stage: Stage::Exact(CountingTree::new()),
-            exact: vec![[0; LANES]; BINS + 1],
+            exact: vec![0; BINS + 1],
             samples: Samples::default(),
         }
     }
@@ -157,9 +157,9 @@ impl Sampler {
         let distances = &mut self.samples.exact;
         distances.resize(number, Distance::COLD);
         tree.process(&items[..number], distances);
-        for distances in distances.chunks(LANES) {
-            for (lane, distance) in distances.iter().enumerate() {
-                self.exact[distance.items().map_or(BINS, bin)][lane] += 1;
+        if self.options.count_exact {
+            for distance in distances {
+                self.exact[distance.items().map_or(BINS, bin)] += 1;
             }
         }
         self.accesses += number as u64;
@@ -267,16 +267,21 @@ impl Sampler {
                 .iter()
                 .fold(items.memory(), |sum, bursts| sum + bursts.memory()),
         };
-        stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8 * LANES) as u64)
+        stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8) as u64)
+    }
+
+    /// As [`finish`](Self::finish), where the accesses of the exact beginning were counted elsewhere: how many at
+    /// each distance.
+    pub fn finish_with(mut self, exact: impl IntoIterator<Item = (Distance, u64)>) -> Estimate {
+        for (distance, accesses) in exact {
+            self.exact[distance.items().map_or(BINS, bin)] += accesses;
+        }
+        self.finish()
     }
 
     /// The estimate.
     pub fn finish(self) -> Estimate {
-        let mut misses: Vec<f64> = self
-            .exact
-            .iter()
-            .map(|count| count.iter().sum::<u64>() as f64)
-            .collect();
+        let mut misses: Vec<f64> = self.exact.iter().map(|count| *count as f64).collect();
         sum_from_above(&mut misses);
         let exact = (&misses[..], self.exact_accesses);
         match self.stage {

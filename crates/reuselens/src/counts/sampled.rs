@@ -53,7 +53,10 @@ impl Sampled {
 
     fn new(sample: SampleOptions, asked_for: bool, whole: bool) -> Self {
         Sampled {
-            sampler: Sampler::new(sample),
+            sampler: Sampler::new(SampleOptions {
+                count_exact: false,
+                ..sample
+            }),
             asked_for,
             histogram: ExactHistogram::new(),
             whole,
@@ -174,7 +177,12 @@ impl Sampled {
 
     fn finish_sampled(mut self) -> Counted {
         let sampler = std::mem::replace(&mut self.sampler, Sampler::new(SampleOptions::default()));
-        let estimate = sampler.finish();
+        let cold = (Distance::COLD, self.histogram.cold());
+        let known = self
+            .histogram
+            .iter()
+            .map(|(items, accesses)| (Distance::new(items), accesses));
+        let estimate = sampler.finish_with(known.chain([cold]));
         let curve = curve(&estimate);
         let warnings = self.warnings(&estimate, &curve);
         self.shares.give(&estimate, &mut self.keyed);
