@@ -14,6 +14,7 @@ use crate::segment::Segment;
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
+    rewritten: bool,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
@@ -40,10 +41,11 @@ impl Running {
     /// If it does not exist or cannot be started, or there is no shared memory.
     pub fn start(launch: &Launch) -> Result<Running, CaptureError> {
         let segment = Segment::create().map_err(|source| CaptureError::Segment { source })?;
-        let child = launch.start(&segment.path())?;
+        let started = launch.start(&segment.path())?;
         leave_interrupts_to_the_program();
         Ok(Running {
-            child,
+            child: started.child,
+            rewritten: started.rewritten,
             consumer: Consumer::new(segment),
             decoder: Decoder::default(),
             unfinished: VecDeque::new(),
@@ -210,6 +212,11 @@ impl Source for Running {
     }
 
     fn describe(&self) -> String {
+        if self.rewritten {
+            return "code rewritten while it ran: all loads and stores of the program and its libraries, \
+                    the stack and spilled registers among them"
+                .to_owned();
+        }
         let text = match (self.seen.instrumented, self.seen.names) {
             (true, _) => {
                 "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \
