@@ -10,6 +10,7 @@
 mod consumer;
 mod decode;
 mod error;
+mod follow;
 mod inject;
 mod program;
 mod running;

@@ -129,9 +129,11 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
 /// Whether a program has our run time in it: then the name of the variable that tells it of its segment
 /// is in it.
 pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
-    let Some(path) = find(program) else {
-        return false;
-    };
+    find(program).is_some_and(|path| has_run_time(&path))
+}
+
+/// Whether a file has our run time in it.
+pub(crate) fn has_run_time(path: &Path) -> bool {
     let name = reuselens_wire::ENVIRONMENT.as_bytes();
     std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, name).is_some())
 }

@@ -1,6 +1,6 @@
 //! A running program as a source.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::process::Child;
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
@@ -8,6 +8,7 @@ use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, T
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
 use crate::decode::Decoder;
+use crate::follow::Followed;
 use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
 use crate::segment::Segment;
 
@@ -20,6 +21,8 @@ pub struct Running {
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
     unfinished: VecDeque<RawBlock>,
     notes: VecDeque<Event>,
+    /// Programs that could not be rewritten.
+    unseen: BTreeSet<String>,
     ended: Option<ProcessEnd>,
     finished: bool,
     told_end: bool,
@@ -50,6 +53,7 @@ impl Running {
             decoder: Decoder::default(),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
+            unseen: BTreeSet::new(),
             ended: None,
             finished: false,
             told_end: false,
@@ -72,6 +76,9 @@ impl Running {
     fn refill(&mut self) -> bool {
         let mut raw = self.decoder.take_raw();
         loop {
+            if let Some(Followed::Unseen(path)) = self.consumer.follow() {
+                self.unseen.insert(path);
+            }
             if let Some(block) = self.unfinished.pop_front() {
                 self.decoder.begin(block);
                 return true;
@@ -139,6 +146,24 @@ impl Running {
                     living.len()
                 ),
                 "have the program wait for its children",
+            );
+        }
+        for path in std::mem::take(&mut self.unseen) {
+            self.note(
+                "not-rewritten",
+                format!("{path} was started by the program and could not be rewritten: its accesses are missing"),
+                "run it on its own, or build it with `reuselens cc`",
+            );
+        }
+        let left = self.consumer.left();
+        if left > 0 {
+            self.note(
+                "left-unseen",
+                format!(
+                    "{left} thread(s) went on without being seen, because their code cannot be rewritten \
+                     (it uses the segment register gs, or the code cache is full)"
+                ),
+                "build the program with `reuselens cc`",
             );
         }
         let (threads, events) = self.consumer.losses();

@@ -24,7 +24,8 @@ mod record;
 
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
 pub use layout::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, HEADER_BYTES,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec, ExecState,
+    HEADER_BYTES,
     Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES, SLOTS, Slot, SlotState,
     VERSION,
 };

@@ -56,6 +56,11 @@ impl Tracee {
         self.request(libc::PTRACE_CONT, 0, signal as u64)
     }
 
+    /// Lets it finish the system call that it is in.
+    pub fn finish_call(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_SYSCALL, 0, 0)
+    }
+
     /// Lets it go on, no longer traced.
     pub fn let_go(&self) -> io::Result<()> {
         self.request(libc::PTRACE_DETACH, 0, 0)
@@ -89,9 +94,14 @@ impl Tracee {
     pub fn is_native(&self) -> bool {
         const X86_64: [u8; 2] = [62, 0];
         let mut head = [0; 20];
-        let read = File::open(format!("/proc/{}/exe", self.pid))
+        let read = File::open(self.executable())
             .and_then(|file| file.read_exact_at(&mut head, 0));
         read.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64
+    }
+
+    /// Where the file of its program can be read.
+    pub fn executable(&self) -> String {
+        format!("/proc/{}/exe", self.pid)
     }
 
     /// Its registers.
