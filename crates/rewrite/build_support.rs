@@ -23,7 +23,11 @@ const PROFILE: [&str; 6] = [
 /// Compiles the image into `out/rewrite.so`; an empty file for other processors than x86-64. `crates`
 /// is the folder with `wire` and `rewrite` in it. Tells cargo what it depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    for source in ["rewrite/src", "rewrite/Cargo.toml", "rewrite/build_support.rs"] {
+    for source in [
+        "rewrite/src",
+        "rewrite/Cargo.toml",
+        "rewrite/build_support.rs",
+    ] {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
     }
     let target = std::env::var("TARGET")?;
@@ -36,7 +40,14 @@ pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["rustc", "--quiet", "--lib", "--release", "--crate-type", "cdylib"])
+        .args([
+            "rustc",
+            "--quiet",
+            "--lib",
+            "--release",
+            "--crate-type",
+            "cdylib",
+        ])
         .args(["--target", &target])
         .arg("--manifest-path")
         .arg(crates.join("rewrite/Cargo.toml"))
@@ -47,7 +58,12 @@ pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         command.args(["--config", setting]);
     }
     // What cargo has been told for the outer build is not for this one.
-    for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_TARGET_DIR"] {
+    for name in [
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_TARGET_DIR",
+    ] {
         command.env_remove(name);
     }
     let status = command.status()?;

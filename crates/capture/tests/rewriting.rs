@@ -12,7 +12,11 @@ use reuselens_trace::{Block, Event, Kind, ProcessEnd, Source, Step};
 fn build(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/rewrite");
     let output = folder.join(source.split('.').next().unwrap());
-    let compiler = if source.ends_with("cpp") { "g++" } else { "gcc" };
+    let compiler = if source.ends_with("cpp") {
+        "g++"
+    } else {
+        "gcc"
+    };
     let status = Command::new(compiler)
         .args(["-O2", "-w", "-pthread"])
         .args(flags)
@@ -81,9 +85,15 @@ fn same(program: &Path) -> Seen {
         vec!["sh".into(), "-c".into(), script.into(), program.into()]
     };
     let native = through("native");
-    let status = Command::new(&native[0]).args(&native[1..]).status().unwrap();
+    let status = Command::new(&native[0])
+        .args(&native[1..])
+        .status()
+        .unwrap();
     let seen = run(through("rewritten"));
-    let expected = match (status.code(), std::os::unix::process::ExitStatusExt::signal(&status)) {
+    let expected = match (
+        status.code(),
+        std::os::unix::process::ExitStatusExt::signal(&status),
+    ) {
         (Some(code), _) => ProcessEnd::Exit(code),
         (None, signal) => ProcessEnd::Signal(signal.unwrap()),
     };
@@ -112,10 +122,16 @@ fn threads_come_and_go() {
 fn processes_and_what_they_become() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "processes.c", &[]));
-    let ours = seen.processes.iter().filter(|path| path.ends_with("/processes"));
+    let ours = seen
+        .processes
+        .iter()
+        .filter(|path| path.ends_with("/processes"));
     // At first, five forked, one spawned, one for the shell, one that is run in the end.
     assert!(ours.count() >= 1 + 5 + 1 + 1);
-    assert!(seen.processes.iter().any(|path| path.ends_with("sh")), "the shell of system()");
+    assert!(
+        seen.processes.iter().any(|path| path.ends_with("sh")),
+        "the shell of system()"
+    );
 }
 
 #[test]
@@ -142,7 +158,10 @@ fn instructions_of_their_own_kind() {
 fn static_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "counted.c", &["-static"]));
-    assert!(seen.kinds[&(Kind::Alloc as u8)] >= 3000, "its allocator is recognised");
+    assert!(
+        seen.kinds[&(Kind::Alloc as u8)] >= 3000,
+        "its allocator is recognised"
+    );
 }
 
 /// Loads and stores of a program's own instructions as valgrind's lackey sees them; `None` without it.
@@ -154,7 +173,9 @@ fn lackey(program: &Path) -> Option<[u64; 2]> {
         .ok()?;
     let (mut own, mut counts) = (false, [0, 0]);
     for line in output.stderr.split(|byte| *byte == b'\n') {
-        let Ok(line) = std::str::from_utf8(line) else { continue };
+        let Ok(line) = std::str::from_utf8(line) else {
+            continue;
+        };
         let address = line.get(3..).and_then(|rest| rest.split(',').next());
         let address = address.and_then(|text| u64::from_str_radix(text, 16).ok());
         match (line.get(..3), address) {
@@ -183,6 +204,9 @@ fn as_many_loads_and_stores_as_an_oracle_counts() {
     for (seen, expected) in seen.own.into_iter().zip(expected) {
         assert!(expected > 100_000);
         let difference = seen.abs_diff(expected);
-        assert!(difference * 1000 <= expected, "{seen} seen, {expected} expected");
+        assert!(
+            difference * 1000 <= expected,
+            "{seen} seen, {expected} expected"
+        );
     }
 }

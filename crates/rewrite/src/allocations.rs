@@ -45,8 +45,13 @@ enum Does {
 
 fn does(function: u8) -> Does {
     match FUNCTIONS[usize::from(function)] {
-        b"malloc" | b"_Znwm" | b"_Znam" | b"_ZnwmRKSt9nothrow_t" | b"_ZnamRKSt9nothrow_t"
-        | b"_ZnwmSt11align_val_t" | b"valloc" => Does::Allocate(0),
+        b"malloc"
+        | b"_Znwm"
+        | b"_Znam"
+        | b"_ZnwmRKSt9nothrow_t"
+        | b"_ZnamRKSt9nothrow_t"
+        | b"_ZnwmSt11align_val_t"
+        | b"valloc" => Does::Allocate(0),
         b"calloc" => Does::AllocateProduct,
         b"realloc" => Does::Reallocate,
         b"memalign" | b"aligned_alloc" => Does::Allocate(1),
@@ -74,7 +79,10 @@ struct Call {
 pub fn begins(thread: &mut Thread, function: u8, arguments: [u64; 2], pointer: u64, back: u64) {
     let calls = &mut thread.waiting.calls;
     // One that lies deeper is called by the first; one as high or higher tells that the first was left.
-    if calls.current.is_some_and(|call| call.pointer > pointer && call.pointer - pointer < 1 << 20) {
+    if calls
+        .current
+        .is_some_and(|call| call.pointer > pointer && call.pointer - pointer < 1 << 20)
+    {
         return;
     }
     if does(function) == Does::Other {
@@ -136,4 +144,21 @@ fn free(channel: &mut Channel, block: u64, pc: u64) {
             Record::new(WireKind::Operand, 0, 0, 0),
         ]);
     }
+}
+
+/// The program has mapped memory: a block, unless its allocator did so for later.
+pub fn mapped(thread: &mut Thread, block: u64, bytes: u64) {
+    if thread.waiting.calls.current.is_none() {
+        let pc = thread.target;
+        begin(&mut thread.channel, block, bytes, pc);
+    }
+}
+
+/// The program has given memory back.
+pub fn unmapped(thread: &mut Thread, low: u64, bytes: u64) {
+    let pc = thread.target;
+    thread.channel.put(&[
+        Record::new(WireKind::Free, 0, pc, low),
+        Record::new(WireKind::Operand, 0, 0, bytes),
+    ]);
 }

@@ -17,8 +17,10 @@ pub unsafe extern "C" fn start(bootstrap: *const Bootstrap) -> u64 {
     let bootstrap = unsafe { &*bootstrap };
     segment::open(&bootstrap.segment);
     if !codes::begin() {
-        sys::complain("reuselens: no memory for rewritten code: the program may not map memory that \
-                       is both writable and executable\n");
+        sys::complain(
+            "reuselens: no memory for rewritten code: the program may not map memory that \
+                       is both writable and executable\n",
+        );
         sys::die(127);
     }
     let thread = Thread::create();

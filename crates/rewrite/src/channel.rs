@@ -43,14 +43,10 @@ impl Channel {
         }
     }
 
-    /// Whether events go anywhere.
-    pub fn is_open(&self) -> bool {
-        self.slot.is_some()
-    }
-
     /// First address above the thread's stack.
     pub fn stack_high(&self) -> u64 {
-        self.slot.map_or(0, |slot| slot.stack_high.load(Ordering::Relaxed))
+        self.slot
+            .map_or(0, |slot| slot.stack_high.load(Ordering::Relaxed))
     }
 
     /// Where records go; `None` if the channel is closed. Room for `records` at least.

@@ -10,9 +10,9 @@ use reuselens_wire::{ARENA, IMAGE, IMAGE_ROOM};
 use super::blocks::{Block, Position, sum};
 use super::descriptor::Descriptor;
 use super::lock::Lock;
+use super::sys;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
-use super::sys;
 
 /// Where the cache lies: behind the image, within reach of its jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
@@ -223,11 +223,6 @@ impl Codes {
             return None;
         }
         Some((block.position(code)?, block.pc))
-    }
-
-    /// Whether blocks come from this page of the program.
-    pub fn has_page(&self, address: u64) -> bool {
-        self.pages.contains_key(&(address >> 12))
     }
 
     /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no more.

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{expand, maps, modules, process, signals, syscalls};
+use super::{expand, maps, modules, process, signals, syscalls, watch};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -85,7 +85,7 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         high = further;
     }
     if writable {
-        signals::watch(pc);
+        watch::watch(pc);
     }
     let length = (high - pc).min(LOOK) as usize;
     let (allocator, results) = modules::allocator_at(pc);
@@ -112,7 +112,7 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
 fn nowhere(thread: &mut Thread, target: u64) -> u64 {
     const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
     let call = match target {
-        VSYSCALL => Some(96),                // gettimeofday
+        VSYSCALL => Some(96),                              // gettimeofday
         number if number == VSYSCALL + 0x400 => Some(201), // time
         number if number == VSYSCALL + 0x800 => Some(309), // getcpu
         _ => None,

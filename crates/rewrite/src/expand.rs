@@ -130,7 +130,11 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
             let (end, size) = (note.word(end), size(access));
             let start = note.word(access.word);
             // Downwards, the first element is the highest.
-            let low = if end < start { end.wrapping_add(size) } else { start };
+            let low = if end < start {
+                end.wrapping_add(size)
+            } else {
+                start
+            };
             range(channel, access, low, start.abs_diff(end));
         }
         Op::Masked { mask, lanes } => {

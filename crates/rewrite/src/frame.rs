@@ -161,9 +161,8 @@ fn restore(thread: &mut Thread, at: u64) -> bool {
     if !sys::peek(at, &mut state.0[..576]) {
         return false;
     }
-    let number = |from: usize| {
-        u32::from_le_bytes(state.0[from..from + 4].try_into().unwrap_or_default())
-    };
+    let number =
+        |from: usize| u32::from_le_bytes(state.0[from..from + 4].try_into().unwrap_or_default());
     let bytes = number(SOFTWARE + 16) as usize;
     let whole = number(SOFTWARE) == MAGIC_BEGIN && (576..=STATE_MOST).contains(&bytes);
     if whole && !sys::peek(at, &mut state.0[..bytes]) {

@@ -36,6 +36,8 @@ pub mod sys;
 pub mod syscalls;
 #[path = "thread.rs"]
 pub mod thread;
+#[path = "watch.rs"]
+pub mod watch;
 #[path = "x86_64/mod.rs"]
 pub mod x86_64;
 

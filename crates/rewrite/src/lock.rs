@@ -40,11 +40,6 @@ impl<T> Lock<T> {
         }
         Guard(self)
     }
-
-    /// The value, if nobody has it.
-    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        (self.held.swap(1, Ordering::Acquire) == 0).then_some(Guard(self))
-    }
 }
 
 impl<T> Deref for Guard<'_, T> {

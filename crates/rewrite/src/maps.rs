@@ -38,7 +38,9 @@ pub fn all() -> Vec<Mapping> {
         }
         sys::close(fd);
     }
-    text.split(|byte| *byte == b'\n').filter_map(parse).collect()
+    text.split(|byte| *byte == b'\n')
+        .filter_map(parse)
+        .collect()
 }
 
 fn parse(line: &[u8]) -> Option<Mapping> {

@@ -147,7 +147,12 @@ pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u
 pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
     for index in 0..bytes {
         // SAFETY: by the caller. Volatile, so that this does not become a call of itself.
-        let (a, b) = unsafe { (one.add(index).read_volatile(), other.add(index).read_volatile()) };
+        let (a, b) = unsafe {
+            (
+                one.add(index).read_volatile(),
+                other.add(index).read_volatile(),
+            )
+        };
         if a != b {
             return i32::from(a) - i32::from(b);
         }

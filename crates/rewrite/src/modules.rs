@@ -39,12 +39,15 @@ pub fn look(channel: &mut Channel) {
     let mappings = maps::all();
     let mut modules = MODULES.lock();
     modules.retain(|module| {
-        let same = |m: &Mapping| m.low <= module.low && module.low < m.high && m.path == module.path;
+        let same =
+            |m: &Mapping| m.low <= module.low && module.low < m.high && m.path == module.path;
         mappings.iter().any(same)
     });
     for mapping in &mappings {
         let is_file = mapping.path.first() == Some(&b'/');
-        let known = modules.iter().any(|m| m.low == mapping.low && m.path == mapping.path);
+        let known = modules
+            .iter()
+            .any(|m| m.low == mapping.low && m.path == mapping.path);
         if !is_file || known || mapping.offset != 0 || !mapping.readable {
             continue;
         }
@@ -76,7 +79,11 @@ pub fn announce_all(channel: &mut Channel) {
 fn announce(channel: &mut Channel, module: &Module) {
     let path = &module.path[..module.path.len().min(4096)];
     let operands = [module.low, module.high, path.len() as u64];
-    channel.announce(Record::new(WireKind::Module, 0, 0, module.bias), &operands, path);
+    channel.announce(
+        Record::new(WireKind::Module, 0, 0, module.bias),
+        &operands,
+        path,
+    );
 }
 
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
@@ -93,7 +100,10 @@ fn extent(low: u64, head_end: u64) -> Option<(u64, u64)> {
     if !sys::peek(low, &mut head[..length]) || !head.starts_with(b"\x7fELF\x02") {
         return None;
     }
-    let (at, size) = (number(&head, 32, 8)? as usize, number(&head, 54, 2)? as usize);
+    let (at, size) = (
+        number(&head, 32, 8)? as usize,
+        number(&head, 54, 2)? as usize,
+    );
     let count = number(&head, 56, 2)? as usize;
     let (mut first, mut end) = (u64::MAX, 0);
     for index in 0..count {
@@ -159,7 +169,10 @@ fn search(file: &[u8], bias: u64, found: &mut Vec<(u64, u8)>) -> Option<()> {
         let names = at.checked_add(number(file, section + 40, 4)? as usize * size)?;
         let (names_at, names_bytes) = (number(file, names + 24, 8)?, number(file, names + 32, 8)?);
         let names = file.get(names_at as usize..(names_at.checked_add(names_bytes)?) as usize)?;
-        let (start, bytes) = (number(file, section + 24, 8)?, number(file, section + 32, 8)?);
+        let (start, bytes) = (
+            number(file, section + 24, 8)?,
+            number(file, section + 32, 8)?,
+        );
         let symbols = file.get(start as usize..start.checked_add(bytes)? as usize)?;
         for symbol in symbols.chunks_exact(24) {
             // Functions that are defined here.

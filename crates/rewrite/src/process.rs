@@ -12,7 +12,7 @@ use super::segment::Segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, dispatch, expand, maps, modules, signals, sys};
+use super::{codes, dispatch, expand, maps, modules, signals, sys, watch};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
@@ -75,7 +75,10 @@ fn stack_bounds(thread: &Thread) -> (u64, u64) {
         return (0, 0);
     };
     if mapping.path == b"[stack]" {
-        return (mapping.high.saturating_sub(sys::stack_limit()), mapping.high);
+        return (
+            mapping.high.saturating_sub(sys::stack_limit()),
+            mapping.high,
+        );
     }
     (mapping.low, mapping.high)
 }
@@ -136,7 +139,13 @@ struct New {
 fn fork(thread: &mut Thread, new: &New) -> i64 {
     // Nobody else may hold a lock: their threads are not in the child.
     let result = {
-        let _held = (codes::CODES.lock(), maps::hold(), modules::hold(), signals::hold());
+        let _held = (
+            codes::CODES.lock(),
+            maps::hold(),
+            modules::hold(),
+            signals::hold(),
+            watch::hold(),
+        );
         let threads = THREADS.lock();
         let ended = ENDED.lock();
         let _memory = super::memory::hold();
@@ -283,7 +292,12 @@ pub fn thread_ends(thread: &mut Thread) -> i64 {
         ENDED.lock().push((thread.tid, own));
     }
     // SAFETY: ends this thread.
-    unsafe { sys::call(sys::EXIT, [thread.registers[usize::from(RDI)], 0, 0, 0, 0, 0]) }
+    unsafe {
+        sys::call(
+            sys::EXIT,
+            [thread.registers[usize::from(RDI)], 0, 0, 0, 0, 0],
+        )
+    }
 }
 
 /// The process is about to end: what all threads have noted goes out.
@@ -293,7 +307,12 @@ pub fn ends(thread: &mut Thread) {
         return thread.channel.end();
     }
     OVER.store(1, Ordering::SeqCst);
-    let others: Vec<u64> = THREADS.lock().iter().copied().filter(|t| *t != thread.own).collect();
+    let others: Vec<u64> = THREADS
+        .lock()
+        .iter()
+        .copied()
+        .filter(|t| *t != thread.own)
+        .collect();
     for own in others {
         // SAFETY: the list has the states of threads that live; they are only asked to rest, and
         // written to while they do.

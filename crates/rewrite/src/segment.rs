@@ -82,7 +82,14 @@ pub fn open(path: &[u8]) {
         return;
     }
     let at = memory::reserve(SEGMENT_BYTES as u64, BLOCK_BYTES as u64);
-    let a = [at, SEGMENT_BYTES as u64, READ_WRITE, SHARED_FIXED, fd as u64, 0];
+    let a = [
+        at,
+        SEGMENT_BYTES as u64,
+        READ_WRITE,
+        SHARED_FIXED,
+        fd as u64,
+        0,
+    ];
     // SAFETY: the arena's own address space.
     let base = unsafe { sys::call(sys::MMAP, a) };
     sys::close(fd);

@@ -4,7 +4,6 @@
 #[path = "frame.rs"]
 mod frame;
 
-use alloc::collections::BTreeSet;
 use core::sync::atomic::Ordering;
 
 use super::blocks::Spilled;
@@ -12,7 +11,7 @@ use super::codes::{self, CODES};
 use super::lock::Lock;
 use super::thread::{SIGNAL_STACK_BYTES, Thread};
 use super::x86_64::asm;
-use super::{expand, process, sys};
+use super::{expand, process, sys, watch};
 
 pub use frame::sigreturn;
 
@@ -83,8 +82,6 @@ static ACTIONS: Lock<[Action; SIGNALS]> = Lock::new(
         }
     }; SIGNALS],
 );
-/// Writable pages of the program that code was translated from: protected until they are written to.
-static WATCHED: Lock<BTreeSet<u64>> = Lock::new(BTreeSet::new());
 
 /// The program's action for a signal.
 pub fn action(signal: u32) -> Action {
@@ -231,39 +228,6 @@ pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
     0
 }
 
-/// Protects the page of an address, which code is translated from, against writes that go unseen.
-pub fn watch(address: u64) {
-    const READ_EXECUTE: u64 = 5;
-    let page = address >> 12;
-    let mut watched = WATCHED.lock();
-    for page in [page, page + 1] {
-        if watched.insert(page) {
-            // SAFETY: a page of the program's that it may write; it gets that back when it does.
-            unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, READ_EXECUTE, 0, 0, 0]) };
-        }
-    }
-}
-
-/// Whether a fault was the program's write to a page that is watched; it may write there from now on.
-fn unwatch(address: u64) -> bool {
-    const ALL: u64 = 7;
-    let page = address >> 12;
-    if !WATCHED.lock().remove(&page) {
-        return false;
-    }
-    CODES.lock().discard(page << 12, (page + 1) << 12);
-    // SAFETY: what the page had before it was watched.
-    unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, ALL, 0, 0, 0]) };
-    true
-}
-
-/// Memory from `low` to `high` has got new rights or is gone: it is not watched.
-pub fn forget(low: u64, high: u64) {
-    WATCHED
-        .lock()
-        .retain(|page| !(low >> 12..high.div_ceil(4096)).contains(page));
-}
-
 /// What the kernel gives to handlers.
 #[repr(C)]
 struct Context {
@@ -279,7 +243,6 @@ struct Context {
 /// Where in the kernel's structure the registers are, by their numbers.
 const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
 const RIP: usize = 16;
-const FLAGS: usize = 17;
 
 /// The calling thread's state.
 fn current() -> &'static mut Thread {
@@ -301,7 +264,7 @@ unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *mut C
     let here = context.registers[RIP];
     let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0;
     if is_fault {
-        if (signal == SIGSEGV || signal == SIGBUS) && unwatch(info[2]) {
+        if (signal == SIGSEGV || signal == SIGBUS) && watch::unwatch(info[2]) {
             return;
         }
         if !codes::is_cache(here) {
@@ -418,7 +381,7 @@ pub fn give_back(thread: &Thread) {
     unsafe { sys::call(sys::SIGALTSTACK, a) };
 }
 
-/// Holds the locks of this module, for a fork.
+/// Holds the lock of this module, for a fork.
 pub fn hold() -> impl Sized {
-    (ACTIONS.lock(), WATCHED.lock())
+    ACTIONS.lock()
 }

@@ -67,12 +67,7 @@ pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
     const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
     let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
     // SAFETY: takes only addresses that nobody uses.
-    unsafe {
-        call(
-            MMAP,
-            [address, bytes, protection, flags, u64::MAX, 0],
-        ) == address as i64
-    }
+    unsafe { call(MMAP, [address, bytes, protection, flags, u64::MAX, 0]) == address as i64 }
 }
 
 /// Takes memory back.
@@ -100,7 +95,14 @@ pub fn close(fd: i64) {
 
 /// Reads; how many bytes, 0 at the end or on errors.
 pub fn read(fd: i64, into: &mut [u8]) -> usize {
-    let a = [fd as u64, into.as_mut_ptr() as u64, into.len() as u64, 0, 0, 0];
+    let a = [
+        fd as u64,
+        into.as_mut_ptr() as u64,
+        into.len() as u64,
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the kernel writes into the slice.
     usize::try_from(unsafe { call(READ, a) }).unwrap_or(0)
 }
@@ -150,14 +152,30 @@ pub fn stack_limit() -> u64 {
     const DEFAULT: u64 = 8 << 20;
     let mut limits = [0_u64; 2];
     // SAFETY: the kernel writes two words.
-    unsafe { call(GETRLIMIT, [RLIMIT_STACK, limits.as_mut_ptr() as u64, 0, 0, 0, 0]) };
-    if limits[0] == 0 || limits[0] > 1 << 40 { DEFAULT } else { limits[0] }
+    unsafe {
+        call(
+            GETRLIMIT,
+            [RLIMIT_STACK, limits.as_mut_ptr() as u64, 0, 0, 0, 0],
+        )
+    };
+    if limits[0] == 0 || limits[0] > 1 << 40 {
+        DEFAULT
+    } else {
+        limits[0]
+    }
 }
 
 /// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
     let timeout = [0_u64, 100_000_000];
-    let a = [word.as_ptr() as u64, 0, u64::from(seen), timeout.as_ptr() as u64, 0, 0];
+    let a = [
+        word.as_ptr() as u64,
+        0,
+        u64::from(seen),
+        timeout.as_ptr() as u64,
+        0,
+        0,
+    ];
     // SAFETY: FUTEX_WAIT only reads the word, which outlives the call.
     unsafe { call(FUTEX, a) };
 }
@@ -183,7 +201,14 @@ pub fn poke(address: u64, from: &[u8]) -> bool {
 }
 
 fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
-    let a = [u64::from(pid()), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+    let a = [
+        u64::from(pid()),
+        local.as_ptr() as u64,
+        1,
+        remote.as_ptr() as u64,
+        1,
+        0,
+    ];
     // SAFETY: our side is a slice; the kernel checks the other.
     unsafe { call(number, a) == local[1] as i64 }
 }

@@ -1,12 +1,16 @@
 //! System calls of the program: most go to the kernel as they are. Those that would reveal the rewriter,
 //! or go around it, are answered here.
 
+use super::codes::CODES;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
-use super::codes::CODES;
-use super::{expand, maps, modules, process, signals, sys};
+use super::{allocations, expand, maps, modules, process, signals, sys, watch};
 
 const PROT_EXEC: u64 = 4;
+/// MAP_ANONYMOUS
+const ANONYMOUS: u64 = 0x20;
+/// MAP_FIXED and MAP_FIXED_NOREPLACE
+const FIXED: u64 = 0x10_0010;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
 
@@ -72,18 +76,27 @@ pub fn after(thread: &mut Thread) {
         _ if failed => {}
         sys::MMAP => {
             changed(result as u64, bytes);
+            let is_block = argument(thread, 3) & (ANONYMOUS | FIXED) == ANONYMOUS;
+            if is_block && third & PROT_EXEC == 0 {
+                expand::drain(thread);
+                allocations::mapped(thread, result as u64, bytes);
+            }
             if third & PROT_EXEC != 0 && argument(thread, 4) as i32 >= 0 {
                 modules::look(&mut thread.channel);
             }
         }
-        sys::MUNMAP => changed(low, bytes),
+        sys::MUNMAP => {
+            expand::drain(thread);
+            allocations::unmapped(thread, low, bytes);
+            changed(low, bytes);
+        }
         sys::MREMAP => {
             changed(low, bytes);
             changed(result as u64, third);
         }
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             maps::forget();
-            signals::forget(low, low + bytes);
+            watch::forget(low, low + bytes);
             if third & PROT_EXEC != 0 {
                 CODES.lock().revise(low, low + bytes);
             }
@@ -96,7 +109,7 @@ pub fn after(thread: &mut Thread) {
 fn changed(low: u64, bytes: u64) {
     let high = low.saturating_add(bytes);
     maps::forget();
-    signals::forget(low, high);
+    watch::forget(low, high);
     CODES.lock().discard(low, high);
 }
 

@@ -33,7 +33,9 @@ fn check(result: i64) -> io::Result<()> {
 impl Tracee {
     /// A process that has asked to be traced, or is attached to.
     pub fn new(pid: u32) -> Tracee {
-        Tracee { pid: pid as libc::pid_t }
+        Tracee {
+            pid: pid as libc::pid_t,
+        }
     }
 
     fn request(&self, request: libc::c_uint, address: u64, data: u64) -> io::Result<()> {
@@ -94,8 +96,7 @@ impl Tracee {
     pub fn is_native(&self) -> bool {
         const X86_64: [u8; 2] = [62, 0];
         let mut head = [0; 20];
-        let read = File::open(self.executable())
-            .and_then(|file| file.read_exact_at(&mut head, 0));
+        let read = File::open(self.executable()).and_then(|file| file.read_exact_at(&mut head, 0));
         read.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64
     }
 
@@ -113,7 +114,11 @@ impl Tracee {
 
     /// Sets its registers.
     pub fn set_registers(&self, registers: &Registers) -> io::Result<()> {
-        self.request(libc::PTRACE_SETREGS, 0, core::ptr::from_ref(registers) as u64)
+        self.request(
+            libc::PTRACE_SETREGS,
+            0,
+            core::ptr::from_ref(registers) as u64,
+        )
     }
 
     fn memory(&self) -> io::Result<File> {
@@ -155,7 +160,9 @@ impl Tracee {
         let result = self.registers()?.rax;
         memory.write_all_at(&before, registers.rip)?;
         if stop != Stop::Signal(libc::SIGTRAP, 0) || result != address {
-            return Err(io::Error::other("the program could not map memory for the rewriter"));
+            return Err(io::Error::other(
+                "the program could not map memory for the rewriter",
+            ));
         }
         Ok(())
     }

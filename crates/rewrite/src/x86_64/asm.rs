@@ -168,6 +168,9 @@ addresses! {
 
 /// From the look for signals before a system call up to the call itself.
 pub fn is_before_call(address: u64) -> bool {
-    let (check, made) = (rl_call_check as *const () as u64, rl_call_made as *const () as u64);
+    let (check, made) = (
+        rl_call_check as *const () as u64,
+        rl_call_made as *const () as u64,
+    );
     (check..=made).contains(&address)
 }

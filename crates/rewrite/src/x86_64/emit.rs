@@ -48,12 +48,6 @@ impl Emit {
         self.raw(&number.to_le_bytes());
     }
 
-    /// jmp gs:[offset]
-    pub fn jump_gs(&mut self, offset: usize) {
-        self.raw(&[0x65, 0xff, 0x24, 0x25]);
-        self.raw(&(offset as u32).to_le_bytes());
-    }
-
     /// mov register, number
     pub fn set(&mut self, register: u8, number: u64) {
         if let Ok(small) = u32::try_from(number) {

@@ -210,7 +210,10 @@ impl Body {
         for used in info.used_registers() {
             let writes = matches!(
                 used.access(),
-                OpAccess::Write | OpAccess::ReadWrite | OpAccess::CondWrite | OpAccess::ReadCondWrite
+                OpAccess::Write
+                    | OpAccess::ReadWrite
+                    | OpAccess::CondWrite
+                    | OpAccess::ReadCondWrite
             );
             let Some(changed) = number(used.register()).filter(|_| writes) else {
                 continue;
@@ -251,7 +254,12 @@ fn moves(instruction: &Instruction) -> Option<(u8, i64)> {
         (instruction.op0_kind() == OpKind::Register && register.is_gpr64())
             .then(|| register.number() as u8)
     };
-    let immediate = || instruction.try_immediate(1).ok().map(|number| number as i64);
+    let immediate = || {
+        instruction
+            .try_immediate(1)
+            .ok()
+            .map(|number| number as i64)
+    };
     let stack = i64::from(instruction.stack_pointer_increment());
     match instruction.mnemonic() {
         Mnemonic::Add => Some((first()?, immediate()?)),
@@ -263,7 +271,12 @@ fn moves(instruction: &Instruction) -> Option<(u8, i64)> {
             let plain = to == instruction.memory_base()
                 && to.is_gpr64()
                 && instruction.memory_index() == Register::None;
-            plain.then(|| (to.number() as u8, instruction.memory_displacement64() as i64))
+            plain.then(|| {
+                (
+                    to.number() as u8,
+                    instruction.memory_displacement64() as i64,
+                )
+            })
         }
         Mnemonic::Push | Mnemonic::Pushfq | Mnemonic::Popfq => Some((RSP, stack)),
         // What is popped into rsp is no move.

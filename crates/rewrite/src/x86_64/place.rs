@@ -95,7 +95,11 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     } else {
         Spilled::None
     };
-    parts.push(Part { offset, pc, spilled });
+    parts.push(Part {
+        offset,
+        pc,
+        spilled,
+    });
     placing.branch(input, decoded, fused);
     if let Some(check) = check {
         placing.slow(input, &body, check);
@@ -129,14 +133,11 @@ impl Placing<'_> {
                 self.emit.store_gs(SPILL[1], body.pointer);
             }
             let back = last.is_some_and(|last| last.near_branch_target() <= input.pc);
-            return back.then(|| self.poll(body));
+            return back.then(|| self.poll());
         }
         self.emit.store_gs(SPILL[1], body.pointer);
         if body.scratch_used {
             self.emit.store_gs(SPILL[0], body.scratch);
-        } else {
-            // What restores registers takes both words.
-            self.emit.raw(&[]);
         }
         let pointer = body.pointer;
         self.emit.load_gs(pointer, offset_of!(Thread, cursor));
@@ -149,7 +150,7 @@ impl Placing<'_> {
     }
 
     /// Looks whether a signal waits, in a loop that notes nothing. Keeps flags.
-    fn poll(&mut self, body: &Body) -> usize {
+    fn poll(&mut self) -> usize {
         let limit = offset_of!(Thread, limit) as u32;
         self.emit.store_gs(SPILL[2], RAX);
         self.emit.raw(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
@@ -158,7 +159,6 @@ impl Placing<'_> {
         self.emit.raw(&[0]);
         let over = self.emit.open_jump(&[0x0f, 0x85], self.start); // jne
         self.restore_flags();
-        let _ = body;
         let slow = self.emit.open_jump(&[0xe9], self.start);
         self.emit.close_jump(over);
         self.restore_flags();

@@ -20,8 +20,7 @@ impl After {
     /// Notes the ends.
     pub fn note(self, body: &mut Body) {
         for (register, word) in self.ends.into_iter().flatten() {
-            body.emit
-                .store(body.pointer, i32::from(word) * 8, register);
+            body.emit.store(body.pointer, i32::from(word) * 8, register);
         }
     }
 }
@@ -50,8 +49,12 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
     } else if instruction.mnemonic() == Mnemonic::Xlatb {
         let scratch = body.take_scratch();
         // movzx scratch, al
-        body.emit
-            .raw(&[0x40 | (scratch >> 3) << 2, 0x0f, 0xb6, 0xc0 | (scratch & 7) << 3]);
+        body.emit.raw(&[
+            0x40 | (scratch >> 3) << 2,
+            0x0f,
+            0xb6,
+            0xc0 | (scratch & 7) << 3,
+        ]);
         body.emit.sum(scratch, Some(RBX), Some(scratch), 1);
         let word = body.note_register(scratch);
         body.access(WireKind::Load, 1, (word, 0, false), Op::Plain);
@@ -131,9 +134,7 @@ fn state(instruction: &Instruction) -> Option<WireKind> {
 
 /// The mask of an access, noted.
 fn mask(body: &mut Body, instruction: &Instruction) -> Option<Op> {
-    use Mnemonic::{
-        Maskmovdqu, Vmaskmovdqu, Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq,
-    };
+    use Mnemonic::{Maskmovdqu, Vmaskmovdqu, Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
     let size = instruction.memory_size();
     let lanes = size.element_count().min(64) as u8;
     match instruction.mnemonic() {
@@ -199,7 +200,12 @@ fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
         .wrapping_add_signed(moved);
     let fs = instruction.memory_segment() == Register::FS;
     let kind = kind_of(memory);
-    body.access(kind, size as u64, (word, displacement, fs), Op::Gather(gather));
+    body.access(
+        kind,
+        size as u64,
+        (word, displacement, fs),
+        Op::Gather(gather),
+    );
 }
 
 /// Notes a mask register.

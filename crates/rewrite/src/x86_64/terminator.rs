@@ -116,7 +116,8 @@ fn leave(body: &mut Body, last: &Instruction, results: bool) {
 fn target(body: &mut Body, last: &Instruction) {
     let scratch = body.take_scratch();
     if last.op0_kind() == OpKind::Register {
-        body.emit.copy(scratch, number(last.op0_register()).unwrap_or(0));
+        body.emit
+            .copy(scratch, number(last.op0_register()).unwrap_or(0));
     } else if last.is_ip_rel_memory_operand() {
         body.emit.set(scratch, last.ip_rel_memory_address());
         body.emit.load(scratch, scratch, 0);
@@ -127,7 +128,11 @@ fn target(body: &mut Body, last: &Instruction) {
             last.memory_index(),
             last.memory_index_scale(),
             last.memory_displacement64() as i64,
-            if absolute { 8 } else { last.memory_displ_size() },
+            if absolute {
+                8
+            } else {
+                last.memory_displ_size()
+            },
             false,
             last.segment_prefix(),
         );

@@ -123,7 +123,12 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
 /// Registers that may not be borrowed whatever the code does.
 fn reserved(input: &Input<'_>) -> u32 {
     let arguments = 1 << RDI | 1 << RSI;
-    1 << RSP | if input.allocator.is_some() { arguments } else { 0 }
+    1 << RSP
+        | if input.allocator.is_some() {
+            arguments
+        } else {
+            0
+        }
 }
 
 fn ends_block(instruction: &Instruction) -> bool {
@@ -132,7 +137,8 @@ fn ends_block(instruction: &Instruction) -> bool {
 
 fn uses_gs(instruction: &Instruction) -> bool {
     let named = instruction.segment_prefix() == Register::GS
-        || (instruction.memory_segment() == Register::GS && instruction.mnemonic() != Mnemonic::Lea);
+        || (instruction.memory_segment() == Register::GS
+            && instruction.mnemonic() != Mnemonic::Lea);
     named
         || matches!(
             instruction.mnemonic(),
@@ -188,7 +194,12 @@ fn begin_allocator(body: &mut Body, function: u8) {
     body.note_register(scratch);
     let (word, moved) = body.word(Some(RSP), None, 1);
     let kind = reuselens_wire::WireKind::Alloc;
-    body.access(kind, 0, (word, moved as u64, false), Op::Allocator { function, words });
+    body.access(
+        kind,
+        0,
+        (word, moved as u64, false),
+        Op::Allocator { function, words },
+    );
 }
 
 fn describe(input_pc: u64, decoded: &Decoded, body: &Body) -> Descriptor {
