@@ -14,6 +14,8 @@ pub mod codes;
 pub mod descriptor;
 #[path = "dispatch.rs"]
 pub mod dispatch;
+#[path = "exec.rs"]
+pub mod exec;
 #[path = "expand.rs"]
 pub mod expand;
 #[path = "lock.rs"]

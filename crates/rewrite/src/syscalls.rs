@@ -4,7 +4,7 @@
 use super::codes::CODES;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
-use super::{allocations, expand, maps, modules, process, signals, sys, watch};
+use super::{allocations, exec, expand, maps, modules, process, signals, sys, watch};
 
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
@@ -52,7 +52,7 @@ pub fn before(thread: &mut Thread) -> bool {
         }
         sys::FORK | sys::VFORK | sys::CLONE | sys::CLONE3 => process::clone(thread),
         sys::EXECVE | sys::EXECVEAT => {
-            process::before_exec(thread);
+            exec::before(thread);
             return true;
         }
         sys::EXIT => process::thread_ends(thread),
@@ -72,7 +72,7 @@ pub fn after(thread: &mut Thread) {
     let failed = (-4095..0).contains(&result);
     let [low, bytes, third] = [0, 1, 2].map(|index| argument(thread, index));
     match thread.call_number {
-        sys::EXECVE | sys::EXECVEAT => process::after_exec(thread),
+        sys::EXECVE | sys::EXECVEAT => exec::after(),
         _ if failed => {}
         sys::MMAP => {
             changed(result as u64, bytes);

@@ -85,6 +85,10 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
             part.spilled = Spilled::Two(first, second);
         }
     }
+    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
+    if let Some(first) = parts.first_mut() {
+        first.offset = 0;
+    }
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
     placing.epilogue(&body, noted, fused);
