@@ -13,5 +13,5 @@ int main(void) {
   struct node *l = 0; for (int i = 0; i < 3000; i++) { struct node *n = malloc(sizeof *n); n->v = i; n->next = l; l = n; }
   long s = 0; for (int k=0;k<20;k++) for (struct node *n = l; n; n = n->next) s += n->v;
   for (int r=0;r<100;r++) for (int i = 1; i < 511; i++) d[i] = (d[i-1]+d[i+1])*0.5+i;
-  printf("%ld %d %g %u\n", s, rec(20), d[100], table[17]);
+  printf("%ld %d %g %u\n", s, rec(24), d[100], table[17]);
 }

@@ -20,8 +20,8 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
         exit = Some(taken);
     }
     if thread.cursor > thread.buffer + BUFFER_BYTES || thread.limit.load(Ordering::Relaxed) == 0 {
+        process::rest_if_over(thread);
         expand::drain(thread);
-        process::rest_if_over();
     }
     let target = thread.target;
     on(thread, target, exit)
@@ -149,10 +149,13 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
 
 /// A system call is done.
 pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
+    let called = thread.limit.load(Ordering::Relaxed) == 0;
+    if called {
+        process::rest_if_over(thread);
+    }
     syscalls::after(thread);
-    if thread.limit.load(Ordering::Relaxed) == 0 {
+    if called {
         expand::drain(thread);
-        process::rest_if_over();
     }
     let target = thread.target;
     on(thread, target, None)
@@ -161,6 +164,7 @@ pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
 /// A signal came before a system call was made: it comes first, and the call again after it.
 pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     thread.registers[usize::from(RAX)] = thread.call_number;
+    process::rest_if_over(thread);
     expand::drain(thread);
     let target = thread.call_pc;
     on(thread, target, None)

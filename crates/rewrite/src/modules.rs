@@ -195,7 +195,7 @@ fn search(file: &[u8], bias: u64, found: &mut Vec<(u64, u8)>) -> Option<()> {
 fn named(names: &[u8], at: usize) -> Option<u8> {
     let name = names.get(at..)?;
     let is = |function: &&[u8]| name.starts_with(function) && name.get(function.len()) == Some(&0);
-    let index = FUNCTIONS.iter().position(|function| is(&function))?;
+    let index = FUNCTIONS.iter().position(is)?;
     Some(index as u8)
 }
 

@@ -306,6 +306,9 @@ pub fn ends(thread: &mut Thread) {
     if thread.borrowed {
         return thread.channel.end();
     }
+    // The first thread that ends the process does so; another that tries rests.
+    rest_if_over(thread);
+    thread.last.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
     let others: Vec<u64> = THREADS
         .lock()
@@ -314,13 +317,14 @@ pub fn ends(thread: &mut Thread) {
         .filter(|t| *t != thread.own)
         .collect();
     for own in others {
-        // SAFETY: the list has the states of threads that live; they are only asked to rest, and
-        // written to while they do.
+        // SAFETY: the list has the states of threads that live; only who claims one writes to it.
         let other = unsafe { &mut *(own as *mut Thread) };
-        for _ in 0..2000 {
+        for _ in 0..PATIENCE {
             other.limit.store(0, Ordering::SeqCst);
             if other.in_call.load(Ordering::SeqCst) != 0 {
-                expand::drain(other);
+                last_drain(other);
+            }
+            if other.last.load(Ordering::SeqCst) == 2 {
                 break;
             }
             sys::yield_now();
@@ -328,15 +332,31 @@ pub fn ends(thread: &mut Thread) {
     }
 }
 
+/// How often to look whether a thread has come to rest.
+const PATIENCE: u32 = 5000;
+
+/// Empties a thread's buffer for the last time, unless somebody does so already.
+fn last_drain(thread: &mut Thread) {
+    let order = Ordering::SeqCst;
+    if thread.last.compare_exchange(0, 1, order, order).is_ok() {
+        expand::drain(thread);
+        thread.last.store(2, order);
+    }
+}
+
 /// If the process ends, the calling thread rests: its notes are out.
-pub fn rest_if_over() {
-    if OVER.load(Ordering::SeqCst) != 0 {
+pub fn rest_if_over(thread: &mut Thread) {
+    if OVER.load(Ordering::SeqCst) != 0 && thread.last.load(Ordering::SeqCst) != OWN_END {
+        last_drain(thread);
         let word = AtomicU32::new(0);
         loop {
             sys::futex_wait(&word, 0);
         }
     }
 }
+
+/// The mark of the thread that ends the process.
+const OWN_END: u32 = 3;
 
 /// A signal ends the process.
 pub fn die_of(thread: &mut Thread, signal: u32) -> ! {

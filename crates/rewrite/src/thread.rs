@@ -44,7 +44,8 @@ pub struct Thread {
     pub in_call: AtomicU32,
     /// Whether a signal waits to be delivered.
     pub pending: AtomicU32,
-    pub unused: u32,
+    /// When the process ends: 1 = somebody empties the buffer for the last time, 2 = it is empty.
+    pub last: AtomicU32,
     /// The program's base of fs.
     pub fs_base: u64,
     /// Top of our own stack.
