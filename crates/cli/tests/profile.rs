@@ -418,7 +418,7 @@ int main(void) {
 #[test]
 fn a_program_that_was_not_built_for_it_is_rewritten() {
     let place = Place::new();
-    place.write("text", &"some words again and again\n".repeat(2000));
+    place.write("text", "some words again and again\n".repeat(2000));
     let done = place.run(&["profile", "--", "gzip", "-k", "text"]);
     let done = done.succeeds();
     done.says(&["code rewritten while it ran", "Page:    gzip.html"]);

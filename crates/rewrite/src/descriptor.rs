@@ -68,6 +68,15 @@ pub struct Access {
     pub op: Op,
 }
 
+/// A plain access, as compact as can be: most records are made from these.
+#[derive(Clone, Copy, Debug)]
+pub struct Quick {
+    pub meta: u64,
+    pub displacement: u64,
+    /// The word; [`NO_WORD`] is the note's head, which is 0 by then.
+    pub word: u64,
+}
+
 /// A descriptor.
 #[derive(Debug)]
 pub struct Descriptor {
@@ -77,8 +86,8 @@ pub struct Descriptor {
     pub bytes: u64,
     /// Words that a note is long, its head included.
     pub words: u16,
-    /// Whether all accesses are plain, and none uses fs.
-    pub plain: bool,
+    /// The accesses, if all are plain and none uses fs; else empty.
+    pub quick: Box<[Quick]>,
     /// Whether the block only jumps on to where an entry of a table points (a stub for calls into other
     /// libraries): such a block is not yet the function that was called.
     pub stub: bool,

@@ -49,11 +49,14 @@ pub fn drain(thread: &mut Thread) {
     let end = thread.cursor;
     let mut at = thread.buffer;
     while at < end {
-        // SAFETY: the buffer holds whole notes up to the cursor.
-        let number = unsafe { *(at as *const u64) };
-        let descriptor = codes::descriptor(number as u32);
-        expand(thread, descriptor, at, u16::MAX);
-        at += 8 * u64::from(descriptor.words);
+        at = quickly(thread, at, end);
+        if at < end {
+            // SAFETY: the buffer holds whole notes up to the cursor.
+            let number = unsafe { *(at as *const u64) };
+            let descriptor = codes::descriptor(number as u32);
+            expand(thread, descriptor, at, u16::MAX);
+            at += 8 * u64::from(descriptor.words);
+        }
     }
     thread.cursor = thread.buffer;
     let limit = thread.buffer + BUFFER_BYTES;
@@ -64,6 +67,46 @@ pub fn drain(thread: &mut Thread) {
     }
 }
 
+/// Expands the notes from `at` on that have nothing but plain accesses; the first that has more, or
+/// `end`.
+fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+    'blocks: while thread.waiting.entered.is_none() && at < end {
+        let Some((start, room)) = thread.channel.free() else {
+            return at;
+        };
+        let (mut to, mut left) = (start, room);
+        while at < end {
+            let head = at as *mut u64;
+            // SAFETY: the buffer holds whole notes up to the cursor.
+            let descriptor = codes::descriptor(unsafe { *head } as u32);
+            let count = descriptor.quick.len();
+            if count == 0 || count > left {
+                thread.channel.advance(to);
+                if count == 0 {
+                    return at;
+                }
+                thread.channel.publish(true);
+                continue 'blocks;
+            }
+            // SAFETY: as above; there is room for so many records. The head is no longer needed: accesses
+            // without a word take it for their word.
+            unsafe {
+                *head = 0;
+                for access in &descriptor.quick {
+                    let word = *head.add(access.word as usize);
+                    (*to).word0 = word.wrapping_add(access.displacement);
+                    (*to).word1 = access.meta;
+                    to = to.add(1);
+                }
+            }
+            left -= count;
+            at += 8 * u64::from(descriptor.words);
+        }
+        thread.channel.advance(to);
+    }
+    at
+}
+
 /// Expands the accesses of a note that are made by instructions before number `before`.
 pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16) {
     let note = Note {
@@ -72,28 +115,6 @@ pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16
     };
     if thread.waiting.entered.is_some() && !descriptor.stub {
         enter(thread, descriptor.pc);
-    }
-    if descriptor.plain && before == u16::MAX {
-        let Some(mut to) = thread.channel.room(descriptor.accesses.len()) else {
-            return;
-        };
-        for access in &descriptor.accesses {
-            let word = if access.word == NO_WORD {
-                0
-            } else {
-                note.word(access.word)
-            };
-            let record = Record {
-                word0: word.wrapping_add(access.displacement),
-                word1: access.meta,
-            };
-            // SAFETY: `room` made room for all of them.
-            unsafe {
-                to.write(record);
-                to = to.add(1);
-            }
-        }
-        return thread.channel.advance(to);
     }
     for access in &descriptor.accesses {
         if access.instruction < before {
