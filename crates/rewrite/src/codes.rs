@@ -3,52 +3,75 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{ARENA, IMAGE, IMAGE_ROOM};
 
 use super::blocks::{Block, Position, sum};
-use super::descriptor::Descriptor;
+use super::descriptor::{Descriptor, Entry, GROUP, Quick};
 use super::lock::Lock;
-use super::sys;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
+use super::{memory, sys};
 
 /// Where the cache lies: behind the image, within reach of its jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
 const CACHE_END: u64 = ARENA - (64 << 20);
 /// The most that one block takes.
 const BLOCK_MOST: u64 = 64 << 10;
-const CHUNK: usize = 4096;
-const CHUNKS: usize = 8192;
+/// Bytes of address space for descriptors' entries.
+const ENTRIES_BYTES: u64 = 2 << 30;
+/// The most that one entry takes.
+const ENTRY_MOST: u64 = 64 << 10;
 const EXECUTABLE: u64 = 7;
 
-/// Descriptors by number, in chunks, so that they can be read while others are added.
-static DESCRIPTORS: [AtomicPtr<[AtomicPtr<Descriptor>; CHUNK]>; CHUNKS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS];
+/// Where the entries of descriptors begin; a descriptor's number is its entry's distance in words.
+static ENTRIES: AtomicU64 = AtomicU64::new(0);
+/// The number of the next descriptor.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Where the next block goes.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+/// Where the entries of descriptors begin.
+#[inline]
+pub fn entries() -> *const u64 {
+    ENTRIES.load(Ordering::Relaxed) as *const u64
+}
+
 /// The descriptor with this number.
 pub fn descriptor(number: u32) -> &'static Descriptor {
-    let chunk = DESCRIPTORS[number as usize / CHUNK].load(Ordering::Acquire);
     // SAFETY: numbers come from blocks, which were made after their descriptors; those stay forever.
-    unsafe { &*(*chunk)[number as usize % CHUNK].load(Ordering::Acquire) }
+    unsafe { &*(*entries().add(number as usize).cast::<Entry>()).descriptor }
 }
 
 /// Adds a descriptor; called with the codes locked.
 fn add_descriptor(descriptor: Descriptor) {
-    let number = COUNT.fetch_add(1, Ordering::Relaxed) as usize;
-    let place = &DESCRIPTORS[number / CHUNK];
-    if place.load(Ordering::Relaxed).is_null() {
-        let fresh = Box::new([const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNK]);
-        place.store(Box::into_raw(fresh), Ordering::Release);
+    let number = COUNT.load(Ordering::Relaxed);
+    let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
+    let accesses = descriptor.accesses.iter().filter(|_| descriptor.plain);
+    let count = accesses.clone().count();
+    let quick = accesses.map(|access| Quick {
+        meta: access.meta,
+        displacement: access.displacement,
+        word: u64::from(access.word),
+    });
+    let words = u32::from(descriptor.words);
+    let entry = Entry {
+        descriptor,
+        count: count as u32,
+        words,
+    };
+    // SAFETY: `is_full` has seen that there is room; nothing uses it yet, and what is not written is zero.
+    unsafe {
+        let at = entries().add(number as usize).cast_mut();
+        at.cast::<Entry>().write(entry);
+        let first = at.cast::<Entry>().add(1).cast::<Quick>();
+        quick
+            .enumerate()
+            .for_each(|(index, quick)| first.add(index).write(quick));
     }
-    // SAFETY: just made; chunks stay forever.
-    let chunk = unsafe { &*place.load(Ordering::Relaxed) };
-    let descriptor = Box::into_raw(Box::new(descriptor));
-    chunk[number % CHUNK].store(descriptor, Ordering::Release);
+    let bytes = size_of::<Entry>() + count.next_multiple_of(GROUP) * size_of::<Quick>();
+    COUNT.store(number + bytes as u32 / 8, Ordering::Relaxed);
 }
 
 /// The exits of blocks.
@@ -100,8 +123,12 @@ pub static CODES: Lock<Codes> = Lock::new(Codes {
 
 /// Maps the cache; false if that is refused.
 pub fn begin() -> bool {
+    const READ_WRITE: u64 = 3;
     NEXT.store(CACHE, Ordering::Relaxed);
-    sys::map_at(CACHE, CACHE_END - CACHE, EXECUTABLE)
+    let entries = memory::reserve(ENTRIES_BYTES, 4096);
+    ENTRIES.store(entries, Ordering::Relaxed);
+    sys::map_at(entries, ENTRIES_BYTES, READ_WRITE)
+        && sys::map_at(CACHE, CACHE_END - CACHE, EXECUTABLE)
 }
 
 /// Whether an address is in the cache.
@@ -159,7 +186,7 @@ impl Codes {
     /// Whether there is room for more code.
     pub fn is_full(&self) -> bool {
         NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
-            || COUNT.load(Ordering::Relaxed) as usize >= CHUNK * CHUNKS - 1
+            || u64::from(COUNT.load(Ordering::Relaxed)) * 8 + ENTRY_MOST > ENTRIES_BYTES
     }
 
     /// Translates a block; where its code begins.

@@ -69,12 +69,27 @@ pub struct Access {
 }
 
 /// A plain access, as compact as can be: most records are made from these.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Quick {
     pub meta: u64,
     pub displacement: u64,
     /// The word; [`NO_WORD`] is the note's head, which is 0 by then.
     pub word: u64,
+}
+
+/// Quick accesses are made into records so many at a time: nearly every block has as many or fewer, so
+/// that the processor foresees the loop's end.
+pub const GROUP: usize = 4;
+
+/// Where a descriptor is found by its number: its address, and if all its accesses are plain, those, filled up
+/// to whole groups with ones that nobody reads.
+#[repr(C)]
+pub struct Entry {
+    pub descriptor: *const Descriptor,
+    /// How many quick accesses follow; 0 if not all are plain.
+    pub count: u32,
+    pub words: u32,
 }
 
 /// A descriptor.
@@ -86,8 +101,8 @@ pub struct Descriptor {
     pub bytes: u64,
     /// Words that a note is long, its head included.
     pub words: u16,
-    /// The accesses, if all are plain and none uses fs; else empty.
-    pub quick: Box<[Quick]>,
+    /// Whether all accesses are plain, and none uses fs.
+    pub plain: bool,
     /// Whether the block only jumps on to where an entry of a table points (a stub for calls into other
     /// libraries): such a block is not yet the function that was called.
     pub stub: bool,

@@ -7,7 +7,7 @@ use reuselens_wire::{Record, WireKind, enter_words};
 use super::allocations::{self, Calls};
 use super::channel::Channel;
 use super::codes;
-use super::descriptor::{Access, Descriptor, Gather, NO_WORD, Op};
+use super::descriptor::{Access, Descriptor, Entry, GROUP, Gather, NO_WORD, Op, Quick};
 use super::thread::{BUFFER_BYTES, Thread};
 
 /// What waits for a later note.
@@ -70,6 +70,7 @@ pub fn drain(thread: &mut Thread) {
 /// Expands the notes from `at` on that have nothing but plain accesses; the first that has more, or
 /// `end`.
 fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+    let entries = codes::entries();
     'blocks: while thread.waiting.entered.is_none() && at < end {
         let Some((start, room)) = thread.channel.free() else {
             return at;
@@ -77,10 +78,11 @@ fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
         let (mut to, mut left) = (start, room);
         while at < end {
             let head = at as *mut u64;
-            // SAFETY: the buffer holds whole notes up to the cursor.
-            let descriptor = codes::descriptor(unsafe { *head } as u32);
-            let count = descriptor.quick.len();
-            if count == 0 || count > left {
+            // SAFETY: the buffer holds whole notes up to the cursor, each with its descriptor's number.
+            let entry = unsafe { entries.add(*head as u32 as usize).cast::<Entry>() };
+            // SAFETY: as above.
+            let (count, words) = unsafe { ((*entry).count as usize, (*entry).words) };
+            if count == 0 || count + GROUP > left {
                 thread.channel.advance(to);
                 if count == 0 {
                     return at;
@@ -88,23 +90,48 @@ fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                 thread.channel.publish(true);
                 continue 'blocks;
             }
-            // SAFETY: as above; there is room for so many records. The head is no longer needed: accesses
-            // without a word take it for their word.
+            // SAFETY: the entry's accesses follow it. The head is no longer needed: accesses without a
+            // word take it for their word.
             unsafe {
                 *head = 0;
-                for access in &descriptor.quick {
-                    let word = *head.add(access.word as usize);
-                    (*to).word0 = word.wrapping_add(access.displacement);
-                    (*to).word1 = access.meta;
-                    to = to.add(1);
-                }
+                groups(entry.add(1).cast(), count, head, to);
+                to = to.add(count);
             }
             left -= count;
-            at += 8 * u64::from(descriptor.words);
+            at += 8 * u64::from(words);
         }
         thread.channel.advance(to);
     }
     at
+}
+
+/// Makes records of `count` accesses, and of what fills their last group up.
+///
+/// # Safety
+/// There must be room for whole groups of records, and as many accesses.
+#[inline(always)]
+unsafe fn groups(mut from: *const Quick, count: usize, note: *const u64, mut to: *mut Record) {
+    let mut done = 0;
+    loop {
+        for index in 0..GROUP {
+            // SAFETY: by the caller; accesses that fill up have no word.
+            unsafe {
+                let access = &*from.add(index);
+                let word = *note.add(access.word as usize);
+                (*to.add(index)).word0 = word.wrapping_add(access.displacement);
+                (*to.add(index)).word1 = access.meta;
+            }
+        }
+        done += GROUP;
+        if done >= count {
+            return;
+        }
+        // SAFETY: by the caller.
+        unsafe {
+            from = from.add(GROUP);
+            to = to.add(GROUP);
+        }
+    }
 }
 
 /// Expands the accesses of a note that are made by instructions before number `before`.

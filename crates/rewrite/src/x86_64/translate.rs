@@ -12,7 +12,7 @@ use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::codes::Exits;
-use crate::image::descriptor::{Descriptor, Op, Quick};
+use crate::image::descriptor::{Descriptor, Op};
 
 /// What is to be translated.
 #[derive(Clone, Copy)]
@@ -207,21 +207,11 @@ fn describe(input_pc: u64, decoded: &Decoded, body: &Body) -> Descriptor {
     let plain = |access: &crate::image::descriptor::Access| {
         matches!(access.op, Op::Plain | Op::Exit) && !access.fs
     };
-    let all_plain = body.accesses.iter().all(plain);
-    let quick = body
-        .accesses
-        .iter()
-        .filter(|_| all_plain)
-        .map(|access| Quick {
-            meta: access.meta,
-            displacement: access.displacement,
-            word: u64::from(access.word),
-        });
     Descriptor {
         pc: first.unwrap_or(decoded.next),
         bytes: (decoded.next - input_pc).max(1),
         words: body.words,
-        quick: quick.collect(),
+        plain: body.accesses.iter().all(plain),
         stub: terminator::is_stub(decoded),
         accesses: Box::from(body.accesses.as_slice()),
     }
