@@ -18,6 +18,8 @@ pub enum Followed {
     Seen,
     /// Its accesses are not seen: its path.
     Unseen(String),
+    /// It ended meanwhile: its number, and the status that `wait` gave.
+    Ended(u32, i32),
 }
 
 /// How often to look for the new program.
@@ -39,15 +41,25 @@ pub fn follow(segment: &Segment) -> Option<Followed> {
     };
     exec.state.store(answer as u32, Ordering::SeqCst);
     futex_wake_all(&exec.state);
-    let seen = watched && stay(&tracee, exec, &segment.path());
+    let outcome = if watched {
+        stay(&tracee, exec, &segment.path())
+    } else {
+        Outcome::Unseen
+    };
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     exec.state.store(ExecState::Idle as u32, Ordering::SeqCst);
     exec.pid.store(0, Ordering::SeqCst);
-    Some(if seen {
-        Followed::Seen
-    } else {
-        Followed::Unseen(path.display().to_string())
+    Some(match outcome {
+        Outcome::Seen => Followed::Seen,
+        Outcome::Unseen => Followed::Unseen(path.display().to_string()),
+        Outcome::Ended(status) => Followed::Ended(pid, status),
     })
+}
+
+enum Outcome {
+    Seen,
+    Unseen,
+    Ended(i32),
 }
 
 /// Puts the rewriter into a program whose `exec` is not quite over: the kernel has yet to write the
@@ -57,8 +69,8 @@ fn put_into(tracee: &Tracee, segment: &str) -> bool {
     matches!(over, Ok(Stop::Signal(libc::SIGTRAP, _))) && inject(tracee, segment, 0).is_ok()
 }
 
-/// Waits for the new program; whether all is well.
-fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> bool {
+/// Waits for the new program.
+fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> Outcome {
     const EVENT_EXEC: i32 = libc::PTRACE_EVENT_EXEC;
     let mut failed = false;
     loop {
@@ -68,16 +80,17 @@ fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> bool {
                 let seen = has_run_time(Path::new(&exe)) || put_into(tracee, segment);
                 // It may have been killed meanwhile.
                 let _ = tracee.let_go();
-                return seen;
+                return if seen { Outcome::Seen } else { Outcome::Unseen };
             }
             Ok(Stop::Signal(..)) if failed => {
                 let _ = tracee.let_go();
-                return true;
+                return Outcome::Seen;
             }
             Ok(Stop::Signal(signal, 0)) => drop(tracee.go(signal)),
             Ok(Stop::Signal(..)) => drop(tracee.go(0)),
             Ok(Stop::Not) => std::thread::sleep(PAUSE),
-            Ok(Stop::Gone(_)) | Err(_) => return true,
+            Ok(Stop::Gone(status)) => return Outcome::Ended(status),
+            Err(_) => return Outcome::Seen,
         }
         if !failed && exec.state.load(Ordering::SeqCst) == ExecState::Failed as u32 {
             failed = true;

@@ -1,7 +1,8 @@
 //! A running program as a source.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::process::Child;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
 
@@ -76,9 +77,7 @@ impl Running {
     fn refill(&mut self) -> bool {
         let mut raw = self.decoder.take_raw();
         loop {
-            if let Some(Followed::Unseen(path)) = self.consumer.follow() {
-                self.unseen.insert(path);
-            }
+            self.follow();
             if let Some(block) = self.unfinished.pop_front() {
                 self.decoder.begin(block);
                 return true;
@@ -114,6 +113,20 @@ impl Running {
             } else if self.unfinished.is_empty() {
                 self.consumer.nap();
             }
+        }
+    }
+
+    /// Looks after a process that is about to become another program.
+    fn follow(&mut self) {
+        match self.consumer.follow() {
+            Some(Followed::Unseen(path)) => {
+                self.unseen.insert(path);
+            }
+            Some(Followed::Ended(pid, status)) if pid == self.child.id() => {
+                self.ended = Some(process_end(ExitStatus::from_raw(status)));
+                take_interrupts_back();
+            }
+            _ => {}
         }
     }
 
@@ -160,8 +173,8 @@ impl Running {
             self.note(
                 "left-unseen",
                 format!(
-                    "{left} thread(s) went on without being seen, because their code cannot be rewritten \
-                     (it uses the segment register gs, or the code cache is full)"
+                    "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
+                     the segment register gs, or the code cache is full), or they called exec beside others"
                 ),
                 "build the program with `reuselens cc`",
             );

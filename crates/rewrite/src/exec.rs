@@ -17,6 +17,11 @@ pub fn before(thread: &mut Thread) {
         return;
     };
     let header = segment.header();
+    if sys::tid() != sys::pid() {
+        // The kernel would give this thread another number while it is watched.
+        header.left.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
     let (exec, pid) = (&header.exec, sys::pid());
     let gone = || {
         header.consumer_gone.load(Ordering::Relaxed) != 0
