@@ -202,6 +202,7 @@ fn as_many_loads_and_stores_as_an_oracle_counts() {
         return;
     };
     for (seen, expected) in seen.own.into_iter().zip(expected) {
+        println!("{seen} seen, {expected} expected");
         assert!(expected > 100_000);
         let difference = seen.abs_diff(expected);
         assert!(
