@@ -79,6 +79,12 @@ fn run(command: Vec<OsString>) -> Seen {
 
 /// Runs a program as it is and rewritten, its output going to a file; all must be the same.
 fn same(program: &Path) -> Seen {
+    let seen = same_but_notes(program);
+    assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    seen
+}
+
+fn same_but_notes(program: &Path) -> Seen {
     let folder = program.parent().unwrap();
     let through = |name: &str| -> Vec<OsString> {
         let script = format!("exec \"$0\" > {}", folder.join(name).display());
@@ -100,7 +106,6 @@ fn same(program: &Path) -> Seen {
     let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
     assert_eq!(read("rewritten"), read("native"));
     assert_eq!(seen.ended, Some(expected));
-    assert!(seen.notes.is_empty(), "{:?}", seen.notes);
     seen
 }
 
@@ -152,6 +157,35 @@ fn instructions_of_their_own_kind() {
     let seen = same(&build(folder.path(), "instructions.c", &[]));
     assert!(seen.kinds.contains_key(&(Kind::RangeLoad as u8)));
     assert!(seen.kinds.contains_key(&(Kind::RangeStore as u8)));
+}
+
+#[test]
+fn a_program_that_uses_our_segment_register_goes_on_and_we_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "segment.c", &[]));
+    assert_eq!(seen.notes, ["left-unseen"]);
+}
+
+#[test]
+fn a_32_bit_program_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, source) = (folder.path().join("narrow"), folder.path().join("narrow.c"));
+    std::fs::write(&source, "void _start(void) { for (;;) {} }").unwrap();
+    let built = Command::new("gcc")
+        .args(["-m32", "-nostdlib", "-static", "-o"])
+        .args([&program, &source])
+        .output()
+        .unwrap();
+    if !built.status.success() {
+        return println!("no compiler for 32 bits here: refusal is not tried");
+    }
+    let launch = Launch {
+        command: vec![program.into()],
+        ..Launch::default()
+    };
+    let refused = Running::start(&launch).err().unwrap().to_string();
+    assert!(refused.contains("not a 64-bit program"), "{refused}");
+    assert!(refused.contains("`reuselens cc`"), "{refused}");
 }
 
 #[test]
