@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 typedef int (*Function)(int);
 // lea eax, [rdi + n]; ret
@@ -36,5 +37,16 @@ int main(void) {
     sum += ((Function)again)(0);
   }
   printf("mapped anew %ld\n", sum);
+  // The kernel writes code too.
+  int ends[2];
+  if (pipe(ends)) return 1;
+  for (int i = 0; i < 20; i++) {
+    unsigned char code[7];
+    write_code(code, i * 5);
+    if (write(ends[1], code, 7) != 7) return 1;
+    if (read(ends[0], open, 7) != 7) return 2;
+    sum += ((Function)open)(0);
+  }
+  printf("read %ld\n", sum);
   return sum % 100;
 }

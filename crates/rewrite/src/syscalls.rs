@@ -71,8 +71,14 @@ pub fn after(thread: &mut Thread) {
     let result = thread.registers[usize::from(RAX)] as i64;
     let failed = (-4095..0).contains(&result);
     let [low, bytes, third] = [0, 1, 2].map(|index| argument(thread, index));
+    let again = result == sys::EFAULT && !thread.retried && watch::unwatch_all();
+    thread.retried = again;
     match thread.call_number {
         sys::EXECVE | sys::EXECVEAT => exec::after(),
+        _ if again => {
+            thread.registers[usize::from(RAX)] = thread.call_number;
+            thread.target = thread.call_pc;
+        }
         _ if failed => {}
         sys::MMAP => {
             changed(result as u64, bytes);

@@ -70,6 +70,8 @@ pub struct Thread {
     /// Its number.
     pub call_number: u64,
     pub tid: u32,
+    /// Whether the system call is made again because of pages that were watched.
+    pub retried: bool,
     /// Whether this is the child of a `vfork`, on borrowed memory.
     pub borrowed: bool,
     /// Whether it runs on its own from now on.

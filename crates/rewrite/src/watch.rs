@@ -5,8 +5,10 @@ use alloc::collections::BTreeSet;
 
 use super::codes::CODES;
 use super::lock::Lock;
-use super::sys;
+use super::{maps, sys};
 
+/// Rights of a page that may be written and run.
+const ALL: u64 = 7;
 /// Writable pages of the program that code was translated from: protected until they are written to.
 static WATCHED: Lock<BTreeSet<u64>> = Lock::new(BTreeSet::new());
 
@@ -14,8 +16,10 @@ static WATCHED: Lock<BTreeSet<u64>> = Lock::new(BTreeSet::new());
 pub fn watch(address: u64) {
     const READ_EXECUTE: u64 = 5;
     let page = address >> 12;
+    // A block may go on into the next page, which may be anything.
+    let next = maps::code_around((page + 1) << 12).is_some_and(|(_, _, writable)| writable);
     let mut watched = WATCHED.lock();
-    for page in [page, page + 1] {
+    for page in page..=page + u64::from(next) {
         if watched.insert(page) {
             // SAFETY: a page of the program's that it may write; it gets that back when it does.
             unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, READ_EXECUTE, 0, 0, 0]) };
@@ -25,7 +29,6 @@ pub fn watch(address: u64) {
 
 /// Whether a fault was the program's write to a page that is watched; it may write there from now on.
 pub fn unwatch(address: u64) -> bool {
-    const ALL: u64 = 7;
     let page = address >> 12;
     if !WATCHED.lock().remove(&page) {
         return false;
@@ -33,7 +36,22 @@ pub fn unwatch(address: u64) -> bool {
     CODES.lock().discard(page << 12, (page + 1) << 12);
     // SAFETY: what the page had before it was watched.
     unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, ALL, 0, 0, 0]) };
+    // What was read of the mappings meanwhile says that the page is not writable.
+    maps::forget();
     true
+}
+
+/// The kernel could not write for the program: perhaps only because of us. Whether pages were watched;
+/// none is from now on.
+pub fn unwatch_all() -> bool {
+    let pages = core::mem::take(&mut *WATCHED.lock());
+    for page in &pages {
+        CODES.lock().discard(page << 12, (page + 1) << 12);
+        // SAFETY: as in `unwatch`.
+        unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, ALL, 0, 0, 0]) };
+    }
+    maps::forget();
+    !pages.is_empty()
 }
 
 /// Memory from `low` to `high` has got new rights or is gone: it is not watched.
