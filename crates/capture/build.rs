@@ -1,14 +1,17 @@
-//! Compiles the run time for measured programs, to be embedded in this crate: `reuselens cc` adds it
-//! to the programs that it links.
+//! Compiles what goes into measured programs, to be embedded in this crate: the run time, which
+//! `reuselens cc` adds to the programs that it links, and the rewriter for all others.
 
 use std::error::Error;
 use std::path::PathBuf;
 
 #[path = "../runtime/build_support.rs"]
 mod build_support;
+#[path = "../rewrite/build_support.rs"]
+mod rewrite_support;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
-    build_support::compile(&crates, &PathBuf::from(std::env::var("OUT_DIR")?))?;
-    Ok(())
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    build_support::compile(&crates, &out)?;
+    rewrite_support::compile(&crates, &out)
 }

@@ -137,7 +137,9 @@ impl<'a> Pass<'a> {
                     );
                 }
                 Kind::Operand => {}
-                Kind::Enter => self.enter(pc, address, operand(block, row, 1)),
+                Kind::Enter => {
+                    self.enter((pc, sizes[row] != 0), address, operand(block, row, 1));
+                }
                 Kind::Exit => self.exit(pc, address),
                 _ => self.rare::<PLAIN>(block, row),
             }

@@ -25,6 +25,10 @@ pub(crate) struct Extent {
     pub call: u64,
 }
 
+/// Room below the innermost frame that may be the thread's too.
+const REACH: u64 = 1 << 20;
+/// Bytes of a return address.
+const WORD: u64 = 8;
 /// Frames beyond so many are only counted.
 const MAX_FRAMES: usize = 1 << 20;
 
@@ -36,6 +40,9 @@ pub(crate) struct ShadowStack {
     known: Vec<Extent>,
     /// Functions entered beyond [`MAX_FRAMES`].
     excess: u64,
+    /// Whether stack pointers are those of the moment of the call: a frame then lies below its own, and
+    /// ends where the next one's return address lies. Else it lies above.
+    by_call: bool,
     low: u64,
     high: u64,
 }
@@ -60,6 +67,27 @@ impl ShadowStack {
     #[inline]
     pub fn node(&self) -> u32 {
         self.frames.last().map_or(0, |frame| frame.node)
+    }
+
+    /// Stack pointers are those of the moment of the call, or those within functions.
+    #[inline]
+    pub fn set_by_call(&mut self, by_call: bool) {
+        self.by_call = by_call;
+    }
+
+    /// Where the innermost frame lies: low end, bytes, object.
+    #[inline]
+    pub fn innermost(&self) -> Option<(u64, u64, u32)> {
+        let top = self.top()?;
+        if !self.by_call {
+            return Some((top.low, top.high - top.low, top.object));
+        }
+        let low = if self.high == 0 {
+            top.low.saturating_sub(REACH)
+        } else {
+            self.low
+        };
+        Some((low, top.low.saturating_add(WORD) - low, top.object))
     }
 
     /// The innermost frame on the thread's own stack.
@@ -163,6 +191,11 @@ impl ShadowStack {
     /// The frame of an address in the thread's own stack: the innermost whose low end is not above it,
     /// or the innermost of all for an address below (room made at run time).
     pub fn find(&self, address: u64) -> Option<&Extent> {
+        if self.by_call {
+            let above = |extent: &Extent| extent.low.saturating_add(WORD) > address;
+            let inside = self.known.partition_point(above).checked_sub(1)?;
+            return self.known.get(inside);
+        }
         let outside = self.known.partition_point(|extent| extent.low > address);
         let extent = self.known.get(outside).or(self.known.last())?;
         (address < extent.high).then_some(extent)
@@ -170,8 +203,6 @@ impl ShadowStack {
 
     /// Whether an address lies in the thread's own stack as far as is known.
     pub fn contains(&self, address: u64) -> bool {
-        /// Room below the innermost frame that may be the thread's too.
-        const REACH: u64 = 1 << 20;
         if self.high != 0 {
             return (self.low..self.high).contains(&address);
         }
@@ -249,6 +280,23 @@ mod tests {
         ] {
             assert_eq!(stack.find(address).unwrap().object, object, "{address:#x}");
         }
+    }
+
+    #[test]
+    fn by_call_a_frame_lies_below_its_return_address() {
+        let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
+        stack.set_by_call(true);
+        for (address, object) in [
+            (0x6f08, 11),
+            (0x6f00, 12),
+            (0x5000, 12),
+            (0x7000, 11),
+            (0x7008, 10),
+        ] {
+            assert_eq!(stack.find(address).unwrap().object, object, "{address:#x}");
+        }
+        assert_eq!(stack.find(0x8008), None);
+        assert_eq!(stack.innermost(), Some((0x1000, 0x5f08, 12)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, NO_BLOCK, QUEUE_CELLS, Record, SLOTS, SlotState,
 };
 
+use crate::follow::{Followed, follow};
 use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
 
 /// The records of one block.
@@ -72,6 +73,16 @@ impl Consumer {
             header.unrecorded_threads.load(Ordering::Relaxed),
             header.lost_events.load(Ordering::Relaxed),
         )
+    }
+
+    /// Threads that went on unseen because their code cannot be rewritten.
+    pub fn left(&self) -> u32 {
+        self.segment.header().left.load(Ordering::Relaxed)
+    }
+
+    /// Looks after a process that is about to call `exec`.
+    pub fn follow(&self) -> Option<Followed> {
+        follow(&self.segment)
     }
 
     /// The next full block, if one waits.

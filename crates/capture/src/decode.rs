@@ -1,6 +1,6 @@
 //! Records of the segment become rows and events.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -22,11 +22,19 @@ pub struct Decoder {
     position: usize,
     events: VecDeque<Event>,
     modules: Vec<Module>,
+    /// Processes whose code is rewritten: their function entries are seen at the call.
+    rewritten: BTreeSet<u32>,
+    /// Whether that of the raw block is.
+    by_call: bool,
 }
+
+/// What a process's record says of one whose code is rewritten.
+const REWRITTEN: u64 = 2;
 
 impl Decoder {
     /// Starts on a new raw block; the one before must be used up.
     pub fn begin(&mut self, raw: RawBlock) {
+        self.by_call = self.rewritten.contains(&raw.process);
         self.raw = raw;
         self.position = 0;
     }
@@ -105,7 +113,7 @@ impl Decoder {
         };
         block.push(Row {
             kind: Kind::Enter,
-            size: 0,
+            size: u8::from(self.by_call),
             pc: record.pc(),
             addr: stack_pointer,
         });
@@ -137,7 +145,12 @@ impl Decoder {
         let thread = ThreadId(self.raw.thread);
         if number == WireKind::Process as u8 {
             let parent = self.operand()?;
-            let instrumented = self.operand()? != 0;
+            let instrumented = self.operand()?;
+            if instrumented == REWRITTEN {
+                self.rewritten.insert(self.raw.process);
+                self.by_call = true;
+            }
+            let instrumented = instrumented != 0;
             let executable = self.text()?;
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;

@@ -24,6 +24,14 @@ pub enum CaptureError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The program cannot be rewritten while it runs.
+    #[error("cannot see the accesses of '{}': {reason}; build it with `reuselens cc` (or c++, fortran) in place of the compiler", program.display())]
+    Rewriting {
+        /// What was typed.
+        program: OsString,
+        /// Why.
+        reason: String,
+    },
     /// The system gave no shared memory.
     #[error("cannot make the shared memory for the accesses: {source}")]
     Segment {

@@ -10,11 +10,13 @@
 mod consumer;
 mod decode;
 mod error;
+mod follow;
+mod inject;
 mod program;
 mod running;
 mod segment;
 pub mod toolchain;
 
 pub use error::CaptureError;
-pub use program::Launch;
+pub use program::{Capture, Launch};
 pub use running::Running;

@@ -3,11 +3,25 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use reuselens_trace::ProcessEnd;
 
 use crate::CaptureError;
+use crate::inject::{Refusal, Stop, Tracee, inject};
+
+/// How a program's accesses are seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Capture {
+    /// Compiled in if the program carries that, else rewriting.
+    #[default]
+    Automatic,
+    /// By the run time that `reuselens cc` builds into programs.
+    CompiledIn,
+    /// By rewriting the program's code while it runs.
+    Rewriting,
+}
 
 /// A program to measure.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +34,20 @@ pub struct Launch {
     /// What the program prints on its standard output goes to our standard error, because our
     /// standard output is for something else.
     pub output_to_error: bool,
+    /// How accesses are seen.
+    pub capture: Capture,
+}
+
+/// A program that was started.
+pub(crate) struct Started {
+    pub child: Child,
+    /// Whether its code is rewritten.
+    pub rewritten: bool,
 }
 
 impl Launch {
     /// Starts the program with `segment` in its environment.
-    pub(crate) fn start(&self, segment: &str) -> Result<Child, CaptureError> {
+    pub(crate) fn start(&self, segment: &str) -> Result<Started, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(CaptureError::NotFound {
                 program: OsString::new(),
@@ -38,7 +61,12 @@ impl Launch {
             command.stdout(io::stderr());
         }
         let randomise = self.randomise;
-        // SAFETY: the closure makes two async-signal-safe calls in the child.
+        let rewritten = match self.capture {
+            Capture::Automatic => !carries_run_time(program),
+            Capture::CompiledIn => false,
+            Capture::Rewriting => true,
+        };
+        // SAFETY: the closure makes a few async-signal-safe calls in the child.
         unsafe {
             command.pre_exec(move || {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -47,10 +75,13 @@ impl Launch {
                     // Where this is forbidden the addresses differ from run to run; no harm else.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
                 }
+                if rewritten && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
                 Ok(())
             });
         }
-        command.spawn().map_err(|source| match source.kind() {
+        let child = command.spawn().map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CaptureError::NotFound {
                 program: program.clone(),
             },
@@ -58,8 +89,65 @@ impl Launch {
                 program: program.clone(),
                 source,
             },
-        })
+        })?;
+        let mut started = Started { child, rewritten };
+        if rewritten {
+            let result = take_over(&Tracee::new(started.child.id()), segment);
+            result.map_err(|refusal| started.refused(program, &refusal))?;
+        }
+        Ok(started)
     }
+}
+
+impl Started {
+    /// The program cannot be rewritten: it must not run unseen.
+    fn refused(&mut self, program: &OsString, refusal: &Refusal) -> CaptureError {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let reason = match refusal {
+            Refusal::Foreign => "it is not a 64-bit program for x86 processors".to_owned(),
+            Refusal::System(error) => format!("the system does not let it be traced ({error})"),
+        };
+        CaptureError::Rewriting {
+            program: program.clone(),
+            reason,
+        }
+    }
+}
+
+/// Waits for the stop at the program's first instruction, and puts the rewriter in.
+fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
+    match tracee.wait(false)? {
+        Stop::Signal(libc::SIGTRAP, _) => {}
+        stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
+    }
+    inject(tracee, segment, 0)?;
+    Ok(tracee.let_go()?)
+}
+
+/// Whether a program has our run time in it: then the name of the variable that tells it of its segment
+/// is in it.
+pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
+    find(program).is_some_and(|path| has_run_time(&path))
+}
+
+/// Whether a file has our run time in it.
+pub(crate) fn has_run_time(path: &Path) -> bool {
+    let name = reuselens_wire::ENVIRONMENT.as_bytes();
+    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, name).is_some())
+}
+
+/// The file of a program, looked up like a shell does.
+fn find(program: &std::ffi::OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.components().count() > 1 || path.is_absolute() {
+        return Some(path.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(path))
+        .find(|path| path.is_file())
 }
 
 /// While a program runs, Ctrl-C is for the program; we stay to report what it did.

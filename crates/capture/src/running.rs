@@ -1,24 +1,29 @@
 //! A running program as a source.
 
-use std::collections::VecDeque;
-use std::process::Child;
+use std::collections::{BTreeSet, VecDeque};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
 
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
 use crate::decode::Decoder;
+use crate::follow::Followed;
 use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
+    rewritten: bool,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
     unfinished: VecDeque<RawBlock>,
     notes: VecDeque<Event>,
+    /// Programs that could not be rewritten.
+    unseen: BTreeSet<String>,
     ended: Option<ProcessEnd>,
     finished: bool,
     told_end: bool,
@@ -40,14 +45,16 @@ impl Running {
     /// If it does not exist or cannot be started, or there is no shared memory.
     pub fn start(launch: &Launch) -> Result<Running, CaptureError> {
         let segment = Segment::create().map_err(|source| CaptureError::Segment { source })?;
-        let child = launch.start(&segment.path())?;
+        let started = launch.start(&segment.path())?;
         leave_interrupts_to_the_program();
         Ok(Running {
-            child,
+            child: started.child,
+            rewritten: started.rewritten,
             consumer: Consumer::new(segment),
             decoder: Decoder::default(),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
+            unseen: BTreeSet::new(),
             ended: None,
             finished: false,
             told_end: false,
@@ -70,6 +77,7 @@ impl Running {
     fn refill(&mut self) -> bool {
         let mut raw = self.decoder.take_raw();
         loop {
+            self.follow();
             if let Some(block) = self.unfinished.pop_front() {
                 self.decoder.begin(block);
                 return true;
@@ -108,6 +116,20 @@ impl Running {
         }
     }
 
+    /// Looks after a process that is about to become another program.
+    fn follow(&mut self) {
+        match self.consumer.follow() {
+            Some(Followed::Unseen(path)) => {
+                self.unseen.insert(path);
+            }
+            Some(Followed::Ended(pid, status)) if pid == self.child.id() => {
+                self.ended = Some(process_end(ExitStatus::from_raw(status)));
+                take_interrupts_back();
+            }
+            _ => {}
+        }
+    }
+
     /// Puts in line what waits in the queue: a process that is found dead may have done all its work
     /// since the queue was last seen empty, and its complete blocks come before the unfinished one.
     fn take_complete(&mut self) {
@@ -137,6 +159,24 @@ impl Running {
                     living.len()
                 ),
                 "have the program wait for its children",
+            );
+        }
+        for path in std::mem::take(&mut self.unseen) {
+            self.note(
+                "not-rewritten",
+                format!("{path} was started by the program and could not be rewritten: its accesses are missing"),
+                "run it on its own, or build it with `reuselens cc`",
+            );
+        }
+        let left = self.consumer.left();
+        if left > 0 {
+            self.note(
+                "left-unseen",
+                format!(
+                    "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
+                     the segment register gs, or the code cache is full), or they called exec beside others"
+                ),
+                "build the program with `reuselens cc`",
             );
         }
         let (threads, events) = self.consumer.losses();
@@ -210,6 +250,11 @@ impl Source for Running {
     }
 
     fn describe(&self) -> String {
+        if self.rewritten {
+            return "code rewritten while it ran: all loads and stores of the program and its libraries, \
+                    the stack and spilled registers among them"
+                .to_owned();
+        }
         let text = match (self.seen.instrumented, self.seen.names) {
             (true, _) => {
                 "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \

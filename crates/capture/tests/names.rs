@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reuselens_capture::toolchain::{self, Language, RunTimeFiles};
-use reuselens_capture::{Launch, Running};
+use reuselens_capture::{Capture, Launch, Running};
 use reuselens_trace::{Block, Event, Kind, Source, Step};
 
 /// Makes each call, by all its forms.
@@ -38,6 +38,7 @@ struct Seen {
 fn run(program: &Path) -> Seen {
     let launch = Launch {
         command: vec![program.into()],
+        capture: Capture::CompiledIn,
         ..Launch::default()
     };
     let mut running = Running::start(&launch).unwrap();

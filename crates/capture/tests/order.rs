@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use reuselens_capture::toolchain::{self, Language};
-use reuselens_capture::{Launch, Running};
+use reuselens_capture::{Capture, Launch, Running};
 use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source, Step};
 
 fn build(folder: &Path, program: &str) -> PathBuf {
@@ -92,6 +92,7 @@ fn watch(program: &Path, arguments: &[&str]) -> Shown {
         .collect();
     let mut running = Running::start(&Launch {
         command,
+        capture: Capture::CompiledIn,
         ..Launch::default()
     })
     .unwrap();

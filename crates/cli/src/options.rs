@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::AnalysisOptions;
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
+use reuselens::capture::Capture;
 use reuselens::locality::{self, Dimension};
 use reuselens::units::{Bytes, Granularity};
 
@@ -145,6 +146,27 @@ impl Analysis {
             )));
         }
         Ok(())
+    }
+}
+
+/// How accesses are seen.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CaptureWay {
+    /// Compiled in if the program carries it, else rewriting
+    Auto,
+    /// By what `reuselens cc` builds in
+    CompiledIn,
+    /// By rewriting the code while it runs: any program, libraries and stack included
+    Rewriting,
+}
+
+impl From<CaptureWay> for Capture {
+    fn from(way: CaptureWay) -> Self {
+        match way {
+            CaptureWay::Auto => Capture::Automatic,
+            CaptureWay::CompiledIn => Capture::CompiledIn,
+            CaptureWay::Rewriting => Capture::Rewriting,
+        }
     }
 }
 

@@ -415,13 +415,28 @@ int main(void) {
     assert_eq!(json.warnings(), [""; 0]);
 }
 
+#[test]
+fn a_program_that_was_not_built_for_it_is_rewritten() {
+    let place = Place::new();
+    place.write("text", "some words again and again\n".repeat(2000));
+    let done = place.run(&["profile", "--", "gzip", "-k", "text"]);
+    let done = done.succeeds();
+    done.prints(&["code rewritten while it ran", "Page:    gzip.html"]);
+    assert_eq!(
+        place.files(),
+        ["gzip.html", "gzip.rlprof", "text", "text.gz"]
+    );
+}
+
 // ---- what cannot be profiled ----
 
 #[test]
 fn a_program_built_without_reuselens_is_told_so() {
     let place = Place::new();
     for program in ["true", "/bin/true"] {
-        let done = place.run(&["profile", "--", program]).fails(1);
+        let done = place
+            .run(&["profile", "--capture", "compiled-in", "--", program])
+            .fails(1);
         done.says(&[
             "was not built with reuselens",
             "`reuselens cc`",

@@ -171,7 +171,7 @@ fn a_trace_is_not_overwritten_without_force() {
 fn what_cannot_be_recorded_leaves_nothing_behind() {
     let place = Place::new();
     place
-        .run(&["record", "--", "true"])
+        .run(&["record", "--capture", "compiled-in", "--", "true"])
         .fails(1)
         .says(&["was not built with reuselens"]);
     place

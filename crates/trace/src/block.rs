@@ -18,7 +18,9 @@ pub enum Kind {
     /// Bytes from `addr` on were written by a range operation; an operand row follows (bytes).
     RangeStore = 5,
     /// A function was entered: `pc` lies in it, `addr` is its stack pointer after the call (the
-    /// low end of its caller's frame); an operand row with the call's return address follows.
+    /// low end of its caller's frame); an operand row with the call's return address follows. With size
+    /// 0 the pointer is that within the function, the low end of its frame; with size 1 that of the
+    /// moment of the call, where the return address lies and the function's frame begins, downwards.
     Enter = 6,
     /// The function last entered was left. `addr` is the stack pointer, `pc` lies in it.
     Exit = 7,
@@ -93,7 +95,7 @@ impl Kind {
 pub struct Row {
     /// What happened.
     pub kind: Kind,
-    /// Bytes accessed, for loads, stores and atomics; else 0.
+    /// Bytes accessed, for loads, stores and atomics; see also [`Kind::Enter`]; else 0.
     pub size: u8,
     /// The return address of the hook: the instruction meant lies just before it. 0 = unknown.
     pub pc: u64,

@@ -7,7 +7,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -57,6 +57,10 @@ pub struct Header {
     pub unrecorded_threads: AtomicU32,
     /// Events that could not be recorded (no slot, nested signal handlers).
     pub lost_events: AtomicU64,
+    /// Threads that went on unseen because their code cannot be rewritten.
+    pub left: AtomicU32,
+    /// Where a rewritten process says that another program is about to take its place.
+    pub exec: Exec,
     /// Full blocks, in the order of completion.
     pub queue: Queue,
     /// Empty blocks.
@@ -64,6 +68,31 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+
+/// A process that is rewritten asks the analysing side to be there when it calls `exec`.
+#[repr(C)]
+pub struct Exec {
+    /// The process that asks, or 0. Processes wait until it is 0.
+    pub pid: AtomicU32,
+    /// An [`ExecState`]; a futex.
+    pub state: AtomicU32,
+}
+
+/// How far that has come.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecState {
+    /// Nobody asks.
+    Idle = 0,
+    /// A process asks, and waits for an answer.
+    Asked = 1,
+    /// It is watched, and may go on.
+    Watched = 2,
+    /// It is not watched: the new program will go unseen.
+    Refused = 3,
+    /// The call failed: nothing is to be watched any more.
+    Failed = 4,
+}
 
 /// What a slot is used for.
 #[repr(u32)]

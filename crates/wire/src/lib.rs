@@ -16,15 +16,17 @@
 //! changes with [`VERSION`], and both sides come from one build.
 #![no_std]
 
+mod bootstrap;
 mod layout;
 mod pool;
 mod queue;
 mod record;
 
+pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
 pub use layout::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, HEADER_BYTES,
-    Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES, SLOTS, Slot, SlotState,
-    VERSION,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec,
+    ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES,
+    SLOTS, Slot, SlotState, VERSION,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};

@@ -38,7 +38,7 @@ pub enum WireKind {
     PartialData = 13,
     /// A further number.
     Operand = 14,
-    /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented, length
+    /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if rewritten, length
     /// of the executable's path, then the path.
     Process = 64,
     /// A thread started: word 0 = tid; operands: lowest stack address, first address above it.

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("memory", &[]),
     ("wire", &[]),
     ("runtime", &["wire"]),
+    ("rewrite", &["wire"]),
     ("names", &[]),
     ("trace", &["units"]),
     ("distance", &["units", "memory"]),

@@ -14,6 +14,14 @@ const ALLOWED: &[Exception] = &[
         reason: "lives in other people's programs: assembly, raw system calls, libc",
     },
     Exception {
+        path: "crates/rewrite/src/",
+        reason: "lives in other people's programs: machine code, raw system calls, their memory",
+    },
+    Exception {
+        path: "crates/capture/src/inject/tracee.rs",
+        reason: "stops programs and writes into them (ptrace)",
+    },
+    Exception {
         path: "crates/capture/src/segment.rs",
         reason: "maps the memory shared with the measured program",
     },

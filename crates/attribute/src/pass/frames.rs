@@ -7,7 +7,12 @@ use crate::shared::Shared;
 use crate::stack::Extent;
 
 impl Pass<'_> {
-    pub(super) fn enter(&mut self, pc: u64, pointer: u64, return_address: Option<u64>) {
+    pub(super) fn enter(
+        &mut self,
+        (pc, by_call): (u64, bool),
+        pointer: u64,
+        return_address: Option<u64>,
+    ) {
         let Some(return_address) = return_address else {
             return self.malformed();
         };
@@ -18,6 +23,7 @@ impl Pass<'_> {
             ..
         } = self;
         let bounds = stack.bounds();
+        stack.set_by_call(by_call);
         stack.unwind(pointer, |extent| left(extent, bounds, shared, process));
         let call = Call {
             code: process.code,
@@ -53,9 +59,10 @@ impl Pass<'_> {
         };
         self.owner = u64::from(context) << 32 | u64::from(self.thread);
         self.top_bytes = 0;
-        if let Some(top) = self.stack.top().filter(|_| !self.process.named_on_stack) {
-            (self.top_low, self.top_bytes) = (top.low, top.high - top.low);
-            self.top_object = top.object;
+        if !self.process.named_on_stack
+            && let Some(innermost) = self.stack.innermost()
+        {
+            (self.top_low, self.top_bytes, self.top_object) = innermost;
         }
     }
 }

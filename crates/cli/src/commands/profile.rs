@@ -8,7 +8,7 @@ use reuselens::capture::{Launch, Running};
 use reuselens::locality::Outcome as Ended;
 
 use crate::exit::Outcome;
-use crate::options::Analysis;
+use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
 
@@ -31,6 +31,10 @@ pub struct Args {
     #[arg(long)]
     randomise: bool,
 
+    /// How the program's accesses are seen
+    #[arg(long, value_enum, default_value = "auto", value_name = "WAY")]
+    capture: CaptureWay,
+
     #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
@@ -49,6 +53,7 @@ impl Args {
             command: self.command.clone(),
             randomise: self.randomise,
             output_to_error: self.show.standard_output_is_taken(),
+            capture: self.capture.into(),
         };
         let mut running = Running::start(&launch)?;
         let mut meter = Meter::new("analysing", self.show.quiet);

@@ -10,6 +10,7 @@ use reuselens::trace::ProcessEnd;
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::exit::Outcome;
+use crate::options::CaptureWay;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -37,6 +38,10 @@ pub struct Args {
     /// Leave the randomisation of addresses on
     #[arg(long)]
     randomise: bool,
+
+    /// How the program's accesses are seen
+    #[arg(long, value_enum, default_value = "auto", value_name = "WAY")]
+    capture: CaptureWay,
 }
 
 impl Args {
@@ -49,6 +54,7 @@ impl Args {
         let launch = Launch {
             command: self.command.clone(),
             randomise: self.randomise,
+            capture: self.capture.into(),
             ..Launch::default()
         };
         let recorded = reuselens::record_program(&launch, &path, self.force)?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language, RunTimeFiles};
-use reuselens::capture::{Launch, Running};
+use reuselens::capture::{Capture, Launch, Running};
 use reuselens::locality::{Dimension, Object, Profile};
 use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, analyze};
@@ -69,6 +69,7 @@ pub fn profile_with(program: &Path, options: &AnalysisOptions) -> Option<Profile
     let command = vec![program.as_os_str().to_owned()];
     let launch = Launch {
         command,
+        capture: Capture::CompiledIn,
         ..Launch::default()
     };
     let mut running = Running::start(&launch).unwrap();

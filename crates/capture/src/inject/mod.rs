@@ -1,0 +1,76 @@
+//! Puts the rewriter into a program that has just been started and has not run yet.
+//!
+//! The program is stopped at its first instruction (`ptrace`). It is made to map memory for the image,
+//! which is then written there; its registers are left where the image finds them, and it goes on in
+//! the image. After that it is nobody's to trace: debuggers and the program itself may.
+
+mod image;
+mod tracee;
+
+use std::io;
+
+use reuselens_wire::{Bootstrap, IMAGE, Registers};
+
+use image::Image;
+pub use tracee::{Stop, Tracee};
+
+/// Room for the stack of the image's first moments, behind it.
+const STACK_BYTES: u64 = 256 << 10;
+
+/// Why a program cannot be rewritten.
+#[derive(Debug)]
+pub enum Refusal {
+    /// It is not for this processor.
+    Foreign,
+    /// The system does not let us.
+    System(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Refusal::System(error)
+    }
+}
+
+/// Puts the rewriter into a program that is stopped after `exec`. It is still stopped then.
+///
+/// # Errors
+/// If it is no 64-bit x86 program, or the system refuses.
+pub fn inject(tracee: &Tracee, segment: &str, parent: u64) -> Result<(), Refusal> {
+    let image = Image::get().ok_or(Refusal::Foreign)?;
+    if !tracee.is_native() {
+        return Err(Refusal::Foreign);
+    }
+    let registers = tracee.registers()?;
+    let bootstrap_at = IMAGE + image.bytes.len() as u64;
+    let top = (bootstrap_at + STACK_BYTES).next_multiple_of(4096);
+    tracee.map(&registers, IMAGE, top - IMAGE)?;
+    tracee.write(IMAGE, &image.bytes)?;
+    tracee.write(bootstrap_at, &bootstrap(&registers, segment, parent))?;
+    let go = Registers {
+        rip: IMAGE + image.entry,
+        rsp: top - 64,
+        rdi: bootstrap_at,
+        orig_rax: u64::MAX,
+        ..registers
+    };
+    tracee.set_registers(&go)?;
+    Ok(())
+}
+
+/// The hand-over as bytes.
+fn bootstrap(registers: &Registers, segment: &str, parent: u64) -> Vec<u8> {
+    const _: () = assert!(size_of::<Bootstrap>() == 27 * 8 + 8 + 64);
+    let r = registers;
+    let words = [
+        r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9, r.r8, r.rax, r.rcx, r.rdx,
+        r.rsi, r.rdi, r.orig_rax, r.rip, r.cs, r.eflags, r.rsp, r.ss, r.fs_base, r.gs_base, r.ds,
+        r.es, r.fs, r.gs, parent,
+    ];
+    let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let mut path = segment.as_bytes().to_vec();
+    path.truncate(63);
+    path.resize(64, 0);
+    bytes.extend(path);
+    bytes
+}

@@ -1,0 +1,169 @@
+//! A process that is traced, for as long as it takes to put the rewriter into it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use reuselens_wire::Registers;
+
+/// A stopped process.
+pub struct Tracee {
+    pid: libc::pid_t,
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is stopped by this signal, with this event of `ptrace`.
+    Signal(i32, i32),
+    /// It is gone: the status of `wait`.
+    Gone(i32),
+    /// It runs.
+    Not,
+}
+
+fn check(result: i64) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+impl Tracee {
+    /// A process that has asked to be traced, or is attached to.
+    pub fn new(pid: u32) -> Tracee {
+        Tracee {
+            pid: pid as libc::pid_t,
+        }
+    }
+
+    fn request(&self, request: libc::c_uint, address: u64, data: u64) -> io::Result<()> {
+        // SAFETY: requests without pointers into this process, or with one that lives for the call.
+        check(unsafe { libc::ptrace(request, self.pid, address, data) })
+    }
+
+    /// Begins to trace a running process, to be stopped when it calls `exec`.
+    pub fn seize(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_SEIZE, 0, libc::PTRACE_O_TRACEEXEC as u64)
+    }
+
+    /// Stops a process that was seized.
+    pub fn interrupt(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_INTERRUPT, 0, 0)
+    }
+
+    /// Lets it go on, with a signal or 0.
+    pub fn go(&self, signal: i32) -> io::Result<()> {
+        self.request(libc::PTRACE_CONT, 0, signal as u64)
+    }
+
+    /// Lets it finish the system call that it is in.
+    pub fn finish_call(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_SYSCALL, 0, 0)
+    }
+
+    /// Lets it go on, no longer traced.
+    pub fn let_go(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_DETACH, 0, 0)
+    }
+
+    /// Waits for the next stop; does not wait with `only_look`.
+    pub fn wait(&self, only_look: bool) -> io::Result<Stop> {
+        let options = libc::__WALL | if only_look { libc::WNOHANG } else { 0 };
+        let mut status = 0;
+        loop {
+            // SAFETY: the kernel writes the status.
+            let found = unsafe { libc::waitpid(self.pid, &raw mut status, options) };
+            if found == 0 {
+                return Ok(Stop::Not);
+            }
+            if found == self.pid {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        if libc::WIFSTOPPED(status) {
+            return Ok(Stop::Signal(libc::WSTOPSIG(status), status >> 16));
+        }
+        Ok(Stop::Gone(status))
+    }
+
+    /// Whether it is a program for this processor, in 64 bits.
+    pub fn is_native(&self) -> bool {
+        const X86_64: [u8; 2] = [62, 0];
+        let mut head = [0; 20];
+        let read = File::open(self.executable()).and_then(|file| file.read_exact_at(&mut head, 0));
+        read.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64
+    }
+
+    /// Where the file of its program can be read.
+    pub fn executable(&self) -> String {
+        format!("/proc/{}/exe", self.pid)
+    }
+
+    /// Its registers.
+    pub fn registers(&self) -> io::Result<Registers> {
+        let mut registers = Registers::default();
+        self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as u64)?;
+        Ok(registers)
+    }
+
+    /// Sets its registers.
+    pub fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        self.request(
+            libc::PTRACE_SETREGS,
+            0,
+            core::ptr::from_ref(registers) as u64,
+        )
+    }
+
+    fn memory(&self) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{}/mem", self.pid))
+    }
+
+    /// Writes into its memory, whatever its protection.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory()?.write_all_at(bytes, address)
+    }
+
+    /// Makes it map memory at exactly this address, for reading, writing and running.
+    pub fn map(&self, registers: &Registers, address: u64, bytes: u64) -> io::Result<()> {
+        const MMAP: u64 = 9;
+        /// syscall; int3
+        const CODE: [u8; 3] = [0x0f, 0x05, 0xcc];
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let memory = self.memory()?;
+        let mut before = CODE;
+        memory.read_exact_at(&mut before, registers.rip)?;
+        memory.write_all_at(&CODE, registers.rip)?;
+        let call = Registers {
+            rax: MMAP,
+            orig_rax: u64::MAX,
+            rdi: address,
+            rsi: bytes,
+            rdx: (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64,
+            r10: flags as u64,
+            r8: u64::MAX,
+            r9: 0,
+            ..*registers
+        };
+        self.set_registers(&call)?;
+        self.go(0)?;
+        let stop = self.wait(false)?;
+        let result = self.registers()?.rax;
+        memory.write_all_at(&before, registers.rip)?;
+        if stop != Stop::Signal(libc::SIGTRAP, 0) || result != address {
+            return Err(io::Error::other(
+                "the program could not map memory for the rewriter",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what they do.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reuselens_capture::{Capture, Launch, Running};
+use reuselens_trace::{Block, Event, Kind, ProcessEnd, Source, Step};
+
+/// A program that is built with the system's own compiler and no flag of ours.
+fn build(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/rewrite");
+    let output = folder.join(source.split('.').next().unwrap());
+    let compiler = if source.ends_with("cpp") {
+        "g++"
+    } else {
+        "gcc"
+    };
+    let status = Command::new(compiler)
+        .args(["-O2", "-w", "-pthread"])
+        .args(flags)
+        .arg("-o")
+        .args([&output, &programs.join(source)])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    output
+}
+
+/// What was seen of a program.
+#[derive(Default)]
+struct Seen {
+    ended: Option<ProcessEnd>,
+    /// Loads and stores (an atomic access is both) of instructions below 2²⁴: those of a program that is
+    /// not position-independent.
+    own: [u64; 2],
+    kinds: BTreeMap<u8, u64>,
+    processes: Vec<String>,
+    notes: Vec<String>,
+    threads: u32,
+}
+
+fn run(command: Vec<OsString>) -> Seen {
+    let launch = Launch {
+        command,
+        capture: Capture::Rewriting,
+        ..Launch::default()
+    };
+    let mut running = Running::start(&launch).unwrap();
+    let (mut seen, mut block) = (Seen::default(), Block::new());
+    loop {
+        match running.next(&mut block).unwrap() {
+            Step::Block => {
+                for row in block.rows() {
+                    *seen.kinds.entry(row.kind as u8).or_default() += 1;
+                    let (loads, stores) = match row.kind {
+                        Kind::Load => (1, 0),
+                        Kind::Store => (0, 1),
+                        Kind::Atomic => (1, 1),
+                        _ => (0, 0),
+                    };
+                    if row.pc < 1 << 24 {
+                        seen.own[0] += loads;
+                        seen.own[1] += stores;
+                    }
+                }
+            }
+            Step::Event(Event::Process(process)) => seen.processes.push(process.executable),
+            Step::Event(Event::Note(note)) => seen.notes.push(note.code),
+            Step::Event(Event::Thread(_)) => seen.threads += 1,
+            Step::Event(_) => {}
+            Step::End => break,
+        }
+    }
+    seen.ended = running.ended();
+    seen
+}
+
+/// Runs a program as it is and rewritten, its output going to a file; all must be the same.
+fn same(program: &Path) -> Seen {
+    let seen = same_but_notes(program);
+    assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    seen
+}
+
+fn same_but_notes(program: &Path) -> Seen {
+    let folder = program.parent().unwrap();
+    let through = |name: &str| -> Vec<OsString> {
+        let script = format!("exec \"$0\" > {}", folder.join(name).display());
+        vec!["sh".into(), "-c".into(), script.into(), program.into()]
+    };
+    let native = through("native");
+    let status = Command::new(&native[0])
+        .args(&native[1..])
+        .status()
+        .unwrap();
+    let seen = run(through("rewritten"));
+    let expected = match (
+        status.code(),
+        std::os::unix::process::ExitStatusExt::signal(&status),
+    ) {
+        (Some(code), _) => ProcessEnd::Exit(code),
+        (None, signal) => ProcessEnd::Signal(signal.unwrap()),
+    };
+    let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("rewritten"), read("native"));
+    assert_eq!(seen.ended, Some(expected));
+    seen
+}
+
+#[test]
+fn handlers_masks_and_faults() {
+    let folder = tempfile::tempdir().unwrap();
+    same(&build(folder.path(), "signals.c", &[]));
+}
+
+#[test]
+fn threads_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same(&build(folder.path(), "threads.c", &[]));
+    // The shell, the program's first, 160 that work, one that waits, one that never ends.
+    assert_eq!(seen.threads, 1 + 1 + 160 + 2);
+}
+
+#[test]
+fn processes_and_what_they_become() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same(&build(folder.path(), "processes.c", &[]));
+    let ours = seen
+        .processes
+        .iter()
+        .filter(|path| path.ends_with("/processes"));
+    // At first, five forked, one spawned, one for the shell, one that is run in the end.
+    assert!(ours.count() >= 8);
+    assert!(
+        seen.processes.iter().any(|path| path.ends_with("sh")),
+        "the shell of system()"
+    );
+}
+
+#[test]
+fn exceptions_and_jumps() {
+    let folder = tempfile::tempdir().unwrap();
+    same(&build(folder.path(), "exceptions.cpp", &[]));
+}
+
+#[test]
+fn code_that_is_made_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    same(&build(folder.path(), "generated.c", &[]));
+}
+
+#[test]
+fn instructions_of_their_own_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same(&build(folder.path(), "instructions.c", &[]));
+    assert!(seen.kinds.contains_key(&(Kind::RangeLoad as u8)));
+    assert!(seen.kinds.contains_key(&(Kind::RangeStore as u8)));
+}
+
+#[test]
+fn a_program_that_uses_our_segment_register_goes_on_and_we_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "segment.c", &[]));
+    assert_eq!(seen.notes, ["left-unseen"]);
+}
+
+#[test]
+fn a_32_bit_program_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, source) = (folder.path().join("narrow"), folder.path().join("narrow.c"));
+    std::fs::write(&source, "void _start(void) { for (;;) {} }").unwrap();
+    let built = Command::new("gcc")
+        .args(["-m32", "-nostdlib", "-static", "-o"])
+        .args([&program, &source])
+        .output()
+        .unwrap();
+    if !built.status.success() {
+        return println!("no compiler for 32 bits here: refusal is not tried");
+    }
+    let launch = Launch {
+        command: vec![program.into()],
+        ..Launch::default()
+    };
+    let refused = Running::start(&launch).err().unwrap().to_string();
+    assert!(refused.contains("not a 64-bit program"), "{refused}");
+    assert!(refused.contains("`reuselens cc`"), "{refused}");
+}
+
+#[test]
+fn static_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same(&build(folder.path(), "counted.c", &["-static"]));
+    assert!(
+        seen.kinds[&(Kind::Alloc as u8)] >= 3000,
+        "its allocator is recognised"
+    );
+}
+
+/// Loads and stores of a program's own instructions as valgrind's lackey sees them; `None` without it.
+fn lackey(program: &Path) -> Option<[u64; 2]> {
+    let output = Command::new("valgrind")
+        .args(["--tool=lackey", "--trace-mem=yes", "--log-fd=2"])
+        .arg(program)
+        .output()
+        .ok()?;
+    let (mut own, mut counts) = (false, [0, 0]);
+    for line in output.stderr.split(|byte| *byte == b'\n') {
+        let Ok(line) = std::str::from_utf8(line) else {
+            continue;
+        };
+        let address = line.get(3..).and_then(|rest| rest.split(',').next());
+        let address = address.and_then(|text| u64::from_str_radix(text, 16).ok());
+        match (line.get(..3), address) {
+            (Some("I  "), Some(pc)) => own = pc < 1 << 24,
+            (Some(" L "), Some(_)) if own => counts[0] += 1,
+            (Some(" S "), Some(_)) if own => counts[1] += 1,
+            (Some(" M "), Some(_)) if own => {
+                counts[0] += 1;
+                counts[1] += 1;
+            }
+            _ => {}
+        }
+    }
+    Some(counts)
+}
+
+#[test]
+fn as_many_loads_and_stores_as_an_oracle_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "counted.c", &["-no-pie", "-O1"]);
+    let seen = same(&program);
+    let Some(expected) = lackey(&program) else {
+        println!("no valgrind here: counts are not compared");
+        return;
+    };
+    for (seen, expected) in seen.own.into_iter().zip(expected) {
+        println!("{seen} seen, {expected} expected");
+        assert!(expected > 100_000);
+        let difference = seen.abs_diff(expected);
+        assert!(
+            difference * 1000 <= expected,
+            "{seen} seen, {expected} expected"
+        );
+    }
+}

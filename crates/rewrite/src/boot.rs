@@ -1,0 +1,65 @@
+//! The first moments: the analysing side has put the image into a program that has not run yet.
+
+use reuselens_wire::Bootstrap;
+
+use super::thread::{NO_EXIT, Thread};
+use super::x86_64::registers as r;
+use super::{codes, dispatch, modules, process, segment, signals, sys};
+
+const SET_GS: u64 = 0x1001;
+
+/// Takes the program over; where the cache goes on.
+///
+/// # Safety
+/// `bootstrap` must be what the analysing side wrote, and nothing of the program may have run.
+pub unsafe extern "C" fn start(bootstrap: *const Bootstrap) -> u64 {
+    // SAFETY: by the caller.
+    let bootstrap = unsafe { &*bootstrap };
+    segment::open(&bootstrap.segment);
+    if !codes::begin() {
+        sys::complain(
+            "reuselens: no memory for rewritten code: the program may not map memory that \
+                       is both writable and executable\n",
+        );
+        sys::die(127);
+    }
+    let thread = Thread::create();
+    // SAFETY: nothing uses gs yet.
+    unsafe { sys::call(sys::ARCH_PRCTL, [SET_GS, thread.own, 0, 0, 0, 0]) };
+    registers(thread, bootstrap);
+    process::begin(thread, bootstrap.parent);
+    modules::look(&mut thread.channel);
+    process::announce_thread(thread);
+    signals::begin(thread);
+    thread.exit = NO_EXIT;
+    let target = thread.target;
+    dispatch::enter(thread, target, None)
+}
+
+fn registers(thread: &mut Thread, bootstrap: &Bootstrap) {
+    let from = &bootstrap.registers;
+    let pairs = [
+        (r::RAX, from.rax),
+        (r::RCX, from.rcx),
+        (r::RDX, from.rdx),
+        (r::RBX, from.rbx),
+        (r::RSP, from.rsp),
+        (r::RBP, from.rbp),
+        (r::RSI, from.rsi),
+        (r::RDI, from.rdi),
+        (8, from.r8),
+        (9, from.r9),
+        (10, from.r10),
+        (11, from.r11),
+        (12, from.r12),
+        (13, from.r13),
+        (14, from.r14),
+        (15, from.r15),
+    ];
+    for (number, value) in pairs {
+        thread.registers[usize::from(number)] = value;
+    }
+    thread.flags = from.eflags;
+    thread.fs_base = from.fs_base;
+    thread.target = from.rip;
+}

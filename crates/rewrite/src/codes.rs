@@ -1,0 +1,325 @@
+//! The code cache: which blocks there are, how they lead to each other, and when they are stale.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use reuselens_wire::{ARENA, IMAGE, IMAGE_ROOM};
+
+use super::blocks::{Block, Position, sum};
+use super::descriptor::{Descriptor, Entry, GROUP, Quick};
+use super::lock::Lock;
+use super::x86_64::asm;
+use super::x86_64::translate::{Input, translate};
+use super::{memory, sys};
+
+/// Where the cache lies: behind the image, within reach of its jumps.
+pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
+const CACHE_END: u64 = ARENA - (64 << 20);
+/// The most that one block takes.
+const BLOCK_MOST: u64 = 64 << 10;
+/// Bytes of address space for descriptors' entries.
+const ENTRIES_BYTES: u64 = 2 << 30;
+/// The most that one entry takes.
+const ENTRY_MOST: u64 = 64 << 10;
+const EXECUTABLE: u64 = 7;
+
+/// Where the entries of descriptors begin; a descriptor's number is its entry's distance in words.
+static ENTRIES: AtomicU64 = AtomicU64::new(0);
+/// The number of the next descriptor.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Where the next block goes.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Where the entries of descriptors begin.
+#[inline]
+pub fn entries() -> *const u64 {
+    ENTRIES.load(Ordering::Relaxed) as *const u64
+}
+
+/// The descriptor with this number.
+pub fn descriptor(number: u32) -> &'static Descriptor {
+    // SAFETY: numbers come from blocks, which were made after their descriptors; those stay forever.
+    unsafe { &*(*entries().add(number as usize).cast::<Entry>()).descriptor }
+}
+
+/// Adds a descriptor; called with the codes locked.
+fn add_descriptor(descriptor: Descriptor) {
+    let number = COUNT.load(Ordering::Relaxed);
+    let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
+    let accesses = descriptor.accesses.iter().filter(|_| descriptor.plain);
+    let count = accesses.clone().count();
+    let quick = accesses.map(|access| Quick {
+        meta: access.meta,
+        displacement: access.displacement,
+        word: u64::from(access.word),
+    });
+    let words = u32::from(descriptor.words);
+    let entry = Entry {
+        descriptor,
+        count: count as u32,
+        words,
+    };
+    // SAFETY: `is_full` has seen that there is room; nothing uses it yet, and what is not written is zero.
+    unsafe {
+        let at = entries().add(number as usize).cast_mut();
+        at.cast::<Entry>().write(entry);
+        let first = at.cast::<Entry>().add(1).cast::<Quick>();
+        quick
+            .enumerate()
+            .for_each(|(index, quick)| first.add(index).write(quick));
+    }
+    let bytes = size_of::<Entry>() + count.next_multiple_of(GROUP) * size_of::<Quick>();
+    COUNT.store(number + bytes as u32 / 8, Ordering::Relaxed);
+}
+
+/// The exits of blocks.
+#[derive(Default)]
+pub struct Exits {
+    list: Vec<Exit>,
+}
+
+/// A way out of a block.
+#[derive(Clone, Copy)]
+pub struct Exit {
+    /// Where the program goes on.
+    pub target: u64,
+    /// Where the distance of the jump is that can lead there directly, or 0.
+    pub at: u64,
+}
+
+impl Exits {
+    /// Adds an exit; its number.
+    pub fn add(&mut self, target: u64, at: u64) -> u32 {
+        self.list.push(Exit { target, at });
+        self.list.len() as u32 - 1
+    }
+}
+
+/// All code.
+pub struct Codes {
+    exits: Exits,
+    /// In the order of their code.
+    blocks: Vec<Block>,
+    /// The living block that begins at an address, open addressing: address, number + 1.
+    index: Vec<(u64, u32)>,
+    living: usize,
+    /// Blocks by the pages of the program that they come from.
+    pages: BTreeMap<u64, Vec<u32>>,
+    /// Heads of stale blocks, by the address they began at: led to the next one from there.
+    stale: BTreeMap<u64, Vec<u64>>,
+}
+
+/// The codes.
+pub static CODES: Lock<Codes> = Lock::new(Codes {
+    exits: Exits { list: Vec::new() },
+    blocks: Vec::new(),
+    index: Vec::new(),
+    living: 0,
+    pages: BTreeMap::new(),
+    stale: BTreeMap::new(),
+});
+
+/// Maps the cache; false if that is refused.
+pub fn begin() -> bool {
+    const READ_WRITE: u64 = 3;
+    NEXT.store(CACHE, Ordering::Relaxed);
+    let entries = memory::reserve(ENTRIES_BYTES, 4096);
+    ENTRIES.store(entries, Ordering::Relaxed);
+    sys::map_at(entries, ENTRIES_BYTES, READ_WRITE)
+        && sys::map_at(CACHE, CACHE_END - CACHE, EXECUTABLE)
+}
+
+/// Whether an address is in the cache.
+pub fn is_cache(address: u64) -> bool {
+    (CACHE..CACHE_END).contains(&address)
+}
+
+/// What is to be known of code that is translated.
+pub struct Source<'a> {
+    pub pc: u64,
+    pub code: &'a [u8],
+    pub allocator: Option<u8>,
+    pub results: bool,
+}
+
+impl Codes {
+    /// An exit.
+    pub fn exit(&self, number: u32) -> Exit {
+        self.exits.list[number as usize]
+    }
+
+    fn slot(&self, pc: u64) -> usize {
+        let mask = self.index.len() - 1;
+        let mut at = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.index[at].1 != 0 && self.index[at].0 != pc {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Where the code for an address begins.
+    pub fn find(&self, pc: u64) -> Option<u64> {
+        if self.index.is_empty() {
+            return None;
+        }
+        let number = self.index[self.slot(pc)].1.checked_sub(1)?;
+        let block = &self.blocks[number as usize];
+        block.alive.then_some(block.head)
+    }
+
+    fn enter_index(&mut self, pc: u64, number: u32) {
+        if self.living * 2 >= self.index.len() {
+            let old = core::mem::take(&mut self.index);
+            self.index = alloc::vec![(0, 0); (old.len() * 2).max(1 << 14)];
+            for entry in old.into_iter().filter(|entry| entry.1 != 0) {
+                let at = self.slot(entry.0);
+                self.index[at] = entry;
+            }
+        }
+        let at = self.slot(pc);
+        self.living += usize::from(self.index[at].1 == 0);
+        self.index[at] = (pc, number + 1);
+    }
+
+    /// Whether there is room for more code.
+    pub fn is_full(&self) -> bool {
+        NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
+            || u64::from(COUNT.load(Ordering::Relaxed)) * 8 + ENTRY_MOST > ENTRIES_BYTES
+    }
+
+    /// Translates a block; where its code begins.
+    pub fn add(&mut self, source: &Source<'_>) -> u64 {
+        let at = NEXT.load(Ordering::Relaxed);
+        let number = COUNT.load(Ordering::Relaxed);
+        let input = Input {
+            pc: source.pc,
+            code: source.code,
+            allocator: source.allocator,
+            results: source.results,
+            at,
+            descriptor: number,
+        };
+        let (placed, descriptor) = translate(&input, &mut self.exits);
+        let end = source.pc + descriptor.bytes;
+        add_descriptor(descriptor);
+        let length = placed.bytes.len();
+        // SAFETY: the cache has room there, which nothing uses yet.
+        unsafe {
+            core::ptr::copy_nonoverlapping(placed.bytes.as_ptr(), at as *mut u8, length);
+        }
+        NEXT.store(at + length as u64, Ordering::Relaxed);
+        let head = at + placed.head as u64;
+        let index = self.blocks.len() as u32;
+        let looked_at = (end - source.pc) as usize;
+        self.blocks.push(Block {
+            pc: source.pc,
+            end,
+            head,
+            tail: at + length as u64,
+            sum: sum(&source.code[..looked_at.min(source.code.len())]),
+            descriptor: number,
+            alive: true,
+            parts: placed.parts,
+        });
+        self.enter_index(source.pc, index);
+        for page in source.pc >> 12..=(end - 1).max(source.pc) >> 12 {
+            self.pages.entry(page).or_default().push(index);
+        }
+        for old in self.stale.remove(&source.pc).unwrap_or_default() {
+            lead(old, head);
+        }
+        head
+    }
+
+    /// Lets the exit's jump lead to the code at `head`.
+    pub fn link(&self, exit: Exit, head: u64) {
+        if exit.at != 0 {
+            let distance = head.wrapping_sub(exit.at + 4) as u32;
+            // SAFETY: four bytes of a jump within one cache line, written at once.
+            unsafe { (exit.at as *mut u32).write_volatile(distance) };
+        }
+    }
+
+    /// What an address of the cache stands for.
+    pub fn position(&self, code: u64) -> Option<(Position, u64)> {
+        let after = self.blocks.partition_point(|block| block.head <= code);
+        let block = &self.blocks[after.checked_sub(1)?];
+        if code >= block.tail {
+            return None;
+        }
+        Some((block.position(code)?, block.pc))
+    }
+
+    /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no more.
+    pub fn discard(&mut self, low: u64, high: u64) {
+        if high <= low {
+            return;
+        }
+        let range = low >> 12..=(high - 1) >> 12;
+        let pages: Vec<u64> = self.pages.range(range).map(|(page, _)| *page).collect();
+        for page in pages {
+            for number in self.pages.remove(&page).unwrap_or_default() {
+                self.kill(number);
+            }
+        }
+    }
+
+    /// Like [`Self::discard`], but blocks whose bytes are what they were stay.
+    pub fn revise(&mut self, low: u64, high: u64) {
+        if high <= low {
+            return;
+        }
+        let range = low >> 12..=(high - 1) >> 12;
+        let pages: Vec<u64> = self.pages.range(range).map(|(page, _)| *page).collect();
+        for page in pages {
+            let blocks = self.pages.remove(&page).unwrap_or_default();
+            let (same, changed): (Vec<u32>, Vec<u32>) = blocks.into_iter().partition(|number| {
+                let block = &self.blocks[*number as usize];
+                let mut bytes = [0; 1024];
+                let length = ((block.end - block.pc) as usize).min(1024);
+                block.alive
+                    && sys::peek(block.pc, &mut bytes[..length])
+                    && sum(&bytes[..length]) == block.sum
+            });
+            changed.into_iter().for_each(|number| self.kill(number));
+            if !same.is_empty() {
+                self.pages.insert(page, same);
+            }
+        }
+    }
+
+    fn kill(&mut self, number: u32) {
+        let block = &mut self.blocks[number as usize];
+        if !core::mem::replace(&mut block.alive, false) {
+            return;
+        }
+        let (head, pc) = (block.head, block.pc);
+        let exit = self.exits.add(pc, 0);
+        let at = NEXT.load(Ordering::Relaxed);
+        let mut emit = super::x86_64::emit::Emit::default();
+        emit.store_number_gs(core::mem::offset_of!(super::thread::Thread, exit), exit);
+        emit.jump(&[0xe9], at, asm::dispatch_address());
+        // SAFETY: the cache has room there, which nothing uses yet.
+        unsafe {
+            core::ptr::copy_nonoverlapping(emit.bytes.as_ptr(), at as *mut u8, emit.bytes.len());
+        }
+        NEXT.store(at + emit.bytes.len() as u64, Ordering::Relaxed);
+        lead(head, at);
+        self.stale.entry(pc).or_default().push(head);
+    }
+}
+
+/// Writes a jump over a block's head. The head's first instruction is as long as the jump at least, so
+/// no thread can be in the middle of what is written over; eight bytes are written at once.
+fn lead(head: u64, to: u64) {
+    let distance = to.wrapping_sub(head + 5) as u32;
+    // SAFETY: heads are aligned to sixteen bytes; blocks are longer than eight.
+    unsafe {
+        let place = head as *mut u64;
+        let old = place.read_volatile();
+        let new = old & !0xff_ffff_ffff | u64::from(distance) << 8 | 0xe9;
+        (*place.cast::<AtomicU64>()).store(new, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,275 @@
+//! Notes of blocks become records.
+
+use core::sync::atomic::Ordering;
+
+use reuselens_wire::{Record, WireKind, enter_words};
+
+use super::allocations::{self, Calls};
+use super::channel::Channel;
+use super::codes;
+use super::descriptor::{Access, Descriptor, Entry, GROUP, Gather, NO_WORD, Op, Quick};
+use super::thread::{BUFFER_BYTES, Thread};
+
+/// What waits for a later note.
+#[derive(Clone, Copy, Default)]
+pub struct Pending {
+    /// A call whose function is known by the block that runs next: return address, stack pointer.
+    entered: Option<(u64, u64)>,
+    /// Functions of the allocator that have not returned.
+    pub calls: Calls,
+}
+
+/// A note: its words, the head included.
+struct Note {
+    at: *const u64,
+    fs_base: u64,
+}
+
+impl Note {
+    #[inline]
+    fn word(&self, index: u16) -> u64 {
+        // SAFETY: descriptors name only words that their blocks note.
+        unsafe { *self.at.add(usize::from(index)) }
+    }
+
+    #[inline]
+    fn address(&self, access: &Access) -> u64 {
+        let word = if access.word == NO_WORD {
+            0
+        } else {
+            self.word(access.word)
+        };
+        let base = if access.fs { self.fs_base } else { 0 };
+        word.wrapping_add(access.displacement).wrapping_add(base)
+    }
+}
+
+/// Empties a thread's buffer. It must be the calling thread's, or one that rests in a system call.
+pub fn drain(thread: &mut Thread) {
+    let end = thread.cursor;
+    let mut at = thread.buffer;
+    while at < end {
+        at = quickly(thread, at, end);
+        if at < end {
+            // SAFETY: the buffer holds whole notes up to the cursor.
+            let number = unsafe { *(at as *const u64) };
+            let descriptor = codes::descriptor(number as u32);
+            expand(thread, descriptor, at, u16::MAX);
+            at += 8 * u64::from(descriptor.words);
+        }
+    }
+    thread.cursor = thread.buffer;
+    let limit = thread.buffer + BUFFER_BYTES;
+    thread.limit.store(limit, Ordering::Relaxed);
+    // A signal may have come in between.
+    if thread.pending.load(Ordering::Relaxed) != 0 {
+        thread.limit.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Expands the notes from `at` on that have nothing but plain accesses; the first that has more, or
+/// `end`.
+fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+    let entries = codes::entries();
+    'blocks: while thread.waiting.entered.is_none() && at < end {
+        let Some((start, room)) = thread.channel.free() else {
+            return at;
+        };
+        let (mut to, mut left) = (start, room);
+        while at < end {
+            let head = at as *mut u64;
+            // SAFETY: the buffer holds whole notes up to the cursor, each with its descriptor's number.
+            let entry = unsafe { entries.add(*head as u32 as usize).cast::<Entry>() };
+            // SAFETY: as above.
+            let (count, words) = unsafe { ((*entry).count as usize, (*entry).words) };
+            if count == 0 || count + GROUP > left {
+                thread.channel.advance(to);
+                if count == 0 {
+                    return at;
+                }
+                thread.channel.publish(true);
+                continue 'blocks;
+            }
+            // SAFETY: the entry's accesses follow it. The head is no longer needed: accesses without a
+            // word take it for their word.
+            unsafe {
+                *head = 0;
+                groups(entry.add(1).cast(), count, head, to);
+                to = to.add(count);
+            }
+            left -= count;
+            at += 8 * u64::from(words);
+        }
+        thread.channel.advance(to);
+    }
+    at
+}
+
+/// Makes records of `count` accesses, and of what fills their last group up.
+///
+/// # Safety
+/// There must be room for whole groups of records, and as many accesses.
+#[inline(always)]
+unsafe fn groups(mut from: *const Quick, count: usize, note: *const u64, mut to: *mut Record) {
+    let mut done = 0;
+    loop {
+        for index in 0..GROUP {
+            // SAFETY: by the caller; accesses that fill up have no word.
+            unsafe {
+                let access = &*from.add(index);
+                let word = *note.add(access.word as usize);
+                (*to.add(index)).word0 = word.wrapping_add(access.displacement);
+                (*to.add(index)).word1 = access.meta;
+            }
+        }
+        done += GROUP;
+        if done >= count {
+            return;
+        }
+        // SAFETY: by the caller.
+        unsafe {
+            from = from.add(GROUP);
+            to = to.add(GROUP);
+        }
+    }
+}
+
+/// Expands the accesses of a note that are made by instructions before number `before`.
+pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16) {
+    let note = Note {
+        at: at as *const u64,
+        fs_base: thread.fs_base,
+    };
+    if thread.waiting.entered.is_some() && !descriptor.stub {
+        enter(thread, descriptor.pc);
+    }
+    for access in &descriptor.accesses {
+        if access.instruction < before {
+            one(thread, &note, access);
+        }
+    }
+}
+
+/// The function that was called has shown itself.
+#[cold]
+fn enter(thread: &mut Thread, pc: u64) {
+    if let Some((back, pointer)) = thread.waiting.entered.take() {
+        let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
+        thread.channel.put(&[enter_words(pc, back, depth)]);
+    }
+}
+
+fn size(access: &Access) -> u64 {
+    access.meta >> 48 & 0xff
+}
+
+fn one(thread: &mut Thread, note: &Note, access: &Access) {
+    let address = note.address(access);
+    let channel = &mut thread.channel;
+    match access.op {
+        Op::Plain | Op::Exit => channel.put(&[Record {
+            word0: address,
+            word1: access.meta,
+        }]),
+        Op::Enter { back } => {
+            thread.waiting.entered = Some((back, address));
+        }
+        Op::Range { end } => {
+            let (end, size) = (note.word(end), size(access));
+            let start = note.word(access.word);
+            // Downwards, the first element is the highest.
+            let low = if end < start {
+                end.wrapping_add(size)
+            } else {
+                start
+            };
+            range(channel, access, low, start.abs_diff(end));
+        }
+        Op::Masked { mask, lanes } => {
+            let bits = note.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)));
+            lanes_of(channel, access, address, bits);
+        }
+        Op::Signed { mask, lanes } => {
+            let bits = sign_bits(note, mask, lanes, size(access));
+            lanes_of(channel, access, address, bits);
+        }
+        Op::Gather(gather) => gathered(channel, note, access, address, &gather),
+        Op::Allocator { function, words } => {
+            let arguments = [note.word(words), note.word(words + 1)];
+            allocations::begins(thread, function, arguments, address, note.word(words + 2));
+        }
+        Op::Result { pointer, delta } => {
+            let pointer = note.word(pointer).wrapping_add_signed(i64::from(delta));
+            allocations::returns(thread, pointer, note.word(access.word));
+        }
+        Op::State { mask } => {
+            let bytes = super::x86_64::state_bytes(note.word(mask));
+            range(channel, access, address, bytes);
+        }
+    }
+}
+
+/// A record of many bytes.
+fn range(channel: &mut Channel, access: &Access, low: u64, bytes: u64) {
+    let load = access.meta >> 56 == WireKind::Load as u64;
+    let kind = if load {
+        WireKind::RangeLoad
+    } else {
+        WireKind::RangeStore
+    };
+    if bytes > 0 {
+        channel.put(&[
+            Record::new(kind, 0, access.meta, low),
+            Record::new(WireKind::Operand, 0, 0, bytes),
+        ]);
+    }
+}
+
+/// From the first active lane to the last: one access, as the processor makes it.
+fn lanes_of(channel: &mut Channel, access: &Access, address: u64, bits: u64) {
+    if bits == 0 {
+        return;
+    }
+    let lane = size(access);
+    let first = u64::from(bits.trailing_zeros());
+    let count = 64 - u64::from(bits.leading_zeros()) - first;
+    let meta = access.meta & !(0xff << 48) | (lane * count).min(255) << 48;
+    channel.put(&[Record {
+        word0: address.wrapping_add(first * lane),
+        word1: meta,
+    }]);
+}
+
+/// A bit for each element of `bytes` whose sign is set.
+fn sign_bits(note: &Note, mask: u16, lanes: u8, bytes: u64) -> u64 {
+    let at = note.at.wrapping_add(usize::from(mask)).cast::<u8>();
+    (0..u64::from(lanes)).fold(0, |bits, lane| {
+        let last = (lane + 1) * bytes - 1;
+        // SAFETY: the block noted that many elements.
+        let negative = unsafe { *at.add(last as usize) } >> 7;
+        bits | u64::from(negative) << lane
+    })
+}
+
+fn gathered(channel: &mut Channel, note: &Note, access: &Access, base: u64, gather: &Gather) {
+    let bits = if gather.signed {
+        sign_bits(note, gather.mask, gather.lanes, size(access))
+    } else {
+        note.word(gather.mask)
+    };
+    for lane in 0..u16::from(gather.lanes) {
+        if bits >> lane & 1 == 0 {
+            continue;
+        }
+        let index = if gather.wide {
+            note.word(gather.indices + lane)
+        } else {
+            let pair = note.word(gather.indices + lane / 2);
+            (pair >> (32 * (lane % 2))) as i32 as i64 as u64
+        };
+        channel.put(&[Record {
+            word0: base.wrapping_add(index.wrapping_mul(u64::from(gather.scale))),
+            word1: access.meta,
+        }]);
+    }
+}

@@ -1,0 +1,187 @@
+//! The kernel's frame on the stack of a program whose handler is called, made and taken back as the
+//! kernel does (`arch/x86/kernel/signal.c`).
+
+use core::arch::asm;
+
+use super::{Action, FAULTS, ORDER, RIP, SA_ONSTACK, set_mask};
+use crate::image::sys;
+use crate::image::thread::Thread;
+use crate::image::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
+use crate::image::x86_64::whole_state_bytes;
+
+/// Words of the frame: return address, context, what the kernel says of the signal.
+const WORDS: usize = 1 + 38 + 16;
+const CONTEXT: usize = 1;
+const REGISTERS: usize = CONTEXT + 5;
+const FLOATING: usize = REGISTERS + 23;
+const MASK: usize = FLOATING + 9;
+const INFO: usize = MASK + 1;
+/// The most that the state of vector registers and their kin takes.
+const STATE_MOST: usize = 12 << 10;
+/// Where in it the kernel's own words are.
+const SOFTWARE: usize = 464;
+const MAGIC_BEGIN: u32 = 0x4650_5853;
+const MAGIC_END: u32 = 0x4650_5845;
+/// Where in it the sixteen vector registers begin.
+const VECTORS: usize = 160;
+const RED_ZONE: u64 = 128;
+/// Flags that handlers do not inherit: trap, direction, resume.
+const CLEARED: u64 = 1 << 8 | 1 << 10 | 1 << 16;
+/// Flags that a program may set.
+const SETTABLE: u64 = 0x5_4dd5;
+
+#[repr(align(64))]
+struct State([u8; STATE_MOST]);
+
+/// Builds the frame and lets the thread go on in the handler. False if there is no room.
+pub fn push(thread: &mut Thread, signal: u32, action: &Action) -> bool {
+    let bytes = whole_state_bytes().min(STATE_MOST as u64 - 4);
+    let stack = top(thread, action);
+    let state_at = (stack - bytes - 4) & !63;
+    let frame_at = ((state_at - 8 * WORDS as u64) & !15) - 8;
+    let mut state = State([0; STATE_MOST]);
+    save(thread, &mut state, bytes as usize);
+    let frame = frame(thread, action, state_at);
+    let mut words = [0_u8; 8 * WORDS];
+    for (to, word) in words.chunks_exact_mut(8).zip(frame) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    if !sys::poke(state_at, &state.0[..bytes as usize + 4]) || !sys::poke(frame_at, &words) {
+        return false;
+    }
+    let mut set = |register: u8, value: u64| thread.registers[usize::from(register)] = value;
+    set(RDI, u64::from(signal));
+    set(RSI, frame_at + 8 * INFO as u64);
+    set(RDX, frame_at + 8 * CONTEXT as u64);
+    set(RAX, 0);
+    set(RSP, frame_at);
+    thread.flags &= !CLEARED;
+    thread.target = action.handler;
+    true
+}
+
+/// The top of the stack that a handler gets.
+fn top(thread: &Thread, action: &Action) -> u64 {
+    const DISABLED: u64 = 2;
+    let [low, flags, bytes] = thread.signals.stack;
+    let pointer = thread.registers[usize::from(RSP)];
+    let on_it = pointer.wrapping_sub(low) < bytes;
+    if action.flags & SA_ONSTACK != 0 && flags & DISABLED == 0 && !on_it && bytes > 0 {
+        low + bytes
+    } else {
+        pointer - RED_ZONE
+    }
+}
+
+fn frame(thread: &Thread, action: &Action, state_at: u64) -> [u64; WORDS] {
+    /// UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
+    const CONTEXT_FLAGS: u64 = 7;
+    /// cs 0x33, ss 0x2b
+    const SEGMENTS: u64 = 0x002b_0000_0000_0033;
+    let mut frame = [0; WORDS];
+    frame[0] = action.restorer;
+    frame[CONTEXT] = CONTEXT_FLAGS;
+    frame[CONTEXT + 2..CONTEXT + 5].copy_from_slice(&thread.signals.stack);
+    for (number, at) in ORDER.into_iter().enumerate() {
+        frame[REGISTERS + at] = thread.registers[number];
+    }
+    frame[REGISTERS + RIP] = thread.target;
+    frame[REGISTERS + RIP + 1] = thread.flags;
+    frame[REGISTERS + RIP + 2] = SEGMENTS;
+    // Address of a fault.
+    frame[REGISTERS + 22] = thread.signals.info[2];
+    frame[FLOATING] = state_at;
+    frame[MASK] = thread.signals.mask;
+    frame[INFO..].copy_from_slice(&thread.signals.info);
+    frame
+}
+
+fn save(thread: &Thread, state: &mut State, bytes: usize) {
+    // SAFETY: the state is aligned and as large as the processor says.
+    let features = unsafe {
+        asm!("xsave64 [{}]", in(reg) state.0.as_mut_ptr(), in("eax") -1, in("edx") -1, options(nostack));
+        features()
+    };
+    for (index, vector) in thread.vectors.iter().enumerate() {
+        for (half, word) in vector.iter().enumerate() {
+            let at = VECTORS + index * 16 + half * 8;
+            state.0[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+    // The low halves are there even if the processor left them out as untouched.
+    state.0[512] |= 3;
+    let mut software = |at: usize, word: &[u8]| {
+        state.0[SOFTWARE + at..SOFTWARE + at + word.len()].copy_from_slice(word);
+    };
+    software(0, &MAGIC_BEGIN.to_le_bytes());
+    software(4, &(bytes as u32 + 4).to_le_bytes());
+    software(8, &features.to_le_bytes());
+    software(16, &(bytes as u32).to_le_bytes());
+    state.0[bytes..bytes + 4].copy_from_slice(&MAGIC_END.to_le_bytes());
+}
+
+/// What of the processor's state the system saves.
+unsafe fn features() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: processors with xsave have it.
+    unsafe {
+        asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// `rt_sigreturn` of the program: the registers of the frame are the thread's again.
+pub fn sigreturn(thread: &mut Thread) -> bool {
+    let frame_at = thread.registers[usize::from(RSP)] - 8;
+    let mut words = [0_u8; 8 * INFO];
+    if !sys::peek(frame_at, &mut words) {
+        return false;
+    }
+    let word = |at: usize| {
+        let bytes = words[8 * at..8 * at + 8].try_into();
+        u64::from_le_bytes(bytes.unwrap_or_default())
+    };
+    for (number, at) in ORDER.into_iter().enumerate() {
+        thread.registers[number] = word(REGISTERS + at);
+    }
+    thread.target = word(REGISTERS + RIP);
+    let flags = word(REGISTERS + RIP + 1);
+    thread.flags = thread.flags & !SETTABLE | flags & SETTABLE;
+    thread.signals.mask = word(MASK);
+    let restored = restore(thread, word(FLOATING));
+    set_mask(thread.signals.mask & !FAULTS);
+    restored
+}
+
+fn restore(thread: &mut Thread, at: u64) -> bool {
+    if at == 0 {
+        return true;
+    }
+    let mut state = State([0; STATE_MOST]);
+    if !sys::peek(at, &mut state.0[..576]) {
+        return false;
+    }
+    let number =
+        |from: usize| u32::from_le_bytes(state.0[from..from + 4].try_into().unwrap_or_default());
+    let bytes = number(SOFTWARE + 16) as usize;
+    let whole = number(SOFTWARE) == MAGIC_BEGIN && (576..=STATE_MOST).contains(&bytes);
+    if whole && !sys::peek(at, &mut state.0[..bytes]) {
+        return false;
+    }
+    for (index, vector) in thread.vectors.iter_mut().enumerate() {
+        for (half, word) in vector.iter_mut().enumerate() {
+            let at = VECTORS + index * 16 + half * 8;
+            *word = u64::from_le_bytes(state.0[at..at + 8].try_into().unwrap_or_default());
+        }
+    }
+    // SAFETY: aligned, and in the form that the kernel or we wrote; a program that broke it faults here,
+    // as it would in the kernel.
+    unsafe {
+        if whole {
+            asm!("xrstor64 [{}]", in(reg) state.0.as_ptr(), in("eax") -1, in("edx") -1, options(nostack));
+        } else {
+            asm!("fxrstor64 [{}]", in(reg) state.0.as_ptr(), options(nostack));
+        }
+    }
+    true
+}

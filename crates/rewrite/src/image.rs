@@ -1,0 +1,58 @@
+//! The parts of the image.
+
+#[path = "allocations.rs"]
+pub mod allocations;
+#[path = "blocks.rs"]
+pub mod blocks;
+#[path = "boot.rs"]
+pub mod boot;
+#[path = "channel.rs"]
+pub mod channel;
+#[path = "codes.rs"]
+pub mod codes;
+#[path = "descriptor.rs"]
+pub mod descriptor;
+#[path = "dispatch.rs"]
+pub mod dispatch;
+#[path = "exec.rs"]
+pub mod exec;
+#[path = "expand.rs"]
+pub mod expand;
+#[path = "lock.rs"]
+pub mod lock;
+#[path = "maps.rs"]
+pub mod maps;
+#[path = "memory.rs"]
+pub mod memory;
+#[path = "modules.rs"]
+pub mod modules;
+#[path = "process.rs"]
+pub mod process;
+#[path = "segment.rs"]
+pub mod segment;
+#[path = "signals.rs"]
+pub mod signals;
+#[path = "sys.rs"]
+pub mod sys;
+#[path = "syscalls.rs"]
+pub mod syscalls;
+#[path = "thread.rs"]
+pub mod thread;
+#[path = "watch.rs"]
+pub mod watch;
+#[path = "x86_64/mod.rs"]
+pub mod x86_64;
+
+/// A panic is a mistake of ours; there is nobody to tell, so the program ends.
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let words = info.message().as_str().unwrap_or("it panicked");
+    sys::complain("reuselens: a mistake in the rewriter: ");
+    sys::complain(words);
+    if let Some(place) = info.location() {
+        sys::complain(" in ");
+        sys::complain(place.file());
+    }
+    sys::complain("\n");
+    sys::die(127)
+}

@@ -1,0 +1,104 @@
+//! What is mapped where: `/proc/self/maps`, read when it is needed, and remembered as far as code is
+//! concerned.
+
+use alloc::vec::Vec;
+
+use super::lock::Lock;
+use super::sys;
+
+/// A mapping.
+#[derive(Clone, Debug, Default)]
+pub struct Mapping {
+    pub low: u64,
+    pub high: u64,
+    pub readable: bool,
+    pub writable: bool,
+    pub executable: bool,
+    /// Offset in its file.
+    pub offset: u64,
+    /// Its file; empty if there is none, in brackets if it is something else.
+    pub path: Vec<u8>,
+}
+
+/// Mappings that code was found in.
+static KNOWN: Lock<Vec<Mapping>> = Lock::new(Vec::new());
+
+/// All mappings.
+pub fn all() -> Vec<Mapping> {
+    let fd = sys::open(b"/proc/self/maps\0", 0);
+    let mut text = Vec::with_capacity(64 << 10);
+    if fd >= 0 {
+        let mut piece = [0; 4096];
+        loop {
+            let read = sys::read(fd, &mut piece);
+            if read == 0 {
+                break;
+            }
+            text.extend_from_slice(&piece[..read]);
+        }
+        sys::close(fd);
+    }
+    text.split(|byte| *byte == b'\n')
+        .filter_map(parse)
+        .collect()
+}
+
+fn parse(line: &[u8]) -> Option<Mapping> {
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let range = fields.next()?;
+    let dash = range.iter().position(|byte| *byte == b'-')?;
+    let rights = fields.next()?;
+    let offset = hexadecimal(fields.next()?)?;
+    let (_device, _inode) = (fields.next()?, fields.next()?);
+    let path = fields.next().unwrap_or_default();
+    let start = path.iter().position(|byte| *byte != b' ');
+    Some(Mapping {
+        low: hexadecimal(&range[..dash])?,
+        high: hexadecimal(&range[dash + 1..])?,
+        readable: rights.first() == Some(&b'r'),
+        writable: rights.get(1) == Some(&b'w'),
+        executable: rights.get(2) == Some(&b'x'),
+        offset,
+        path: path[start.unwrap_or(path.len())..].to_vec(),
+    })
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |number, digit| {
+        let digit = (*digit as char).to_digit(16)?;
+        Some(number << 4 | u64::from(digit))
+    })
+}
+
+/// The mapping that an address is in.
+pub fn around(address: u64) -> Option<Mapping> {
+    let found = |mapping: &Mapping| mapping.low <= address && address < mapping.high;
+    all().into_iter().find(found)
+}
+
+/// The mapping that code is in: low, high, whether it may be written.
+pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
+    let inside = |mapping: &&Mapping| mapping.low <= address && address < mapping.high;
+    let mut known = KNOWN.lock();
+    if let Some(mapping) = known.iter().find(inside) {
+        return Some((mapping.low, mapping.high, mapping.writable));
+    }
+    let mapping = around(address)?;
+    // Some programs of old may run what they may read.
+    if !mapping.executable || !mapping.readable {
+        return None;
+    }
+    let found = (mapping.low, mapping.high, mapping.writable);
+    known.push(mapping);
+    Some(found)
+}
+
+/// Mappings have changed.
+pub fn forget() {
+    KNOWN.lock().clear();
+}
+
+/// Holds the lock of this module, for a fork.
+pub fn hold() -> impl Sized {
+    KNOWN.lock()
+}

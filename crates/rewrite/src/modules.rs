@@ -1,0 +1,205 @@
+//! Which files are mapped where, and which of them have an allocator in them.
+
+use alloc::vec::Vec;
+
+use reuselens_wire::{Record, WireKind};
+
+use super::allocations::FUNCTIONS;
+use super::channel::Channel;
+use super::lock::Lock;
+use super::maps::{self, Mapping};
+use super::sys;
+
+/// A mapped file with code in it.
+#[derive(Default)]
+struct Module {
+    path: Vec<u8>,
+    bias: u64,
+    low: u64,
+    high: u64,
+    /// Addresses of an allocator's functions, and their numbers.
+    functions: Vec<(u64, u8)>,
+}
+
+static MODULES: Lock<Vec<Module>> = Lock::new(Vec::new());
+
+/// The allocator's function that begins at an address, and whether the code there may return blocks.
+pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
+    let modules = MODULES.lock();
+    let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
+    let Some(module) = found.filter(|module| !module.functions.is_empty()) else {
+        return (None, false);
+    };
+    let function = module.functions.iter().find(|(at, _)| *at == pc);
+    (function.map(|(_, number)| *number), true)
+}
+
+/// Looks for files that were mapped since, and announces them.
+pub fn look(channel: &mut Channel) {
+    let mappings = maps::all();
+    let mut modules = MODULES.lock();
+    modules.retain(|module| {
+        let same =
+            |m: &Mapping| m.low <= module.low && module.low < m.high && m.path == module.path;
+        mappings.iter().any(same)
+    });
+    for mapping in &mappings {
+        let is_file = mapping.path.first() == Some(&b'/');
+        let known = modules
+            .iter()
+            .any(|m| m.low == mapping.low && m.path == mapping.path);
+        if !is_file || known || mapping.offset != 0 || !mapping.readable {
+            continue;
+        }
+        let Some((bias, high)) = extent(mapping.low, mapping.high) else {
+            continue;
+        };
+        let of_it = |m: &Mapping| m.path == mapping.path && (mapping.low..high).contains(&m.low);
+        if !mappings.iter().any(|m| of_it(m) && m.executable) {
+            continue;
+        }
+        let module = Module {
+            path: mapping.path.clone(),
+            bias,
+            low: mapping.low,
+            high,
+            functions: functions(&mapping.path, bias),
+        };
+        announce(channel, &module);
+        modules.push(module);
+    }
+}
+
+/// Announces all modules anew: for a process that was forked.
+pub fn announce_all(channel: &mut Channel) {
+    let modules = MODULES.lock();
+    modules.iter().for_each(|module| announce(channel, module));
+}
+
+fn announce(channel: &mut Channel, module: &Module) {
+    let path = &module.path[..module.path.len().min(4096)];
+    let operands = [module.low, module.high, path.len() as u64];
+    channel.announce(
+        Record::new(WireKind::Module, 0, 0, module.bias),
+        &operands,
+        path,
+    );
+}
+
+fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+    let field = bytes.get(at..at.checked_add(width)?)?;
+    let mut number = [0; 8];
+    number[..width].copy_from_slice(field);
+    Some(u64::from_le_bytes(number))
+}
+
+/// Bias and high end of the file whose head is mapped at `low`.
+fn extent(low: u64, head_end: u64) -> Option<(u64, u64)> {
+    let mut head = [0_u8; 4096];
+    let length = (head_end - low).min(4096) as usize;
+    if !sys::peek(low, &mut head[..length]) || !head.starts_with(b"\x7fELF\x02") {
+        return None;
+    }
+    let (at, size) = (
+        number(&head, 32, 8)? as usize,
+        number(&head, 54, 2)? as usize,
+    );
+    let count = number(&head, 56, 2)? as usize;
+    let (mut first, mut end) = (u64::MAX, 0);
+    for index in 0..count {
+        let header = at + index * size;
+        if number(&head, header, 4)? == 1 {
+            let address = number(&head, header + 16, 8)?;
+            first = first.min(address);
+            end = end.max(address.checked_add(number(&head, header + 40, 8)?)?);
+        }
+    }
+    let bias = low.wrapping_sub(first & !4095);
+    (first != u64::MAX).then(|| (bias, bias.wrapping_add(end)))
+}
+
+/// The allocator's functions in a file.
+fn functions(path: &[u8], bias: u64) -> Vec<(u64, u8)> {
+    let mut found = Vec::new();
+    if let Some((at, bytes)) = map_file(path) {
+        // SAFETY: mapped just now, for reading, and unmapped below. A file that is cut short meanwhile
+        // would end the program; files that run are not changed in place.
+        let file = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
+        let _ = search(file, bias, &mut found);
+        // SAFETY: as above.
+        unsafe { sys::unmap(at, bytes as u64) };
+    }
+    found
+}
+
+fn map_file(path: &[u8]) -> Option<(u64, usize)> {
+    const LSEEK: u64 = 8;
+    const PRIVATE_FIXED_NOREPLACE: u64 = 0x10_0002;
+    let mut name = path.to_vec();
+    name.push(0);
+    let fd = sys::open(&name, 0);
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: only asks for the end of our file.
+    let bytes = unsafe { sys::call(LSEEK, [fd as u64, 0, 2, 0, 0, 0]) };
+    let mut mapped = None;
+    if bytes > 64 {
+        let at = super::memory::reserve(bytes as u64, 4096);
+        let a = [at, bytes as u64, 1, PRIVATE_FIXED_NOREPLACE, fd as u64, 0];
+        // SAFETY: the arena's own address space.
+        if unsafe { sys::call(sys::MMAP, a) } == at as i64 {
+            mapped = Some((at, bytes as usize));
+        }
+    }
+    sys::close(fd);
+    mapped
+}
+
+/// Goes through the symbol tables of a file.
+fn search(file: &[u8], bias: u64, found: &mut Vec<(u64, u8)>) -> Option<()> {
+    let (at, size) = (number(file, 40, 8)? as usize, number(file, 58, 2)? as usize);
+    let count = number(file, 60, 2)? as usize;
+    for index in 0..count {
+        let section = at.checked_add(index * size)?;
+        // Tables of symbols, and of those for the loader.
+        if !matches!(number(file, section + 4, 4)?, 2 | 11) {
+            continue;
+        }
+        let names = at.checked_add(number(file, section + 40, 4)? as usize * size)?;
+        let (names_at, names_bytes) = (number(file, names + 24, 8)?, number(file, names + 32, 8)?);
+        let names = file.get(names_at as usize..(names_at.checked_add(names_bytes)?) as usize)?;
+        let (start, bytes) = (
+            number(file, section + 24, 8)?,
+            number(file, section + 32, 8)?,
+        );
+        let symbols = file.get(start as usize..start.checked_add(bytes)? as usize)?;
+        for symbol in symbols.chunks_exact(24) {
+            // Functions that are defined here.
+            if symbol[4] & 15 != 2 || symbol[6..8] == [0, 0] {
+                continue;
+            }
+            let name = number(symbol, 0, 4)? as usize;
+            if let Some(function) = named(names, name) {
+                let address = bias.wrapping_add(number(symbol, 8, 8)?);
+                if !found.iter().any(|(known, _)| *known == address) {
+                    found.push((address, function));
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+/// The number of the function with this name.
+fn named(names: &[u8], at: usize) -> Option<u8> {
+    let name = names.get(at..)?;
+    let is = |function: &&[u8]| name.starts_with(function) && name.get(function.len()) == Some(&0);
+    let index = FUNCTIONS.iter().position(is)?;
+    Some(index as u8)
+}
+
+/// Holds the lock of this module, for a fork.
+pub fn hold() -> impl Sized {
+    MODULES.lock()
+}

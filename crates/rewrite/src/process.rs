@@ -1,0 +1,392 @@
+//! Threads and processes: how they begin, how they end.
+
+use alloc::vec::Vec;
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use reuselens_wire::{Record, WireKind};
+
+use super::channel::Channel;
+use super::lock::Lock;
+use super::segment::Segment;
+use super::thread::Thread;
+use super::x86_64::asm::thread_address;
+use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
+use super::{codes, dispatch, expand, maps, modules, signals, sys, watch};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_THREAD: u64 = 0x10000;
+const CLONE_SETTLS: u64 = 0x80000;
+/// An error's number for where there is no memory.
+const ENOMEM: i64 = -12;
+
+/// Number of this process + 1; 0 if nobody listens.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// Whether the process ends: threads rest where they are.
+static OVER: AtomicU32 = AtomicU32::new(0);
+/// Addresses of the states of all threads.
+static THREADS: Lock<Vec<u64>> = Lock::new(Vec::new());
+/// Threads that have ended: id and address of the state, which can go once the thread is gone.
+static ENDED: Lock<Vec<(u32, u64)>> = Lock::new(Vec::new());
+
+/// The process and its first thread begin; `parent` is the number of the process before + 1, or 0.
+pub fn begin(thread: &mut Thread, parent: u64) {
+    let number = Segment::get().map(|segment| {
+        let next = &segment.header().next_process;
+        next.fetch_add(1, Ordering::Relaxed)
+    });
+    NUMBER.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
+    open_channel(thread);
+    let mut path = [0_u8; 4096];
+    let length = sys::read_link(b"/proc/self/exe\0", &mut path);
+    // Accesses are those of its code, whatever its own calls name; functions are seen at their call.
+    const REWRITTEN: u64 = 2;
+    let operands = [parent, REWRITTEN, length as u64];
+    let event = Record::new(WireKind::Process, 0, 0, u64::from(sys::pid()));
+    thread.channel.announce(event, &operands, &path[..length]);
+}
+
+/// Gives a thread its channel.
+fn open_channel(thread: &mut Thread) -> (u64, u64) {
+    thread.tid = sys::tid();
+    let bounds = stack_bounds(thread);
+    let number = NUMBER.load(Ordering::Relaxed);
+    thread.channel = match number.checked_sub(1) {
+        Some(number) => Channel::claim(number, bounds.1),
+        None => Channel::default(),
+    };
+    THREADS.lock().push(thread.own);
+    bounds
+}
+
+/// Tells of a thread, once its process and modules are known, and hands that over at once.
+pub fn announce_thread(thread: &mut Thread) {
+    let (low, high) = stack_bounds(thread);
+    let event = Record::new(WireKind::Thread, 0, 0, u64::from(thread.tid));
+    thread.channel.announce(event, &[low, high], b"");
+    thread.channel.publish(true);
+}
+
+/// Lowest address of a thread's stack and the first above it.
+fn stack_bounds(thread: &Thread) -> (u64, u64) {
+    let pointer = thread.registers[usize::from(RSP)];
+    let Some(mapping) = maps::around(pointer) else {
+        return (0, 0);
+    };
+    if mapping.path == b"[stack]" {
+        return (
+            mapping.high.saturating_sub(sys::stack_limit()),
+            mapping.high,
+        );
+    }
+    (mapping.low, mapping.high)
+}
+
+/// `fork`, `vfork`, `clone` and `clone3` of the program.
+pub fn clone(thread: &mut Thread) -> i64 {
+    let arguments = [RDI, RSI, RDX, 10, 8].map(|register| thread.registers[usize::from(register)]);
+    let mut new = New {
+        flags: match thread.call_number {
+            sys::FORK => 17,
+            sys::VFORK => CLONE_VM | CLONE_VFORK | 17,
+            _ => arguments[0],
+        },
+        stack: arguments[1],
+        rest: [arguments[2], arguments[3], arguments[4]],
+        tls: arguments[4],
+        form: None,
+    };
+    match thread.call_number {
+        sys::FORK | sys::VFORK => (new.stack, new.rest) = (0, [0; 3]),
+        sys::CLONE3 => {
+            let mut form = [0_u64; 11];
+            let bytes = (arguments[1].min(88)) as usize;
+            // SAFETY: numbers seen as bytes.
+            let view = unsafe { core::slice::from_raw_parts_mut(form.as_mut_ptr().cast(), bytes) };
+            if bytes < 64 || !sys::peek(arguments[0], view) {
+                return sys::EINVAL;
+            }
+            new.flags = form[0];
+            new.stack = if form[5] == 0 { 0 } else { form[5] + form[6] };
+            new.tls = form[7];
+            new.form = Some((form, bytes as u64));
+        }
+        _ => {}
+    }
+    expand::drain(thread);
+    thread.channel.publish(true);
+    if new.flags & CLONE_VM == 0 {
+        fork(thread, &new)
+    } else {
+        start_thread(thread, &mut new)
+    }
+}
+
+/// What a clone asks for.
+struct New {
+    flags: u64,
+    /// Top of the stack, or 0 for the same.
+    stack: u64,
+    /// The arguments of `clone` after the stack.
+    rest: [u64; 3],
+    tls: u64,
+    /// The form of `clone3` and its bytes.
+    form: Option<([u64; 11], u64)>,
+}
+
+/// A process of its own, in a copy of the memory.
+fn fork(thread: &mut Thread, new: &New) -> i64 {
+    // Nobody else may hold a lock: their threads are not in the child.
+    let result = {
+        let _held = (
+            codes::CODES.lock(),
+            maps::hold(),
+            modules::hold(),
+            signals::hold(),
+            watch::hold(),
+        );
+        let threads = THREADS.lock();
+        let ended = ENDED.lock();
+        let _memory = super::memory::hold();
+        // SAFETY: the child goes on here, on its copy of this stack.
+        let result = unsafe {
+            match &new.form {
+                Some((form, bytes)) => {
+                    let mut form = *form;
+                    (form[5], form[6]) = (0, 0);
+                    sys::call(sys::CLONE3, [form.as_ptr() as u64, *bytes, 0, 0, 0, 0])
+                }
+                None => {
+                    let [ptid, ctid, tls] = new.rest;
+                    sys::call(sys::CLONE, [new.flags, 0, ptid, ctid, tls, 0])
+                }
+            }
+        };
+        drop((threads, ended));
+        result
+    };
+    if result == 0 {
+        if new.flags & CLONE_SETTLS != 0 {
+            thread.fs_base = new.tls;
+        }
+        if new.stack != 0 {
+            thread.registers[usize::from(RSP)] = new.stack;
+        }
+        in_child(thread);
+    }
+    result
+}
+
+/// The child is a process with one thread, which begins anew.
+fn in_child(thread: &mut Thread) {
+    let parent = NUMBER.load(Ordering::Relaxed);
+    THREADS.lock().clear();
+    ENDED.lock().clear();
+    thread.channel.forget();
+    begin(thread, u64::from(parent));
+    modules::announce_all(&mut thread.channel);
+    announce_thread(thread);
+}
+
+/// A thread, or the child of a `vfork`, in the same memory.
+fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
+    bury();
+    let child = Thread::create();
+    child.registers = thread.registers;
+    child.registers[usize::from(RAX)] = 0;
+    if new.stack != 0 {
+        child.registers[usize::from(RSP)] = new.stack;
+    }
+    child.flags = thread.flags;
+    child.vectors = thread.vectors;
+    child.target = thread.target;
+    child.fs_base = if new.flags & CLONE_SETTLS != 0 {
+        new.tls
+    } else {
+        thread.fs_base
+    };
+    child.signals.mask = thread.signals.mask;
+    child.borrowed = new.flags & CLONE_THREAD == 0;
+    let own = child.own;
+    // Its own stack of ours, with its state's address on top.
+    let stack = child.stack - 64;
+    // SAFETY: the top of a stack that nobody uses yet.
+    unsafe { *(stack as *mut u64) = own };
+    signals::set_mask(!0);
+    let result = spawn(new, stack);
+    signals::set_mask(thread.signals.mask);
+    let is_vfork = new.flags & CLONE_VFORK != 0;
+    if result < 0 || is_vfork {
+        // The child of a vfork is gone from this memory once we go on.
+        THREADS.lock().retain(|known| *known != own);
+        // SAFETY: nobody runs on it.
+        unsafe { Thread::destroy(own) };
+    }
+    if result == 0 { ENOMEM } else { result }
+}
+
+/// Makes the call; the child does not come back from it.
+fn spawn(new: &mut New, stack: u64) -> i64 {
+    let result: i64;
+    let begin = thread_address();
+    let [ptid, ctid, tls] = new.rest;
+    let (number, one, two) = match &mut new.form {
+        Some((form, bytes)) => {
+            // The kernel adds the two up.
+            (form[5], form[6]) = (stack - 4096, 4096);
+            (sys::CLONE3, form.as_ptr() as u64, *bytes)
+        }
+        None => (sys::CLONE, new.flags, stack),
+    };
+    // SAFETY: the child begins on its own stack, with nothing of this one.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "jmp {begin}",
+            "2:",
+            begin = in(reg) begin,
+            inlateout("rax") number => result,
+            in("rdi") one, in("rsi") two, in("rdx") ptid, in("r10") ctid, in("r8") tls,
+            out("rcx") _, out("r11") _,
+        );
+    }
+    result
+}
+
+/// A new thread begins; where the cache goes on.
+pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
+    signals::thread_begin(thread);
+    open_channel(thread);
+    announce_thread(thread);
+    signals::set_mask(thread.signals.mask);
+    let target = thread.target;
+    dispatch::on(thread, target, None)
+}
+
+/// Frees the states of threads that are gone.
+fn bury() {
+    let mut ended = ENDED.lock();
+    let pid = u64::from(sys::pid());
+    ended.retain(|(tid, own)| {
+        // SAFETY: signal 0 only asks.
+        let there = unsafe { sys::call(sys::TGKILL, [pid, u64::from(*tid), 0, 0, 0, 0]) } == 0;
+        if !there {
+            // SAFETY: its thread is gone.
+            unsafe { Thread::destroy(*own) };
+        }
+        there
+    });
+}
+
+/// `exit` of the program: a thread ends, and with the last one the process.
+pub fn thread_ends(thread: &mut Thread) -> i64 {
+    expand::drain(thread);
+    let own = thread.own;
+    THREADS.lock().retain(|known| *known != own);
+    thread.channel.end();
+    signals::set_mask(!0);
+    if !thread.borrowed {
+        ENDED.lock().push((thread.tid, own));
+    }
+    // SAFETY: ends this thread.
+    unsafe {
+        sys::call(
+            sys::EXIT,
+            [thread.registers[usize::from(RDI)], 0, 0, 0, 0, 0],
+        )
+    }
+}
+
+/// The process is about to end: what all threads have noted goes out.
+pub fn ends(thread: &mut Thread) {
+    expand::drain(thread);
+    if thread.borrowed {
+        return thread.channel.end();
+    }
+    // The first thread that ends the process does so; another that tries rests.
+    rest_if_over(thread);
+    thread.last.store(OWN_END, Ordering::SeqCst);
+    OVER.store(1, Ordering::SeqCst);
+    let others: Vec<u64> = THREADS
+        .lock()
+        .iter()
+        .copied()
+        .filter(|t| *t != thread.own)
+        .collect();
+    for own in others {
+        // SAFETY: the list has the states of threads that live; only who claims one writes to it.
+        let other = unsafe { &mut *(own as *mut Thread) };
+        for _ in 0..PATIENCE {
+            other.limit.store(0, Ordering::SeqCst);
+            if other.in_call.load(Ordering::SeqCst) != 0 {
+                last_drain(other);
+            }
+            if other.last.load(Ordering::SeqCst) == 2 {
+                break;
+            }
+            sys::yield_now();
+        }
+    }
+}
+
+/// How often to look whether a thread has come to rest.
+const PATIENCE: u32 = 5000;
+
+/// Empties a thread's buffer for the last time, unless somebody does so already.
+fn last_drain(thread: &mut Thread) {
+    let order = Ordering::SeqCst;
+    if thread.last.compare_exchange(0, 1, order, order).is_ok() {
+        expand::drain(thread);
+        thread.last.store(2, order);
+    }
+}
+
+/// If the process ends, the calling thread rests: its notes are out.
+pub fn rest_if_over(thread: &mut Thread) {
+    if OVER.load(Ordering::SeqCst) != 0 && thread.last.load(Ordering::SeqCst) != OWN_END {
+        last_drain(thread);
+        let word = AtomicU32::new(0);
+        loop {
+            sys::futex_wait(&word, 0);
+        }
+    }
+}
+
+/// The mark of the thread that ends the process.
+const OWN_END: u32 = 3;
+
+/// A signal ends the process.
+pub fn die_of(thread: &mut Thread, signal: u32) -> ! {
+    ends(thread);
+    let default = signals::Action::default();
+    let a = [u64::from(signal), &raw const default as u64, 0, 8, 0, 0];
+    let (pid, tid) = (u64::from(sys::pid()), u64::from(sys::tid()));
+    let none = 0_u64;
+    // SAFETY: the default action ends the process; nothing after it runs.
+    unsafe {
+        sys::call(sys::RT_SIGACTION, a);
+        sys::call(sys::TGKILL, [pid, tid, u64::from(signal), 0, 0, 0]);
+        sys::call(sys::RT_SIGPROCMASK, [2, &raw const none as u64, 0, 8, 0, 0]);
+    }
+    sys::die(128 + u64::from(signal))
+}
+
+/// This thread runs on its own from `pc` on, where its code lies; for what cannot be rewritten.
+pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
+    expand::drain(thread);
+    if let Some(segment) = Segment::get() {
+        segment.header().left.fetch_add(1, Ordering::Relaxed);
+    }
+    thread.channel.end();
+    signals::give_back(thread);
+    pc
+}
+
+/// The same, when a system call is to be made so.
+pub fn leave_at(thread: &mut Thread, pc: u64) {
+    thread.target = leave_for_good(thread, pc);
+    thread.left = true;
+}

@@ -1,0 +1,235 @@
+//! System calls, made directly.
+
+use core::arch::asm;
+use core::sync::atomic::AtomicU32;
+
+pub const READ: u64 = 0;
+pub const OPEN: u64 = 2;
+pub const CLOSE: u64 = 3;
+pub const MMAP: u64 = 9;
+pub const MPROTECT: u64 = 10;
+pub const MUNMAP: u64 = 11;
+pub const RT_SIGACTION: u64 = 13;
+pub const RT_SIGPROCMASK: u64 = 14;
+pub const RT_SIGRETURN: u64 = 15;
+pub const SCHED_YIELD: u64 = 24;
+pub const MREMAP: u64 = 25;
+pub const GETPID: u64 = 39;
+pub const CLONE: u64 = 56;
+pub const FORK: u64 = 57;
+pub const VFORK: u64 = 58;
+pub const EXECVE: u64 = 59;
+pub const EXIT: u64 = 60;
+pub const KILL: u64 = 62;
+pub const READLINK: u64 = 89;
+pub const GETRLIMIT: u64 = 97;
+pub const SIGALTSTACK: u64 = 131;
+pub const ARCH_PRCTL: u64 = 158;
+pub const GETTID: u64 = 186;
+pub const FUTEX: u64 = 202;
+pub const EXIT_GROUP: u64 = 231;
+pub const TGKILL: u64 = 234;
+pub const PROCESS_VM_READV: u64 = 310;
+pub const PROCESS_VM_WRITEV: u64 = 311;
+pub const EXECVEAT: u64 = 322;
+pub const PKEY_MPROTECT: u64 = 329;
+pub const RSEQ: u64 = 334;
+pub const CLONE3: u64 = 435;
+
+pub const EPERM: i64 = -1;
+pub const EFAULT: i64 = -14;
+pub const EINVAL: i64 = -22;
+pub const ENOSYS: i64 = -38;
+
+/// One system call with up to six arguments; negative results are `-errno`.
+///
+/// # Safety
+/// As the system call asks.
+#[inline]
+pub unsafe fn call(number: u64, a: [u64; 6]) -> i64 {
+    let result: i64;
+    // SAFETY: the kernel preserves all registers but rax, rcx and r11.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
+            in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            out("rcx") _, out("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// Maps fresh memory at exactly this address. Protection as for `mmap(2)`.
+pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
+    const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
+    let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
+    // SAFETY: takes only addresses that nobody uses.
+    unsafe { call(MMAP, [address, bytes, protection, flags, u64::MAX, 0]) == address as i64 }
+}
+
+/// Takes memory back.
+///
+/// # Safety
+/// Nobody may use it any more.
+pub unsafe fn unmap(address: u64, bytes: u64) {
+    // SAFETY: by the caller.
+    unsafe { call(MUNMAP, [address, bytes, 0, 0, 0, 0]) };
+}
+
+/// Opens a file; `flags` as for `open(2)`. `path` ends with a zero byte.
+pub fn open(path: &[u8], flags: u64) -> i64 {
+    const O_CLOEXEC: u64 = 0o2_000_000;
+    debug_assert!(path.last() == Some(&0));
+    // SAFETY: the path is ended.
+    unsafe { call(OPEN, [path.as_ptr() as u64, flags | O_CLOEXEC, 0, 0, 0, 0]) }
+}
+
+/// Closes a file that was opened by `open`.
+pub fn close(fd: i64) {
+    // SAFETY: only our own files.
+    unsafe { call(CLOSE, [fd as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads; how many bytes, 0 at the end or on errors.
+pub fn read(fd: i64, into: &mut [u8]) -> usize {
+    let a = [
+        fd as u64,
+        into.as_mut_ptr() as u64,
+        into.len() as u64,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel writes into the slice.
+    usize::try_from(unsafe { call(READ, a) }).unwrap_or(0)
+}
+
+/// This process's id.
+pub fn pid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// This thread's id.
+pub fn tid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// Whether a process exists.
+pub fn process_exists(pid: u32) -> bool {
+    const ESRCH: i64 = -3;
+    // SAFETY: signal 0 only asks.
+    unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH }
+}
+
+/// Lets another thread run.
+pub fn yield_now() {
+    // SAFETY: no arguments.
+    unsafe { call(SCHED_YIELD, [0; 6]) };
+}
+
+/// Reads the target of a symbolic link (its path ended by a zero byte); the length, or 0.
+pub fn read_link(path: &[u8], target: &mut [u8]) -> usize {
+    let a = [
+        path.as_ptr() as u64,
+        target.as_mut_ptr() as u64,
+        target.len() as u64,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel writes at most `target.len()` bytes.
+    usize::try_from(unsafe { call(READLINK, a) }).unwrap_or(0)
+}
+
+/// The soft limit of the stack in bytes, or 8 MiB if there is none.
+pub fn stack_limit() -> u64 {
+    const RLIMIT_STACK: u64 = 3;
+    const DEFAULT: u64 = 8 << 20;
+    let mut limits = [0_u64; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe {
+        call(
+            GETRLIMIT,
+            [RLIMIT_STACK, limits.as_mut_ptr() as u64, 0, 0, 0, 0],
+        )
+    };
+    if limits[0] == 0 || limits[0] > 1 << 40 {
+        DEFAULT
+    } else {
+        limits[0]
+    }
+}
+
+/// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second.
+pub fn futex_wait(word: &AtomicU32, seen: u32) {
+    let timeout = [0_u64, 100_000_000];
+    let a = [
+        word.as_ptr() as u64,
+        0,
+        u64::from(seen),
+        timeout.as_ptr() as u64,
+        0,
+        0,
+    ];
+    // SAFETY: FUTEX_WAIT only reads the word, which outlives the call.
+    unsafe { call(FUTEX, a) };
+}
+
+/// Wakes one sleeper.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { call(FUTEX, [word.as_ptr() as u64, 1, 1, 0, 0, 0]) };
+}
+
+/// Copies from the program's memory; false if it is not all readable.
+pub fn peek(address: u64, into: &mut [u8]) -> bool {
+    let local = [into.as_mut_ptr() as u64, into.len() as u64];
+    let remote = [address, into.len() as u64];
+    transfer(PROCESS_VM_READV, &local, &remote)
+}
+
+/// Copies into the program's memory; false if it is not all writable.
+pub fn poke(address: u64, from: &[u8]) -> bool {
+    let local = [from.as_ptr() as u64, from.len() as u64];
+    let remote = [address, from.len() as u64];
+    transfer(PROCESS_VM_WRITEV, &local, &remote)
+}
+
+fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
+    let a = [
+        u64::from(pid()),
+        local.as_ptr() as u64,
+        1,
+        remote.as_ptr() as u64,
+        1,
+        0,
+    ];
+    // SAFETY: our side is a slice; the kernel checks the other.
+    unsafe { call(number, a) == local[1] as i64 }
+}
+
+/// The time-stamp counter: one clock for all cores on every x86-64 machine of this decade.
+#[inline]
+pub fn stamp() -> u64 {
+    // SAFETY: the instruction exists on every x86-64 processor.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Ends the process at once.
+pub fn die(status: u64) -> ! {
+    // SAFETY: does not return.
+    unsafe { call(EXIT_GROUP, [status, 0, 0, 0, 0, 0]) };
+    // SAFETY: never reached.
+    unsafe { asm!("ud2", options(noreturn)) }
+}
+
+/// Prints a line on standard error: only for what must not go unsaid when nothing else works.
+pub fn complain(words: &str) {
+    // SAFETY: the kernel reads the string.
+    unsafe { call(1, [2, words.as_ptr() as u64, words.len() as u64, 0, 0, 0]) };
+}

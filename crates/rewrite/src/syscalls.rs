@@ -1,0 +1,154 @@
+//! System calls of the program: most go to the kernel as they are. Those that would reveal the rewriter,
+//! or go around it, are answered here.
+
+use super::codes::CODES;
+use super::thread::Thread;
+use super::x86_64::registers::{RAX, RDI, RDX, RSI};
+use super::{allocations, exec, expand, maps, modules, process, signals, sys, watch};
+
+const PROT_EXEC: u64 = 4;
+/// MAP_ANONYMOUS
+const ANONYMOUS: u64 = 0x20;
+/// MAP_FIXED and MAP_FIXED_NOREPLACE
+const FIXED: u64 = 0x10_0010;
+const SET_GS: u64 = 0x1001;
+const SET_FS: u64 = 0x1002;
+
+fn argument(thread: &Thread, index: usize) -> u64 {
+    const ORDER: [u8; 6] = [RDI, RSI, RDX, 10, 8, 9];
+    thread.registers[usize::from(ORDER[index])]
+}
+
+/// Before a call; whether the kernel is to be asked as the program would.
+pub fn before(thread: &mut Thread) -> bool {
+    let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
+    let result = match thread.call_number {
+        sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
+        sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
+        sys::RT_SIGRETURN => {
+            expand::drain(thread);
+            if !signals::sigreturn(thread) {
+                process::die_of(thread, 11);
+            }
+            return false;
+        }
+        sys::SIGALTSTACK => alternate_stack(thread, one, two),
+        sys::RSEQ => sys::ENOSYS,
+        sys::ARCH_PRCTL if one == SET_FS => {
+            expand::drain(thread);
+            let a = [SET_FS, two, 0, 0, 0, 0];
+            // SAFETY: the program's own call; we do not use fs.
+            let result = unsafe { sys::call(sys::ARCH_PRCTL, a) };
+            if result == 0 {
+                thread.fs_base = two;
+            }
+            result
+        }
+        sys::ARCH_PRCTL if one == SET_GS => {
+            let pc = thread.call_pc;
+            thread.registers[usize::from(RAX)] = thread.call_number;
+            process::leave_at(thread, pc);
+            return false;
+        }
+        sys::FORK | sys::VFORK | sys::CLONE | sys::CLONE3 => process::clone(thread),
+        sys::EXECVE | sys::EXECVEAT => {
+            exec::before(thread);
+            return true;
+        }
+        sys::EXIT => process::thread_ends(thread),
+        sys::EXIT_GROUP => {
+            process::ends(thread);
+            return true;
+        }
+        _ => return true,
+    };
+    thread.registers[usize::from(RAX)] = result as u64;
+    false
+}
+
+/// After a call.
+pub fn after(thread: &mut Thread) {
+    let result = thread.registers[usize::from(RAX)] as i64;
+    let failed = (-4095..0).contains(&result);
+    let [low, bytes, third] = [0, 1, 2].map(|index| argument(thread, index));
+    let again = result == sys::EFAULT && !thread.retried && watch::unwatch_all();
+    thread.retried = again;
+    match thread.call_number {
+        sys::EXECVE | sys::EXECVEAT => exec::after(),
+        _ if again => {
+            thread.registers[usize::from(RAX)] = thread.call_number;
+            thread.target = thread.call_pc;
+        }
+        _ if failed => {}
+        sys::MMAP => {
+            changed(result as u64, bytes);
+            let is_block = argument(thread, 3) & (ANONYMOUS | FIXED) == ANONYMOUS;
+            if is_block && third & PROT_EXEC == 0 {
+                expand::drain(thread);
+                allocations::mapped(thread, result as u64, bytes);
+            }
+            if third & PROT_EXEC != 0 && argument(thread, 4) as i32 >= 0 {
+                modules::look(&mut thread.channel);
+            }
+        }
+        sys::MUNMAP => {
+            expand::drain(thread);
+            allocations::unmapped(thread, low, bytes);
+            changed(low, bytes);
+        }
+        sys::MREMAP => {
+            changed(low, bytes);
+            changed(result as u64, third);
+        }
+        sys::MPROTECT | sys::PKEY_MPROTECT => {
+            maps::forget();
+            watch::forget(low, low + bytes);
+            if third & PROT_EXEC != 0 {
+                CODES.lock().revise(low, low + bytes);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Memory that code may have been translated from is gone, or another.
+fn changed(low: u64, bytes: u64) {
+    let high = low.saturating_add(bytes);
+    maps::forget();
+    watch::forget(low, high);
+    CODES.lock().discard(low, high);
+}
+
+/// `sigaltstack` of the program.
+fn alternate_stack(thread: &mut Thread, new: u64, old: u64) -> i64 {
+    const ON_IT: u64 = 1;
+    const DISABLED: u64 = 2;
+    let [low, flags, bytes] = thread.signals.stack;
+    let pointer = thread.registers[4];
+    let on_it = flags & DISABLED == 0 && pointer.wrapping_sub(low) < bytes;
+    let mut before = [0_u8; 24];
+    before[..8].copy_from_slice(&low.to_le_bytes());
+    let shown = if on_it { ON_IT } else { flags & DISABLED };
+    before[8..16].copy_from_slice(&shown.to_le_bytes());
+    before[16..].copy_from_slice(&bytes.to_le_bytes());
+    if new != 0 {
+        let mut words = [0_u8; 24];
+        if !sys::peek(new, &mut words) {
+            return sys::EFAULT;
+        }
+        if on_it {
+            return sys::EPERM;
+        }
+        let word = |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap_or_default());
+        let flags = word(8) & 0xffff_ffff;
+        thread.signals.stack = if flags & DISABLED != 0 {
+            [0, DISABLED, 0]
+        } else {
+            [word(0), 0, word(16)]
+        };
+    }
+    if old != 0 && !sys::poke(old, &before) {
+        return sys::EFAULT;
+    }
+    0
+}

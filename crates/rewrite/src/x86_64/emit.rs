@@ -1,0 +1,153 @@
+//! An assembler for the few instructions that we add. None of them changes flags, unless it says so.
+
+use alloc::vec::Vec;
+
+use super::registers::RSP;
+
+/// Machine code that is being written.
+#[derive(Default)]
+pub struct Emit {
+    pub bytes: Vec<u8>,
+}
+
+impl Emit {
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// An instruction whose operands are a register and gs:[offset].
+    fn with_gs(&mut self, opcode: u8, register: u8, offset: u64) {
+        let rex = 0x48 | (register >> 3) << 2;
+        self.raw(&[0x65, rex, opcode, 4 | (register & 7) << 3, 0x25]);
+        self.raw(&(offset as u32).to_le_bytes());
+    }
+
+    /// mov gs:[offset], register
+    pub fn store_gs(&mut self, offset: usize, register: u8) {
+        self.with_gs(0x89, register, offset as u64);
+    }
+
+    /// mov register, gs:[offset]
+    pub fn load_gs(&mut self, register: u8, offset: usize) {
+        self.with_gs(0x8b, register, offset as u64);
+    }
+
+    /// cmp register, gs:[offset]: changes flags
+    pub fn compare_gs(&mut self, register: u8, offset: usize) {
+        self.with_gs(0x3b, register, offset as u64);
+    }
+
+    /// mov dword gs:[offset], number
+    pub fn store_number_gs(&mut self, offset: usize, number: u32) {
+        self.raw(&[0x65, 0xc7, 0x04, 0x25]);
+        self.raw(&(offset as u32).to_le_bytes());
+        self.raw(&number.to_le_bytes());
+    }
+
+    /// mov register, number
+    pub fn set(&mut self, register: u8, number: u64) {
+        if let Ok(small) = u32::try_from(number) {
+            if register >= 8 {
+                self.raw(&[0x41]);
+            }
+            self.raw(&[0xb8 | register & 7]);
+            self.raw(&small.to_le_bytes());
+        } else {
+            self.raw(&[0x48 | register >> 3, 0xb8 | register & 7]);
+            self.raw(&number.to_le_bytes());
+        }
+    }
+
+    /// The bytes that name [base + displacement] beside a register or an opcode's extension.
+    pub fn operand(&mut self, register: u8, base: u8, displacement: i32) {
+        let short = i8::try_from(displacement);
+        let mode = if short.is_ok() { 0x40 } else { 0x80 };
+        self.raw(&[mode | (register & 7) << 3 | base & 7]);
+        if base & 7 == RSP {
+            self.raw(&[0x24]);
+        }
+        match short {
+            Ok(short) => self.raw(&[short as u8]),
+            Err(_) => self.raw(&displacement.to_le_bytes()),
+        }
+    }
+
+    fn with_memory(&mut self, opcode: u8, register: u8, base: u8, displacement: i32) {
+        self.raw(&[0x48 | (register >> 3) << 2 | base >> 3, opcode]);
+        self.operand(register, base, displacement);
+    }
+
+    /// mov [base + displacement], register
+    pub fn store(&mut self, base: u8, displacement: i32, register: u8) {
+        self.with_memory(0x89, register, base, displacement);
+    }
+
+    /// mov register, [base + displacement]
+    pub fn load(&mut self, register: u8, base: u8, displacement: i32) {
+        self.with_memory(0x8b, register, base, displacement);
+    }
+
+    /// lea register, [base + displacement]
+    pub fn add(&mut self, register: u8, base: u8, displacement: i32) {
+        self.with_memory(0x8d, register, base, displacement);
+    }
+
+    /// mov to, from
+    pub fn copy(&mut self, to: u8, from: u8) {
+        let rex = 0x48 | (from >> 3) << 2 | to >> 3;
+        self.raw(&[rex, 0x89, 0xc0 | (from & 7) << 3 | to & 7]);
+    }
+
+    /// mov qword [base], number
+    pub fn store_number(&mut self, base: u8, number: u32) {
+        self.raw(&[0x48 | base >> 3, 0xc7]);
+        self.operand(0, base, 0);
+        self.raw(&number.to_le_bytes());
+    }
+
+    /// lea register, [base + index * scale], either of the two left out at will
+    pub fn sum(&mut self, register: u8, base: Option<u8>, index: Option<u8>, scale: u8) {
+        let (x, b) = (index.unwrap_or(RSP), base.unwrap_or(5));
+        let rex = 0x48 | (register >> 3) << 2 | (x >> 3) << 1 | b >> 3;
+        let mode = if base.is_some() { 0x40 } else { 0 };
+        self.raw(&[rex, 0x8d, mode | (register & 7) << 3 | 4]);
+        let scale = scale.trailing_zeros() as u8;
+        self.raw(&[scale << 6 | (x & 7) << 3 | b & 7]);
+        self.raw(if base.is_some() { &[0] } else { &[0; 4] });
+    }
+
+    /// push register
+    pub fn push(&mut self, register: u8) {
+        if register >= 8 {
+            self.raw(&[0x41]);
+        }
+        self.raw(&[0x50 | register & 7]);
+    }
+
+    /// A call-free jump to an absolute address within reach, from code that begins at `start`.
+    pub fn jump(&mut self, opcode: &[u8], start: u64, target: u64) {
+        self.raw(opcode);
+        let next = start + self.len() as u64 + 4;
+        self.raw(&(target.wrapping_sub(next) as u32).to_le_bytes());
+    }
+
+    /// A jump whose target is filled in later, four bytes that lie in one cache line; where they are.
+    pub fn open_jump(&mut self, opcode: &[u8], start: u64) -> usize {
+        while (start as usize + self.len() + opcode.len()) & 63 > 60 {
+            self.raw(&[0x90]);
+        }
+        self.raw(opcode);
+        self.raw(&[0; 4]);
+        self.len() - 4
+    }
+
+    /// Fills in a jump that is filled in here.
+    pub fn close_jump(&mut self, at: usize) {
+        let distance = (self.len() - at - 4) as u32;
+        self.bytes[at..at + 4].copy_from_slice(&distance.to_le_bytes());
+    }
+}

@@ -1,0 +1,34 @@
+//! The instruction set: everything that knows x86-64.
+
+pub mod asm;
+pub mod emit;
+pub mod flags;
+pub mod notes;
+pub mod place;
+pub mod registers;
+pub mod rewrite;
+pub mod special;
+pub mod terminator;
+pub mod translate;
+
+/// How far before a block's head those enter who come by an indirect branch.
+pub const ENTRY: u64 = place::ENTRY as u64;
+
+/// Bytes that `xsave` writes for the components in `mask`.
+pub fn state_bytes(mask: u64) -> u64 {
+    let mut bytes = 512 + 64;
+    for component in 2..32_u32 {
+        if mask >> component & 1 != 0 {
+            let about = core::arch::x86_64::__cpuid_count(0xd, component);
+            if about.eax != 0 {
+                bytes += u64::from(about.eax);
+            }
+        }
+    }
+    bytes
+}
+
+/// Bytes of the whole state that this processor saves, in the standard form.
+pub fn whole_state_bytes() -> u64 {
+    u64::from(core::arch::x86_64::__cpuid_count(0xd, 0).ebx)
+}

@@ -1,0 +1,311 @@
+//! A block as it lies in the cache: entry, check for room, body, exits.
+//!
+//! ```text
+//!         rax, rcx put back          for those who come by an indirect branch
+//! head:   two registers spilled, the buffer's cursor loaded and compared, the descriptor noted
+//!         the program's instructions, with stores of addresses in between
+//!         the cursor advanced, the registers put back
+//!         the branch; for each target that is not translated yet, a stub that asks for it
+//! ```
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::offset_of;
+
+use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic};
+
+use super::asm;
+use super::emit::Emit;
+use super::flags::are_dead;
+use super::notes::Body;
+use super::registers::{RAX, RCX};
+use super::terminator::{is_fused, is_indirect};
+use super::translate::{Decoded, End, Input};
+use crate::image::blocks::{Part, Spilled};
+use crate::image::codes::Exits;
+use crate::image::thread::{CODES, KEYS, Thread};
+
+/// A block's bytes for the cache.
+pub struct Placed {
+    pub bytes: Vec<u8>,
+    /// Where in them the head is; its address is a multiple of 16.
+    pub head: usize,
+    pub parts: Box<[Part]>,
+}
+
+/// A place that jumps to where a target will be.
+struct Open {
+    /// Where the jump's distance is, in bytes of the block.
+    at: usize,
+    target: u64,
+}
+
+struct Placing<'a> {
+    emit: Emit,
+    start: u64,
+    open: Vec<Open>,
+    exits: &'a mut Exits,
+}
+
+const SPILL: [usize; 3] = [
+    offset_of!(Thread, spill),
+    offset_of!(Thread, spill) + 8,
+    offset_of!(Thread, spill) + 16,
+];
+/// Bytes of the entry for indirect branches.
+pub const ENTRY: usize = 18;
+
+/// Lays a block out.
+pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits) -> Placed {
+    let mut placing = Placing {
+        emit: Emit::default(),
+        start: input.at,
+        open: Vec::new(),
+        exits,
+    };
+    while !(input.at as usize + placing.emit.len() + ENTRY).is_multiple_of(16) {
+        placing.emit.raw(&[0xcc]);
+    }
+    placing.emit.load_gs(RCX, SPILL[1]);
+    placing.emit.load_gs(RAX, SPILL[0]);
+    let head = placing.emit.len();
+    let noted = !body.accesses.is_empty();
+    let spills = noted || body.scratch_used;
+    let check = placing.prologue(input, decoded, &body, noted);
+    let mut parts = body.parts.clone();
+    let shift = placing.emit.len() - head;
+    let (first, second) = if body.scratch_used {
+        (body.scratch, body.pointer)
+    } else {
+        (body.pointer, body.pointer)
+    };
+    for part in &mut parts {
+        part.offset += shift as u16;
+        if spills {
+            part.spilled = Spilled::Two(first, second);
+        }
+    }
+    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
+    if let Some(first) = parts.first_mut() {
+        first.offset = 0;
+    }
+    placing.emit.raw(&body.emit.bytes);
+    let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
+    placing.epilogue(&body, noted, fused);
+    let pc = parts.last().map_or(0, |part| part.pc);
+    let offset = (placing.emit.len() - head) as u16;
+    let spilled = if fused {
+        Spilled::Branch(RAX, RCX)
+    } else {
+        Spilled::None
+    };
+    parts.push(Part {
+        offset,
+        pc,
+        spilled,
+    });
+    placing.branch(input, decoded, fused);
+    if let Some(check) = check {
+        placing.slow(input, &body, check);
+    }
+    placing.stubs();
+    Placed {
+        bytes: placing.emit.bytes,
+        head,
+        parts: parts.into_boxed_slice(),
+    }
+}
+
+impl Placing<'_> {
+    /// Spills, checks for room, notes the descriptor. Where the check jumps to is open.
+    fn prologue(
+        &mut self,
+        input: &Input<'_>,
+        decoded: &Decoded,
+        body: &Body,
+        noted: bool,
+    ) -> Option<usize> {
+        let last = match &decoded.end {
+            End::With(last) => Some(last),
+            _ => None,
+        };
+        let dead = are_dead(decoded.instructions.iter().chain(last));
+        if !noted {
+            self.emit.raw(&[0x0f, 0x1f, 0x44, 0x00, 0x00]); // the head can be written over at once
+            if body.scratch_used {
+                self.emit.store_gs(SPILL[0], body.scratch);
+                self.emit.store_gs(SPILL[1], body.pointer);
+            }
+            let back = last.is_some_and(|last| last.near_branch_target() <= input.pc);
+            return back.then(|| self.poll());
+        }
+        self.emit.store_gs(SPILL[1], body.pointer);
+        if body.scratch_used {
+            self.emit.store_gs(SPILL[0], body.scratch);
+        }
+        let pointer = body.pointer;
+        self.emit.load_gs(pointer, offset_of!(Thread, cursor));
+        let check = dead.then(|| {
+            self.emit.compare_gs(pointer, offset_of!(Thread, limit));
+            self.emit.open_jump(&[0x0f, 0x87], self.start) // ja
+        });
+        self.emit.store_number(pointer, input.descriptor);
+        check
+    }
+
+    /// Looks whether a signal waits, in a loop that notes nothing. Keeps flags.
+    fn poll(&mut self) -> usize {
+        let limit = offset_of!(Thread, limit) as u32;
+        self.emit.store_gs(SPILL[2], RAX);
+        self.emit.raw(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+        self.emit.raw(&[0x65, 0x48, 0x83, 0x3c, 0x25]); // cmp qword gs:[limit], 0
+        self.emit.raw(&limit.to_le_bytes());
+        self.emit.raw(&[0]);
+        let over = self.emit.open_jump(&[0x0f, 0x85], self.start); // jne
+        self.restore_flags();
+        let slow = self.emit.open_jump(&[0xe9], self.start);
+        self.emit.close_jump(over);
+        self.restore_flags();
+        slow
+    }
+
+    fn restore_flags(&mut self) {
+        self.emit.raw(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
+        self.emit.load_gs(RAX, SPILL[2]);
+    }
+
+    /// Advances the cursor and puts the registers back.
+    fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
+        let (pointer, scratch) = (body.pointer, body.scratch);
+        if noted {
+            self.emit.add(pointer, pointer, i32::from(body.words) * 8);
+            self.emit.store_gs(offset_of!(Thread, cursor), pointer);
+        }
+        if fused {
+            return;
+        }
+        if noted {
+            self.emit.load_gs(pointer, SPILL[1]);
+        }
+        if body.scratch_used {
+            self.emit.load_gs(scratch, SPILL[0]);
+        }
+    }
+
+    /// There was no room, or a signal waits: asks for attention, and for this block again.
+    fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
+        self.emit.close_jump(check);
+        if !body.accesses.is_empty() {
+            self.emit.load_gs(body.pointer, SPILL[1]);
+        }
+        if body.scratch_used {
+            self.emit.load_gs(body.scratch, SPILL[0]);
+        }
+        let exit = self.exits.add(input.pc, 0);
+        self.leave(exit, asm::dispatch_address());
+    }
+
+    /// Leaves the cache by an exit.
+    fn leave(&mut self, exit: u32, to: u64) {
+        self.emit.store_number_gs(offset_of!(Thread, exit), exit);
+        self.emit.jump(&[0xe9], self.start, to);
+    }
+
+    fn jump_to(&mut self, opcode: &[u8], target: u64) {
+        let at = self.emit.open_jump(opcode, self.start);
+        self.open.push(Open { at, target });
+    }
+
+    fn branch(&mut self, input: &Input<'_>, decoded: &Decoded, fused: bool) {
+        let last = match &decoded.end {
+            End::Next => return self.jump_to(&[0xe9], decoded.next),
+            End::Invalid => return self.emit.raw(&[0x0f, 0x0b]),
+            End::Native => {
+                let exit = self.exits.add(input.pc, 0);
+                return self.leave(exit, asm::native_address());
+            }
+            End::With(last) => last,
+        };
+        if is_indirect(&decoded.end) {
+            return self.indirect(last, fused);
+        }
+        if last.mnemonic() == Mnemonic::Syscall {
+            self.emit.set(RCX, last.ip());
+            self.emit.store_gs(offset_of!(Thread, target), RCX);
+            return self
+                .emit
+                .jump(&[0xe9], self.start, asm::system_call_address());
+        }
+        match last.flow_control() {
+            FlowControl::ConditionalBranch => self.conditional(input, last),
+            FlowControl::UnconditionalBranch | FlowControl::Call
+                if last.is_jmp_short_or_near() || last.code() == Code::Call_rel32_64 =>
+            {
+                self.jump_to(&[0xe9], last.near_branch_target());
+            }
+            FlowControl::Exception | FlowControl::Interrupt if !is_old_call(last) => {
+                let start = (last.ip() - input.pc) as usize;
+                self.emit.raw(&input.code[start..start + last.len()]);
+                self.jump_to(&[0xe9], last.next_ip());
+            }
+            _ => {
+                let exit = self.exits.add(last.ip(), 0);
+                self.leave(exit, asm::native_address());
+            }
+        }
+    }
+
+    fn conditional(&mut self, input: &Input<'_>, last: &Instruction) {
+        let taken = last.near_branch_target();
+        if last.condition_code() != ConditionCode::None && last.is_jcc_short_or_near() {
+            let condition = last.condition_code() as u8 - 1;
+            self.jump_to(&[0x0f, 0x80 | condition], taken);
+        } else {
+            // loop and its kin reach only a few bytes: over the other jump.
+            let start = (last.ip() - input.pc) as usize;
+            let bytes = &input.code[start..start + last.len()];
+            self.emit.raw(&bytes[..bytes.len() - 1]);
+            self.emit.raw(&[0]);
+            let behind = self.emit.len();
+            self.jump_to(&[0xe9], last.next_ip());
+            self.emit.bytes[behind - 1] = (self.emit.len() - behind) as u8;
+            return self.jump_to(&[0xe9], taken);
+        }
+        self.jump_to(&[0xe9], last.next_ip());
+    }
+
+    /// Looks the target up. Keys are negated targets, so that a sum of zero tells equality without
+    /// touching flags.
+    fn indirect(&mut self, last: &Instruction, fused: bool) {
+        if !fused {
+            self.emit.store_gs(SPILL[0], RAX);
+            self.emit.store_gs(SPILL[1], RCX);
+        }
+        if !fused || last.code() == Code::Call_rm64 {
+            self.emit.load_gs(RAX, offset_of!(Thread, target));
+        }
+        self.emit.raw(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
+        self.emit.raw(&[0x65, 0x48, 0x8b, 0x0c, 0xcd]); // mov rcx, gs:[rcx * 8 + keys]
+        self.emit.raw(&(KEYS as u32).to_le_bytes());
+        self.emit.raw(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
+        self.emit.raw(&[0xe3, 5]); // jrcxz over the jump
+        self.emit.jump(&[0xe9], self.start, asm::missed_address());
+        self.emit.raw(&[0x0f, 0xb7, 0xc8]);
+        self.emit.raw(&[0x65, 0xff, 0x24, 0xcd]); // jmp gs:[rcx * 8 + codes]
+        self.emit.raw(&(CODES as u32).to_le_bytes());
+    }
+
+    /// For each target that is not there yet, code that asks for it.
+    fn stubs(&mut self) {
+        for open in core::mem::take(&mut self.open) {
+            self.emit.close_jump(open.at);
+            let exit = self.exits.add(open.target, self.start + open.at as u64);
+            self.leave(exit, asm::dispatch_address());
+        }
+    }
+}
+
+/// Ways into the kernel for 32-bit programs.
+fn is_old_call(last: &Instruction) -> bool {
+    last.mnemonic() == Mnemonic::Int
+}

@@ -1,0 +1,44 @@
+//! General registers by number.
+
+use iced_x86::Register;
+
+pub const RAX: u8 = 0;
+pub const RCX: u8 = 1;
+pub const RDX: u8 = 2;
+pub const RBX: u8 = 3;
+pub const RSP: u8 = 4;
+pub const RBP: u8 = 5;
+pub const RSI: u8 = 6;
+pub const RDI: u8 = 7;
+
+/// The order in which registers are borrowed: short encodings first.
+pub const BORROWED: [u8; 15] = [1, 2, 6, 7, 0, 3, 5, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// Number of the general register that this one is part of.
+pub fn number(register: Register) -> Option<u8> {
+    let full = register.full_register();
+    full.is_gpr64().then(|| full.number() as u8)
+}
+
+/// The register with this number.
+pub fn register(number: u8) -> Register {
+    const ALL: [Register; 16] = [
+        Register::RAX,
+        Register::RCX,
+        Register::RDX,
+        Register::RBX,
+        Register::RSP,
+        Register::RBP,
+        Register::RSI,
+        Register::RDI,
+        Register::R8,
+        Register::R9,
+        Register::R10,
+        Register::R11,
+        Register::R12,
+        Register::R13,
+        Register::R14,
+        Register::R15,
+    ];
+    ALL[usize::from(number & 15)]
+}

@@ -1,0 +1,244 @@
+//! Instructions whose accesses depend on more than an address: strings, masks, gathers, saved state.
+
+use iced_x86::{
+    Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,
+    Register, UsedMemory,
+};
+use reuselens_wire::WireKind;
+
+use super::notes::Body;
+use super::registers::{RAX, RBX, RDI, RSI, register};
+use crate::image::descriptor::{Gather, NO_WORD, Op};
+
+/// What is noted after a string instruction: the registers where it ended.
+#[derive(Clone, Copy, Default)]
+pub struct After {
+    ends: [Option<(u8, u16)>; 2],
+}
+
+impl After {
+    /// Notes the ends.
+    pub fn note(self, body: &mut Body) {
+        for (register, word) in self.ends.into_iter().flatten() {
+            body.emit.store(body.pointer, i32::from(word) * 8, register);
+        }
+    }
+}
+
+/// Notes what an instruction accesses before it is executed.
+pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) -> After {
+    if is_repeated(instruction) {
+        return strings(body, instruction);
+    }
+    let memory = info.used_memory().iter().find(|memory| {
+        memory.access() != OpAccess::NoMemAccess && memory.access() != OpAccess::None
+    });
+    let Some(memory) = memory else {
+        return After::default();
+    };
+    if memory.index().is_vector_register() || instruction.is_vsib() {
+        gather(body, instruction, memory);
+    } else if let Some(kind) = state(instruction) {
+        let place = body.place(memory);
+        let mask = body.note_register(RAX);
+        body.access(kind, 0, place, Op::State { mask });
+    } else if let Some(op) = mask(body, instruction) {
+        let place = body.place(memory);
+        let size = instruction.memory_size().element_size() as u64;
+        body.access(kind_of(memory), size, place, op);
+    } else if instruction.mnemonic() == Mnemonic::Xlatb {
+        let scratch = body.take_scratch();
+        // movzx scratch, al
+        body.emit.raw(&[
+            0x40 | (scratch >> 3) << 2,
+            0x0f,
+            0xb6,
+            0xc0 | (scratch & 7) << 3,
+        ]);
+        body.emit.sum(scratch, Some(RBX), Some(scratch), 1);
+        let word = body.note_register(scratch);
+        body.access(WireKind::Load, 1, (word, 0, false), Op::Plain);
+    } else {
+        body.plain(instruction, info);
+    }
+    After::default()
+}
+
+/// Whether an instruction is a string instruction with a count.
+fn is_repeated(instruction: &Instruction) -> bool {
+    instruction.is_string_instruction()
+        && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
+}
+
+fn kind_of(memory: &UsedMemory) -> WireKind {
+    match memory.access() {
+        OpAccess::Write | OpAccess::CondWrite => WireKind::Store,
+        _ => WireKind::Load,
+    }
+}
+
+fn strings(body: &mut Body, instruction: &Instruction) -> After {
+    let size = instruction.memory_size().size() as u64;
+    let (source, target) = match instruction.op_kinds().fold((false, None), |found, kind| {
+        let reads = matches!(kind, OpKind::MemorySegRSI | OpKind::MemorySegESI);
+        let other = matches!(kind, OpKind::MemoryESRDI | OpKind::MemoryESEDI);
+        (found.0 | reads, if other { Some(()) } else { found.1 })
+    }) {
+        (source, None) => (source, None),
+        (source, Some(())) => (source, Some(writes_target(instruction))),
+    };
+    let mut after = After::default();
+    let mut one = |body: &mut Body, slot: usize, register: u8, kind: WireKind| {
+        let start = body.note_register(register);
+        let end = body.leave_words(1);
+        body.access(kind, size, (start, 0, false), Op::Range { end });
+        after.ends[slot] = Some((register, end));
+    };
+    if source {
+        one(body, 0, RSI, WireKind::Load);
+    }
+    if let Some(writes) = target {
+        let kind = if writes {
+            WireKind::Store
+        } else {
+            WireKind::Load
+        };
+        one(body, 1, RDI, kind);
+    }
+    after
+}
+
+/// Whether a string instruction writes where rdi points: all but comparisons.
+fn writes_target(instruction: &Instruction) -> bool {
+    use Mnemonic::{Cmpsb, Cmpsd, Cmpsq, Cmpsw, Scasb, Scasd, Scasq, Scasw};
+    !matches!(
+        instruction.mnemonic(),
+        Cmpsb | Cmpsd | Cmpsq | Cmpsw | Scasb | Scasd | Scasq | Scasw
+    )
+}
+
+/// The kind of an instruction that saves or restores the processor's extended state.
+fn state(instruction: &Instruction) -> Option<WireKind> {
+    use Mnemonic::{
+        Xrstor, Xrstor64, Xrstors, Xrstors64, Xsave, Xsave64, Xsavec, Xsavec64, Xsaveopt,
+        Xsaveopt64, Xsaves, Xsaves64,
+    };
+    match instruction.mnemonic() {
+        Xsave | Xsave64 | Xsavec | Xsavec64 | Xsaveopt | Xsaveopt64 | Xsaves | Xsaves64 => {
+            Some(WireKind::Store)
+        }
+        Xrstor | Xrstor64 | Xrstors | Xrstors64 => Some(WireKind::Load),
+        _ => None,
+    }
+}
+
+/// The mask of an access, noted.
+fn mask(body: &mut Body, instruction: &Instruction) -> Option<Op> {
+    use Mnemonic::{Maskmovdqu, Vmaskmovdqu, Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
+    let size = instruction.memory_size();
+    let lanes = size.element_count().min(64) as u8;
+    match instruction.mnemonic() {
+        Vmaskmovpd | Vmaskmovps | Vpmaskmovd | Vpmaskmovq => {
+            let mask = note_vector(body, instruction.op1_register());
+            Some(Op::Signed { mask, lanes })
+        }
+        Maskmovdqu | Vmaskmovdqu => {
+            let mask = note_vector(body, instruction.op2_register());
+            Some(Op::Signed { mask, lanes })
+        }
+        _ if instruction.has_op_mask() && !instruction.is_broadcast() => {
+            let mask = note_mask(body, instruction.op_mask());
+            Some(Op::Masked { mask, lanes })
+        }
+        _ => None,
+    }
+}
+
+fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
+    use Mnemonic::{
+        Vgatherqpd, Vgatherqps, Vpgatherqd, Vpgatherqq, Vpscatterqd, Vpscatterqq, Vscatterqpd,
+        Vscatterqps,
+    };
+    let wide = matches!(
+        instruction.mnemonic(),
+        Vgatherqpd
+            | Vgatherqps
+            | Vpgatherqd
+            | Vpgatherqq
+            | Vpscatterqd
+            | Vpscatterqq
+            | Vscatterqpd
+            | Vscatterqps
+    );
+    let index = instruction.memory_index();
+    let size = instruction.memory_size().element_size().max(4);
+    let data = (0..instruction.op_count())
+        .filter(|op| instruction.op_kind(*op) == OpKind::Register)
+        .map(|op| instruction.op_register(op).size())
+        .max();
+    let data_lanes = data.unwrap_or(16) / size;
+    let lanes = (index.size() / if wide { 8 } else { 4 }).min(data_lanes) as u8;
+    let indices = note_vector(body, index);
+    let signed = !instruction.has_op_mask();
+    let mask = if signed {
+        note_vector(body, instruction.op2_register())
+    } else {
+        note_mask(body, instruction.op_mask())
+    };
+    let gather = Gather {
+        indices,
+        mask,
+        lanes,
+        wide,
+        scale: instruction.memory_index_scale() as u8,
+        signed,
+    };
+    let base = super::registers::number(instruction.memory_base());
+    let (word, moved) = base.map_or((NO_WORD, 0), |base| body.word(Some(base), None, 1));
+    let displacement = instruction
+        .memory_displacement64()
+        .wrapping_add_signed(moved);
+    let fs = instruction.memory_segment() == Register::FS;
+    let kind = kind_of(memory);
+    body.access(
+        kind,
+        size as u64,
+        (word, displacement, fs),
+        Op::Gather(gather),
+    );
+}
+
+/// Notes a mask register.
+fn note_mask(body: &mut Body, mask: Register) -> u16 {
+    let scratch = body.take_scratch();
+    encode(
+        body,
+        Instruction::with2(Code::VEX_Kmovq_r64_kr, register(scratch), mask),
+    );
+    body.note_register(scratch)
+}
+
+/// Notes a vector register; the first of its words.
+fn note_vector(body: &mut Body, vector: Register) -> u16 {
+    let word = body.leave_words((vector.size() / 8) as u16);
+    let to = MemoryOperand::with_base_displ_size(register(body.pointer), i64::from(word) * 8, 8);
+    let high = vector.number() >= 16;
+    let code = match (vector.size(), high) {
+        (16, false) => Code::VEX_Vmovdqu_xmmm128_xmm,
+        (32, false) => Code::VEX_Vmovdqu_ymmm256_ymm,
+        (16, true) => Code::EVEX_Vmovdqu64_xmmm128_k1z_xmm,
+        (32, true) => Code::EVEX_Vmovdqu64_ymmm256_k1z_ymm,
+        _ => Code::EVEX_Vmovdqu64_zmmm512_k1z_zmm,
+    };
+    encode(body, Instruction::with2(code, to, vector));
+    word
+}
+
+fn encode(body: &mut Body, instruction: Result<Instruction, iced_x86::IcedError>) {
+    let mut encoder = Encoder::new(64);
+    if let Ok(instruction) = instruction
+        && encoder.encode(&instruction, 0).is_ok()
+    {
+        body.emit.raw(&encoder.take_buffer());
+    }
+}

@@ -1,0 +1,158 @@
+//! The instruction that ends a block: calls, returns, jumps.
+
+use iced_x86::{
+    Code, Encoder, FlowControl, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpKind,
+    Register,
+};
+use reuselens_wire::WireKind;
+
+use super::notes::Body;
+use super::registers::{RAX, RCX, RSP, number, register};
+use super::translate::{Decoded, End};
+use crate::image::descriptor::Op;
+use crate::image::thread::Thread;
+
+/// Whether a block ends with a branch whose target is known only when it runs.
+pub fn is_indirect(end: &End) -> bool {
+    let End::With(last) = end else {
+        return false;
+    };
+    matches!(
+        last.code(),
+        Code::Retnq | Code::Retnq_imm16 | Code::Jmp_rm64 | Code::Call_rm64
+    )
+}
+
+/// Whether a block is but a jump through a table, as calls into other libraries go.
+pub fn is_stub(decoded: &Decoded) -> bool {
+    let End::With(last) = &decoded.end else {
+        return false;
+    };
+    let leads = |i: &Instruction| matches!(i.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop);
+    last.code() == Code::Jmp_rm64
+        && last.is_ip_rel_memory_operand()
+        && decoded.instructions.iter().all(leads)
+}
+
+/// What of the last instruction belongs to the block's body: its accesses, the return address that it
+/// pushes, the target that it reads.
+pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results: bool) {
+    match last.flow_control() {
+        FlowControl::Call if last.mnemonic() != Mnemonic::Syscall => {
+            call(body, last, info);
+        }
+        FlowControl::IndirectCall if last.code() == Code::Call_rm64 => {
+            body.plain(last, info);
+            target(body, last);
+            hand_over(body);
+            push_return(body, last);
+            enter(body, last, info);
+        }
+        FlowControl::IndirectBranch if last.code() == Code::Jmp_rm64 => {
+            body.plain(last, info);
+            target(body, last);
+            if !is_fused(body) {
+                hand_over(body);
+            }
+        }
+        FlowControl::Return if matches!(last.code(), Code::Retnq | Code::Retnq_imm16) => {
+            leave(body, last, results);
+        }
+        _ => {}
+    }
+}
+
+fn call(body: &mut Body, last: &Instruction, info: &InstructionInfo) {
+    if last.code() == Code::Call_rel32_64 {
+        body.plain(last, info);
+        push_return(body, last);
+        enter(body, last, info);
+    }
+}
+
+fn push_return(body: &mut Body, last: &Instruction) {
+    let scratch = body.take_scratch();
+    body.emit.set(scratch, last.next_ip());
+    body.emit.push(scratch);
+}
+
+/// The callee's stack pointer: where the return address lies now.
+fn enter(body: &mut Body, last: &Instruction, info: &InstructionInfo) {
+    body.executed(last, info);
+    let (word, moved) = body.word(Some(RSP), None, 1);
+    let op = Op::Enter {
+        back: last.next_ip(),
+    };
+    body.access(WireKind::Enter, 0, (word, moved as u64, false), op);
+}
+
+fn leave(body: &mut Body, last: &Instruction, results: bool) {
+    let (word, moved) = body.word(Some(RSP), None, 1);
+    let place = (word, moved as u64, false);
+    if results {
+        let result = body.note_register(RAX);
+        let op = Op::Result {
+            pointer: word,
+            delta: moved as i32,
+        };
+        body.access(WireKind::Alloc, 0, (result, 0, false), op);
+    }
+    body.access(WireKind::Load, 8, place, Op::Plain);
+    body.access(WireKind::Exit, 0, place, Op::Exit);
+    let scratch = body.take_scratch();
+    body.emit.load(scratch, RSP, 0);
+    if !is_fused(body) {
+        hand_over(body);
+    }
+    let more = if last.op_count() > 0 {
+        i32::from(last.immediate16())
+    } else {
+        0
+    };
+    body.emit.add(RSP, RSP, 8 + more);
+}
+
+/// The branch's target goes into the scratch register.
+fn target(body: &mut Body, last: &Instruction) {
+    let scratch = body.take_scratch();
+    if last.op0_kind() == OpKind::Register {
+        body.emit
+            .copy(scratch, number(last.op0_register()).unwrap_or(0));
+    } else if last.is_ip_rel_memory_operand() {
+        body.emit.set(scratch, last.ip_rel_memory_address());
+        body.emit.load(scratch, scratch, 0);
+    } else {
+        let absolute = last.memory_base() == Register::None;
+        let memory = MemoryOperand::new(
+            last.memory_base(),
+            last.memory_index(),
+            last.memory_index_scale(),
+            last.memory_displacement64() as i64,
+            if absolute {
+                8
+            } else {
+                last.memory_displ_size()
+            },
+            false,
+            last.segment_prefix(),
+        );
+        let mut encoder = Encoder::new(64);
+        let load = Instruction::with2(Code::Mov_r64_rm64, register(scratch), memory);
+        if let Ok(load) = load
+            && encoder.encode(&load, 0).is_ok()
+        {
+            body.emit.raw(&encoder.take_buffer());
+        }
+    }
+}
+
+/// Whether the borrowed registers are those that the look-up of indirect branches uses: then nothing is
+/// put back in between.
+pub fn is_fused(body: &Body) -> bool {
+    (body.scratch, body.pointer) == (RAX, RCX)
+}
+
+fn hand_over(body: &mut Body) {
+    body.emit
+        .store_gs(core::mem::offset_of!(Thread, target), body.scratch);
+}

@@ -1,0 +1,218 @@
+//! From code of the program to code in the cache, a block at a time.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
+};
+
+use super::notes::Body;
+use super::place::{Placed, place};
+use super::registers::{BORROWED, RAX, RCX, RDI, RSI, RSP, number};
+use super::{rewrite, special, terminator};
+use crate::image::codes::Exits;
+use crate::image::descriptor::{Descriptor, Op};
+
+/// What is to be translated.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    pub pc: u64,
+    /// The code from there on, as far as it can be read or is looked at.
+    pub code: &'a [u8],
+    /// The allocator's function that begins here.
+    pub allocator: Option<u8>,
+    /// Whether functions of this code may return blocks of memory.
+    pub results: bool,
+    /// Where in the cache there is room.
+    pub at: u64,
+    /// The number that the descriptor will have.
+    pub descriptor: u32,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy)]
+pub enum End {
+    /// With the next block.
+    Next,
+    /// With this instruction.
+    With(Instruction),
+    /// With bytes that are no instruction.
+    Invalid,
+    /// With an instruction that this thread has to leave the cache for, for good.
+    Native,
+}
+
+/// The most instructions of a block.
+const MOST: usize = 48;
+/// Words that a block may note, so that it stays within the slack.
+const WORDS: u16 = 400;
+
+/// A block as it was decoded.
+pub struct Decoded {
+    pub instructions: Vec<Instruction>,
+    pub end: End,
+    /// Address behind the block.
+    pub next: u64,
+    /// General registers that it uses, a bit each.
+    used: u32,
+}
+
+/// Translates a block into bytes for the cache.
+pub fn translate(input: &Input<'_>, exits: &mut Exits) -> (Placed, Descriptor) {
+    let mut most = MOST;
+    loop {
+        let decoded = decode(input, most);
+        match write(input, &decoded) {
+            Ok(body) => {
+                let descriptor = describe(input.pc, &decoded, &body);
+                return (place(input, &decoded, body, exits), descriptor);
+            }
+            // An instruction alone leaves enough registers.
+            Err(done) => most = done.max(1),
+        }
+    }
+}
+
+fn decode(input: &Input<'_>, most: usize) -> Decoded {
+    let mut decoder = Decoder::with_ip(64, input.code, input.pc, DecoderOptions::NONE);
+    let mut factory = InstructionInfoFactory::new();
+    let mut decoded = Decoded {
+        instructions: Vec::with_capacity(16),
+        end: End::Next,
+        next: input.pc,
+        used: reserved(input),
+    };
+    while decoded.instructions.len() < most && decoder.can_decode() {
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            if decoded.instructions.is_empty() {
+                decoded.end = End::Invalid;
+            }
+            break;
+        }
+        let ends = ends_block(&instruction);
+        let mut used = decoded.used;
+        for register in factory.info(&instruction).used_registers() {
+            used |= number(register.register()).map_or(0, |number| 1 << number);
+        }
+        if ends && input.results && instruction.flow_control() == FlowControl::Return {
+            used |= 1 << RAX;
+        }
+        let free = BORROWED.iter().filter(|r| used >> **r & 1 == 0).count();
+        if free < 2 && !decoded.instructions.is_empty() {
+            break;
+        }
+        if uses_gs(&instruction) {
+            if decoded.instructions.is_empty() {
+                decoded.end = End::Native;
+            }
+            break;
+        }
+        decoded.used = used;
+        decoded.next = instruction.next_ip();
+        if ends {
+            decoded.end = End::With(instruction);
+            break;
+        }
+        decoded.instructions.push(instruction);
+    }
+    decoded
+}
+
+/// Registers that may not be borrowed whatever the code does.
+fn reserved(input: &Input<'_>) -> u32 {
+    let arguments = 1 << RDI | 1 << RSI;
+    1 << RSP
+        | if input.allocator.is_some() {
+            arguments
+        } else {
+            0
+        }
+}
+
+fn ends_block(instruction: &Instruction) -> bool {
+    instruction.flow_control() != FlowControl::Next || instruction.mnemonic() == Mnemonic::Syscall
+}
+
+fn uses_gs(instruction: &Instruction) -> bool {
+    let named = instruction.segment_prefix() == Register::GS
+        || (instruction.memory_segment() == Register::GS
+            && instruction.mnemonic() != Mnemonic::Lea);
+    named
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Wrgsbase | Mnemonic::Rdgsbase | Mnemonic::Swapgs
+        )
+}
+
+/// The two registers to borrow, and whether they are those that indirect branches need.
+fn borrow(decoded: &Decoded) -> (u8, u8) {
+    let is_free = |register: u8| decoded.used >> register & 1 == 0;
+    if terminator::is_indirect(&decoded.end) && is_free(RAX) && is_free(RCX) {
+        return (RAX, RCX);
+    }
+    let mut free = BORROWED.into_iter().filter(|register| is_free(*register));
+    (free.next().unwrap_or(RAX), free.next().unwrap_or(RCX))
+}
+
+/// Writes the body; on failure, how many instructions went well.
+fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
+    let (scratch, pointer) = borrow(decoded);
+    let mut body = Body::new(scratch, pointer);
+    let mut factory = InstructionInfoFactory::new();
+    if let Some(function) = input.allocator {
+        begin_allocator(&mut body, function);
+    }
+    for (index, instruction) in decoded.instructions.iter().enumerate() {
+        let info = factory.info(instruction);
+        body.begin(instruction, input.pc);
+        let after = special::note(&mut body, instruction, info);
+        let start = (instruction.ip() - input.pc) as usize;
+        let bytes = &input.code[start..start + instruction.len()];
+        rewrite::append(&mut body, instruction, bytes).map_err(|_| index)?;
+        after.note(&mut body);
+        body.executed(instruction, info);
+        if body.words > WORDS && index + 1 < decoded.instructions.len() {
+            return Err(index + 1);
+        }
+    }
+    if let End::With(last) = &decoded.end {
+        body.begin(last, input.pc);
+        let info = factory.info(last);
+        terminator::body(&mut body, last, info, input.results);
+    }
+    Ok(body)
+}
+
+/// Notes an allocator's arguments and where it returns.
+fn begin_allocator(body: &mut Body, function: u8) {
+    let words = body.note_register(RDI);
+    body.note_register(RSI);
+    let scratch = body.take_scratch();
+    body.emit.load(scratch, RSP, 0);
+    body.note_register(scratch);
+    let (word, moved) = body.word(Some(RSP), None, 1);
+    let kind = reuselens_wire::WireKind::Alloc;
+    body.access(
+        kind,
+        0,
+        (word, moved as u64, false),
+        Op::Allocator { function, words },
+    );
+}
+
+fn describe(input_pc: u64, decoded: &Decoded, body: &Body) -> Descriptor {
+    let first = decoded.instructions.first().map(Instruction::next_ip);
+    let plain = |access: &crate::image::descriptor::Access| {
+        matches!(access.op, Op::Plain | Op::Exit) && !access.fs
+    };
+    Descriptor {
+        pc: first.unwrap_or(decoded.next),
+        bytes: (decoded.next - input_pc).max(1),
+        words: body.words,
+        plain: body.accesses.iter().all(plain),
+        stub: terminator::is_stub(decoded),
+        accesses: Box::from(body.accesses.as_slice()),
+    }
+}

@@ -1,0 +1,81 @@
+//! What the analysing side hands to the rewriter that it puts into a program.
+
+/// Where the rewriter's image goes in the program's memory: far from where programs, their libraries
+/// and their stacks are, so that the program's own addresses stay as they would be.
+pub const IMAGE: u64 = 0x3b00_0000_0000;
+/// Room for the image; the code cache follows.
+pub const IMAGE_ROOM: u64 = 16 << 20;
+/// Where the rewriter's own memory begins, behind the code cache.
+pub const ARENA: u64 = IMAGE + (1 << 30);
+
+/// The registers of a stopped program, in the order of Linux' `user_regs_struct` (x86-64).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// Register r15; so below.
+    pub r15: u64,
+    /// r14.
+    pub r14: u64,
+    /// r13.
+    pub r13: u64,
+    /// r12.
+    pub r12: u64,
+    /// rbp.
+    pub rbp: u64,
+    /// rbx.
+    pub rbx: u64,
+    /// r11.
+    pub r11: u64,
+    /// r10.
+    pub r10: u64,
+    /// r9.
+    pub r9: u64,
+    /// r8.
+    pub r8: u64,
+    /// rax.
+    pub rax: u64,
+    /// rcx.
+    pub rcx: u64,
+    /// rdx.
+    pub rdx: u64,
+    /// rsi.
+    pub rsi: u64,
+    /// rdi.
+    pub rdi: u64,
+    /// The number of the system call that the program is in.
+    pub orig_rax: u64,
+    /// Where it goes on.
+    pub rip: u64,
+    /// Code segment.
+    pub cs: u64,
+    /// Flags.
+    pub eflags: u64,
+    /// Stack pointer.
+    pub rsp: u64,
+    /// Stack segment.
+    pub ss: u64,
+    /// Base of the segment fs.
+    pub fs_base: u64,
+    /// Base of the segment gs.
+    pub gs_base: u64,
+    /// Data segment.
+    pub ds: u64,
+    /// Segment es.
+    pub es: u64,
+    /// Segment fs.
+    pub fs: u64,
+    /// Segment gs.
+    pub gs: u64,
+}
+
+/// The hand-over.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Bootstrap {
+    /// The program's registers: it goes on from them.
+    pub registers: Registers,
+    /// Number of the process that became this one by `exec` + 1, or 0.
+    pub parent: u64,
+    /// Path of the shared segment, ended by a zero byte.
+    pub segment: [u8; 64],
+}

@@ -1,0 +1,52 @@
+// Code that is written while the program runs: in place, by turns of rights, and unmapped and mapped anew.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef int (*Function)(int);
+// lea eax, [rdi + n]; ret
+static void write_code(unsigned char *at, int n) {
+  unsigned char code[] = {0x8d, 0x87, 0, 0, 0, 0, 0xc3};
+  memcpy(code + 2, &n, 4);
+  memcpy(at, code, sizeof code);
+}
+
+int main(void) {
+  long sum = 0;
+  unsigned char *open = mmap(NULL, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (int i = 0; i < 200; i++) {
+    write_code(open + 64 * (i % 3), i);
+    sum += ((Function)(open + 64 * (i % 3)))(1);
+  }
+  printf("in place %ld\n", sum);
+  unsigned char *turns = mmap(NULL, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (int i = 0; i < 200; i++) {
+    mprotect(turns, 4096, PROT_READ | PROT_WRITE);
+    write_code(turns + 16 * (i % 5), i);
+    mprotect(turns, 4096, PROT_READ | PROT_EXEC);
+    for (int k = 0; k <= i && k < 5; k++) sum += ((Function)(turns + 16 * k))(2);
+  }
+  printf("by turns %ld\n", sum);
+  void *place = turns;
+  for (int i = 0; i < 50; i++) {
+    munmap(place, 4096);
+    unsigned char *again = mmap(place, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    write_code(again, i * 3);
+    sum += ((Function)again)(0);
+  }
+  printf("mapped anew %ld\n", sum);
+  // The kernel writes code too.
+  int ends[2];
+  if (pipe(ends)) return 1;
+  for (int i = 0; i < 20; i++) {
+    unsigned char code[7];
+    write_code(code, i * 5);
+    if (write(ends[1], code, 7) != 7) return 1;
+    if (read(ends[0], open, 7) != 7) return 2;
+    sum += ((Function)open)(0);
+  }
+  printf("read %ld\n", sum);
+  return sum % 100;
+}
