@@ -70,9 +70,49 @@ dispatched! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Engine;
+    use crate::generate::Random;
+    use crate::{BruteForce, Engine};
 
-    /// Elsewhere only one of the three would ever run on a given machine.
+    type Process = fn(&mut CountingTree, &[u64], &mut [Distance]);
+
+    /// All that this machine can run. Elsewhere only one of the three would ever run on it.
+    fn ways() -> Vec<(&'static str, Process)> {
+        let mut ways: Vec<(&str, Process)> = vec![
+            ("portable", |tree, items, out| {
+                tree.process_here(Portable, items, out);
+            }),
+            ("the best", |tree, items, out| tree.process(items, out)),
+        ];
+        #[cfg(target_arch = "x86_64")]
+        if Avx2::new().is_some() {
+            ways.push(("avx2", |tree, items, out| {
+                let compare = Avx2::new().unwrap();
+                // SAFETY: there is an `Avx2`.
+                unsafe { counting_avx2(tree, compare, items, out) };
+            }));
+        }
+        ways
+    }
+
+    /// The distances that an oracle finds for all of `items`, from every way in calls of these lengths, over and
+    /// over.
+    fn check(items: &[u64], lengths: &[usize], what: &str) {
+        let mut expected = vec![Distance::COLD; items.len()];
+        BruteForce::new().process(items, &mut expected);
+        for (name, process) in ways() {
+            let mut tree = CountingTree::new();
+            let mut found = vec![Distance::new(u64::MAX - 1); items.len()];
+            let (mut at, mut lengths) = (0, lengths.iter().cycle());
+            while at < items.len() {
+                let end = items.len().min(at + lengths.next().unwrap());
+                process(&mut tree, &items[at..end], &mut found[at..end]);
+                at = end;
+            }
+            let wrong = (0..items.len()).find(|i| found[*i] != expected[*i]);
+            assert_eq!(wrong, None, "{name}, {what}");
+        }
+    }
+
     #[test]
     fn all_compilations_agree() {
         let items: Vec<u64> = (0..200_000_u64)
@@ -80,14 +120,74 @@ mod tests {
             .collect();
         let mut portable = vec![Distance::COLD; items.len()];
         CountingTree::new().process_here(Portable, &items, &mut portable);
-        let mut other = vec![Distance::COLD; items.len()];
-        CountingTree::new().process(&items, &mut other);
-        assert_eq!(portable, other);
-        #[cfg(target_arch = "x86_64")]
-        if let Some(compare) = Avx2::new() {
-            // SAFETY: there is an `Avx2`.
-            unsafe { counting_avx2(&mut CountingTree::new(), compare, &items, &mut other) };
-            assert_eq!(portable, other);
+        for (name, process) in ways() {
+            let mut other = vec![Distance::COLD; items.len()];
+            process(&mut CountingTree::new(), &items, &mut other);
+            assert!(portable == other, "{name}");
+        }
+    }
+
+    /// Items that the near part of the counting tree takes for each other at first sight: the two halves of an
+    /// item make its key, and what changes both alike leaves that as it is.
+    fn look_alike(random: &mut Random, items: u64) -> u64 {
+        let item = random.below(items);
+        let (base, twin) = (item / 5, item % 5 * 0x0123_4567);
+        base ^ (twin << 32 | twin)
+    }
+
+    #[test]
+    fn items_that_look_alike_are_told_apart_in_calls_of_any_length() {
+        const LENGTHS: [usize; 16] = [
+            1, 2, 31, 32, 33, 34, 63, 64, 65, 127, 128, 511, 512, 513, 1025, 5000,
+        ];
+        for seed in 0..400 {
+            let mut random = Random::new(seed);
+            let most = [1, 6, 30, 60, 250][random.below(5) as usize];
+            let mut phase = 0;
+            let mut items = Vec::new();
+            while items.len() < 2_000 {
+                phase = (phase + 1) % 3;
+                // Near ones, with far ones between, and far ones alone.
+                let reach = [most, 4 * most, 300][phase];
+                let some = 1 + random.below(700);
+                items.extend((0..some).map(|_| look_alike(&mut random, reach)));
+            }
+            let length = || LENGTHS[random.below(16) as usize];
+            let lengths: Vec<usize> = std::iter::repeat_with(length).take(7).collect();
+            check(&items, &lengths, &format!("seed {seed}, calls {lengths:?}"));
+        }
+    }
+
+    #[test]
+    fn a_call_may_have_any_length() {
+        let mut random = Random::new(7);
+        let items: Vec<u64> = (0..1_100).map(|_| look_alike(&mut random, 60)).collect();
+        for length in (0..140).chain(500..530).chain(1_020..1_030) {
+            check(
+                &items[..length],
+                &[length.max(1)],
+                &format!("one call of {length}"),
+            );
+            check(
+                &items[..700],
+                &[length, 600],
+                &format!("{length} and 600 more"),
+            );
+        }
+    }
+
+    #[test]
+    fn the_window_comes_and_goes_in_one_call() {
+        for seed in 0..6 {
+            let mut random = Random::new(seed);
+            let mut items = Vec::new();
+            // Several stretches of each kind: the window is left in the midst of a call, and entered again.
+            for phase in 0..4 {
+                let reach = [40, 3_000][(phase + seed as usize) % 2];
+                let some = 3_000 + random.below(9_000);
+                items.extend((0..some).map(|_| look_alike(&mut random, reach)));
+            }
+            check(&items, &[items.len()], &format!("seed {seed}"));
         }
     }
 }

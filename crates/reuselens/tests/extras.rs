@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use reuselens::distance::generate::Random;
-use reuselens::locality::{Dimension, FineHistogram, Profile};
-use reuselens::trace::{Block, Kind, Row, Source, Step, TraceError};
+use reuselens::locality::{Cell, Dimension, FineHistogram, Profile};
+use reuselens::trace::{Block, Kind, Row, Source, Step, ThreadId, TraceError};
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
@@ -203,4 +203,56 @@ fn what_does_not_go_together_is_refused() {
         ..options()
     };
     assert!(error(both).contains("--max-distance"));
+}
+
+/// Ids of two threads, in turns of three.
+struct Ids(u64);
+
+impl Source for Ids {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        if self.0 == 0 {
+            return Ok(Step::End);
+        }
+        self.0 -= 1;
+        block.clear();
+        block.thread = ThreadId((self.0 % 2) as u32);
+        for addr in 0..3 {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 1,
+                pc: 0,
+                addr: addr * self.0,
+            });
+        }
+        Ok(Step::Block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        false
+    }
+
+    fn describe(&self) -> String {
+        "ids made by hand".to_owned()
+    }
+}
+
+#[test]
+fn the_program_alone_is_one_group_of_all_threads_of_ids() {
+    let [apart, whole] = [false, true].map(|whole| {
+        let options = AnalysisOptions {
+            whole,
+            forward: true,
+            ..AnalysisOptions::default()
+        };
+        analyze(&mut Ids(50), Vec::new(), &options, &mut |_| {}).unwrap()
+    });
+    let mut all = Cell::default();
+    for cell in &apart.cells {
+        all.histogram.merge(&cell.histogram);
+        all.forward.merge(&cell.forward);
+    }
+    assert_eq!((apart.cells.len(), whole.cells.len()), (2, 1));
+    assert_eq!(whole.cells[0].histogram, all.histogram);
+    assert_eq!(whole.cells[0].forward, all.forward);
+    assert_eq!(whole.cells[0].thread, 0, "the only one there is");
 }

@@ -306,6 +306,39 @@ fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
     }
 }
 
+/// A touch of a late cell takes room for all cells before it, on the shelf of its thread.
+#[test]
+fn the_limit_on_memory_counts_room_for_cells() {
+    let mut trace = Made::default();
+    let mut block = |thread: u32, first: u64| {
+        let loads = (first..first + 4_000).map(|load| (load % 50, 0x400 + 16 * load));
+        trace
+            .steps
+            .push(((0, thread), What::Loads(loads.collect())));
+    };
+    (0..40).for_each(|at| block(0, at * 4_000));
+    (1..20).for_each(|thread| block(thread, 0));
+    (0..80).for_each(|_| block(0, 0));
+    let asked = |threads| AnalysisOptions {
+        memory_limit: Some(Bytes(256 << 20)),
+        ..options(Sharing::Private, threads)
+    };
+    let alone = trace.profile(&asked(1));
+    assert!(
+        matches!(alone.outcome, Outcome::Incomplete(_)),
+        "{:?}",
+        alone.outcome
+    );
+    for threads in [2, 3] {
+        let profile = trace.profile(&asked(threads));
+        assert_eq!(
+            profile.histogram.accesses(),
+            alone.histogram.accesses(),
+            "{threads}"
+        );
+    }
+}
+
 #[test]
 fn threads_that_have_ended_take_no_memory() {
     let mut trace = Made::default();

@@ -11,10 +11,11 @@ use crate::shadow::NO_STRUCTURE;
 impl Pass<'_> {
     /// The addresses are the items.
     pub(super) fn run_ids(&mut self, block: &Block) {
-        let cell = self.shared.cell(CellKey {
-            thread: self.thread,
-            ..CellKey::default()
-        });
+        let mut key = CellKey::default();
+        if !self.options.is_whole() {
+            key.thread = self.thread;
+        }
+        let cell = self.shared.cell(key);
         for (&kind, &item) in block.kinds().iter().zip(block.addrs()) {
             if self.options.kinds.counts(kind) {
                 self.columns.push(item, cell);

@@ -42,17 +42,18 @@ impl Lanes {
 
     /// The number of a thread of which nothing more comes, and which is not known any more.
     pub(super) fn over(&mut self) -> Option<u32> {
-        let &(since, thread) = self.ended.front()?;
-        if self.blocks - since < LATE {
-            return None;
-        }
-        let all = (thread, ProcessId(0))..=(thread, ProcessId(u16::MAX));
-        let Some((&who, &number)) = self.numbers.range(all).next() else {
+        while let Some(&(since, thread)) = self.ended.front() {
+            if self.blocks - since < LATE {
+                break;
+            }
+            let all = (thread, ProcessId(0))..=(thread, ProcessId(u16::MAX));
+            if let Some((&who, &number)) = self.numbers.range(all).next() {
+                self.numbers.remove(&who);
+                return Some(number);
+            }
             self.ended.pop_front();
-            return self.over();
-        };
-        self.numbers.remove(&who);
-        Some(number)
+        }
+        None
     }
 }
 
@@ -86,5 +87,16 @@ mod tests {
         assert_eq!((lanes.over(), lanes.over()), (Some(0), Some(1)));
         assert_eq!(lanes.over(), None);
         assert_eq!(lanes.number(ProcessId(0), first), (3, true));
+    }
+
+    #[test]
+    fn ends_of_threads_that_did_nothing_may_be_many() {
+        let mut lanes = Lanes::default();
+        (0..1_000_000).for_each(|thread| lanes.end(ThreadId(thread)));
+        for _ in 0..LATE {
+            lanes.number(ProcessId(0), ThreadId(1_000_000));
+        }
+        assert_eq!(lanes.over(), None);
+        assert!(lanes.ended.is_empty());
     }
 }

@@ -151,8 +151,7 @@ impl Counts for Private {
     /// Once settled, what the shelves hold, so that a limit on memory is met by the same access however many
     /// work. Before, what that can have become.
     fn memory(&self) -> Bytes {
-        let gathered = self.gathered.iter().map(Batch::growth).sum();
-        self.team.memory() + Bytes(gathered)
+        self.team.memory(&self.gathered)
     }
 
     fn settle(&mut self) {

@@ -18,6 +18,40 @@ const TOUCH: u64 = 128;
 /// Bytes that a new program thread adds, at most.
 const LANE: u64 = 256 << 10;
 
+/// Bytes that a cell takes on a shelf which names it or a later one: of distances, and of forward ones.
+const CELL: u64 = 2 * 192;
+/// The same for an element.
+const ELEMENT: u64 = 64;
+
+/// The cells and elements that touches name, all smaller ones included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Named {
+    cells: u64,
+    elements: u64,
+}
+
+impl Named {
+    fn by(touches: &Columns) -> Self {
+        let end = |numbers: &[u32]| numbers.iter().max().map_or(0, |top| u64::from(*top) + 1);
+        Named {
+            cells: end(&touches.cells),
+            elements: end(&touches.elements),
+        }
+    }
+
+    pub(super) fn with(self, other: Named) -> Self {
+        Named {
+            cells: self.cells.max(other.cells),
+            elements: self.elements.max(other.elements),
+        }
+    }
+
+    /// Bytes of what these have and `known`, fewer or as many, have not.
+    pub(super) fn beyond(self, known: Named) -> u64 {
+        (self.cells - known.cells) * CELL + (self.elements - known.elements) * ELEMENT
+    }
+}
+
 /// What each program thread gets.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
@@ -61,8 +95,9 @@ enum Run {
 pub(super) struct Batch {
     columns: Columns,
     runs: Vec<Run>,
-    /// Bytes that it can add to what is held.
+    /// Bytes that it can add to what is held, beside room for cells.
     growth: u64,
+    named: Named,
 }
 
 impl Batch {
@@ -70,6 +105,7 @@ impl Batch {
         append(&mut self.columns, touches);
         self.runs.push(Run::Touches(lane, touches.len()));
         self.growth += touches.len() as u64 * TOUCH;
+        self.named = self.named.with(Named::by(touches));
     }
 
     /// A program thread begins.
@@ -96,7 +132,12 @@ impl Batch {
         self.runs.is_empty()
     }
 
-    /// Bytes that it can add to what is held.
+    /// The cells and elements that the shelf must have room for.
+    pub(super) fn named(&self) -> Named {
+        self.named
+    }
+
+    /// Bytes that it can add to what is held, beside room for those.
     pub(super) fn growth(&self) -> u64 {
         self.growth
     }
@@ -105,6 +146,7 @@ impl Batch {
         self.columns.clear();
         self.runs.clear();
         self.growth = 0;
+        self.named = Named::default();
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use reuselens_attribute::Columns;
 use reuselens_units::Bytes;
 
-use super::shelf::{Batch, Recipe, Shelf, Sums};
+use super::shelf::{Batch, Named, Recipe, Shelf, Sums};
 
 /// Shelves: more than any machine has use for workers, and few enough that what each holds per cell of the
 /// program is no matter.
@@ -29,6 +29,9 @@ struct Place {
     held: u64,
     /// Bytes that may have been added since, by batches done and waiting.
     growth: u64,
+    /// What all batches so far name, and what those that `held` knows of do.
+    named: Named,
+    known: Named,
     /// Batches since it last said so.
     unsaid: u32,
 }
@@ -71,6 +74,8 @@ struct Job {
     batches: Vec<Batch>,
     /// Batches since the shelf last said what it holds.
     unsaid: u32,
+    /// What all of its batches so far name.
+    named: Named,
     /// What it holds when the work is done, if it is to say so.
     held: Option<u64>,
 }
@@ -99,6 +104,8 @@ impl State {
             shelf,
             batches,
             unsaid: place.unsaid,
+            // None waits any more.
+            named: place.named,
             held: None,
         })
     }
@@ -109,7 +116,7 @@ impl State {
         place.shelf = Some(job.shelf);
         place.unsaid = job.unsaid;
         if let Some(held) = job.held {
-            place.said(held);
+            place.said(held, job.named);
         }
         let more = !place.to_do.is_empty();
         if more {
@@ -125,9 +132,9 @@ impl State {
 }
 
 impl Place {
-    /// Notes what the shelf holds.
-    fn said(&mut self, held: u64) {
-        self.held = held;
+    /// Notes what the shelf holds, and what it has room for.
+    fn said(&mut self, held: u64, known: Named) {
+        (self.held, self.known) = (held, known);
         self.growth = self.to_do.iter().map(Batch::growth).sum();
         self.unsaid = 0;
     }
@@ -153,6 +160,8 @@ impl Team {
             to_do: Vec::new(),
             held: 0,
             growth: 0,
+            named: Named::default(),
+            known: Named::default(),
             unsaid: 0,
         };
         let shared = Arc::new(Shared {
@@ -198,6 +207,7 @@ impl Team {
         state.waiting += 1;
         let there = &mut state.places[place];
         there.growth += batch.growth();
+        there.named = there.named.with(batch.named());
         there.to_do.push(batch);
         if there.to_do.len() == 1 && there.shelf.is_some() {
             state.ready.push_back(place);
@@ -238,19 +248,23 @@ impl Team {
     pub(super) fn settle(&mut self) {
         self.wait_until(|state| state.waiting + state.away == 0);
         for place in &mut self.shared.lock().places {
-            place.said(place.ask());
+            place.said(place.ask(), place.named);
         }
     }
 
-    /// What the shelves hold at the most. Once settled, and without workers, what they hold.
-    pub(super) fn memory(&self) -> Bytes {
+    /// What the shelves hold at the most when they have done what is `gathered` for each too. Once settled, and
+    /// without workers, what they hold.
+    pub(super) fn memory(&self, gathered: &[Batch]) -> Bytes {
         let state = self.shared.lock();
-        let most = |place: &Place| match place.growth {
-            _ if self.is_alone() => place.ask(),
-            0 => place.held,
-            growth => 2 * place.held + growth,
+        let most = |(place, batch): (&Place, &Batch)| {
+            let named = place.named.with(batch.named());
+            match place.growth + batch.growth() {
+                _ if self.is_alone() => place.ask(),
+                0 => place.held,
+                growth => 2 * place.held + growth + named.beyond(place.known),
+            }
         };
-        Bytes(state.places.iter().map(most).sum())
+        Bytes(state.places.iter().zip(gathered).map(most).sum())
     }
 
     /// Waits for the workers to end.
