@@ -83,7 +83,7 @@ pub struct Options {
 
 impl Options {
     /// Whether nothing has to be known of an access but its items.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction
     }
 }

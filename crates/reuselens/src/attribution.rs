@@ -53,7 +53,7 @@ impl Attribution {
             data: options.data,
             names: options.names,
             contexts: options.contexts,
-            whole: options.is_whole(),
+            whole: options.whole,
             elements: options.elements,
             ids: !source.has_addresses(),
             ..Options::default()

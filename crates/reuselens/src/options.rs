@@ -52,7 +52,13 @@ pub struct AnalysisOptions {
 impl AnalysisOptions {
     /// Whether nothing is told apart.
     pub(crate) fn is_whole(&self) -> bool {
-        self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction
+        let options = reuselens_attribute::Options {
+            whole: self.whole,
+            data: self.data,
+            names: self.names,
+            ..Default::default()
+        };
+        options.is_whole()
     }
 }
 

@@ -102,22 +102,26 @@ impl Recent {
     #[inline(always)]
     pub(crate) fn find(&mut self, compare: impl Compare, items: &[u64], at: usize, len: usize) {
         self.set_keys(WINDOW, &items[at..at + len]);
-        let whole = if at < WINDOW { 0 } else { len / BLOCK * BLOCK };
-        for start in (0..whole).step_by(BLOCK) {
+        // Nothing lies before the first access of a call.
+        let first = if at < WINDOW { BLOCK.min(len) } else { 0 };
+        let whole = first.max(len / BLOCK * BLOCK);
+        for start in (first..whole).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
             lags.copy_from_slice(&compare.nearest(Keys {
                 low: &self.keys.low[start..][..WINDOW + BLOCK],
                 high: &self.keys.high[start..][..WINDOW + BLOCK],
             }));
         }
-        for start in (0..whole).step_by(BLOCK) {
+        for start in (first..whole).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
             if !true_to(&items[at + start - WINDOW..at + start + BLOCK], lags) {
                 mend(items, at + start, lags);
             }
         }
-        if whole < len {
-            find_slowly(items, at + whole, &mut self.lags[BACK + whole..BACK + len]);
+        for (start, end) in [(0, first), (whole, len)] {
+            if start < end {
+                find_slowly(items, at + start, &mut self.lags[BACK + start..BACK + end]);
+            }
         }
         self.set_reach();
     }
