@@ -8,8 +8,9 @@ use std::process::{Child, Command, ExitStatus};
 
 use reuselens_trace::ProcessEnd;
 
-use crate::CaptureError;
+use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
+use crate::{CaptureError, ControlOptions};
 
 /// How a program's accesses are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Launch {
     pub output_to_error: bool,
     /// How accesses are seen.
     pub capture: Capture,
+    /// Which accesses are recorded.
+    pub control: ControlOptions,
 }
 
 /// A program that was started.
@@ -46,6 +49,27 @@ pub(crate) struct Started {
 }
 
 impl Launch {
+    /// Where the functions lie that are recorded; none if no name was given.
+    pub(crate) fn functions(&self) -> Result<Vec<FunctionPlace>, CaptureError> {
+        let (Some(name), Some(program)) = (&self.control.function, self.command.first()) else {
+            return Ok(Vec::new());
+        };
+        // A program that is not there is reported when it is started.
+        let Some(path) = find(program) else {
+            return Ok(Vec::new());
+        };
+        match functions::find(&path, name) {
+            Ok(Ok(places)) => Ok(places),
+            Ok(Err(missing)) => Err(CaptureError::NoFunction {
+                program: program.clone(),
+                function: name.clone(),
+                near: missing.near,
+                stripped: missing.stripped,
+            }),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Starts the program with `segment` in its environment.
     pub(crate) fn start(&self, segment: &str) -> Result<Started, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {

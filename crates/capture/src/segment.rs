@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header,
-    MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, Gate, HEADER_BYTES,
+    Header, MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
 };
 
 /// A segment of our own, which programs that we start find through the environment.
@@ -82,6 +82,23 @@ impl Segment {
                 .add(index)
                 .as_ref()
         })
+    }
+
+    /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it. The
+    /// thread must be dead or at rest for the copy to mean anything; if not it is numbers all the same.
+    pub fn stage(&self, index: usize) -> Option<(&Slot, Gate, bool)> {
+        if index >= SLOTS {
+            return None;
+        }
+        // SAFETY: in bounds of the mapping and aligned. All fields of the slot are atomic; the state is
+        // copied as it is, and all bytes are a valid one.
+        unsafe {
+            let stages = self.base.add(STAGES_OFFSET).cast::<Stage>();
+            let stage = stages.add(index).as_ptr();
+            let gate = (&raw const (*stage).gate).read_volatile();
+            let sorting = (*stage).sorting.load(Ordering::Acquire) != 0;
+            Some((&(*stage).slot, gate, sorting))
+        }
     }
 
     /// Header of block `index`, if there is one.

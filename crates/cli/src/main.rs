@@ -6,6 +6,7 @@
 
 mod charts;
 mod commands;
+mod control;
 mod demos;
 mod exit;
 mod files;

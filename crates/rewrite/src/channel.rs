@@ -43,6 +43,11 @@ impl Channel {
         }
     }
 
+    /// Whether nothing is recorded (any more).
+    pub fn is_closed(&self) -> bool {
+        self.slot.is_none()
+    }
+
     /// First address above the thread's stack.
     pub fn stack_high(&self) -> u64 {
         self.slot
@@ -170,6 +175,9 @@ fn take_block(segment: Segment, slot: &Slot) {
 /// Hands the slot's block to the analysing side. False if that is gone.
 fn publish(segment: Segment, slot: &Slot, index: u32) -> bool {
     let block = slot.block.load(Ordering::Relaxed);
+    if segment.header().control.is_stopped() {
+        return false;
+    }
     if block as usize >= BLOCKS {
         // The other side has taken it away: it took this process for dead.
         return false;

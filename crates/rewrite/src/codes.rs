@@ -142,6 +142,7 @@ pub struct Source<'a> {
     pub code: &'a [u8],
     pub allocator: Option<u8>,
     pub results: bool,
+    pub function: bool,
 }
 
 impl Codes {
@@ -198,6 +199,7 @@ impl Codes {
             code: source.code,
             allocator: source.allocator,
             results: source.results,
+            function: source.function,
             at,
             descriptor: number,
         };

@@ -11,6 +11,8 @@ use super::{memory, sys};
 
 /// Where it is; 0 = nobody listens.
 static BASE: AtomicU64 = AtomicU64::new(0);
+/// The same, but never forgotten.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
 
 /// The mapped segment.
 #[derive(Clone, Copy)]
@@ -23,6 +25,12 @@ impl Segment {
     #[inline]
     pub fn get() -> Option<Segment> {
         let base = BASE.load(Ordering::Acquire);
+        (base != 0).then_some(Segment { base })
+    }
+
+    /// The segment, if there ever was one.
+    pub fn ever() -> Option<Segment> {
+        let base = MAPPED.load(Ordering::Acquire);
         (base != 0).then_some(Segment { base })
     }
 
@@ -101,6 +109,7 @@ pub fn open(path: &[u8]) {
     if header.magic.load(Ordering::Acquire) == MAGIC
         && header.version.load(Ordering::Relaxed) == VERSION
     {
+        MAPPED.store(at, Ordering::Release);
         BASE.store(at, Ordering::Release);
     }
 }

@@ -43,6 +43,9 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
         return false;
     };
     let block = slot.block.load(Ordering::Relaxed);
+    if segment.header().control.is_stopped() {
+        return false;
+    }
     if block as usize >= BLOCKS {
         // The other side has taken it away: it took this process for dead.
         return false;

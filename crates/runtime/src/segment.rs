@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
-    Slot, SlotState, VERSION,
+    STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
 };
 
 use crate::sys;
@@ -67,6 +67,13 @@ impl Segment {
         debug_assert!(index < SLOTS);
         // SAFETY: in bounds; as above.
         unsafe { &*self.base.add(HEADER_BYTES).cast::<Slot>().add(index) }
+    }
+
+    /// Where slot `index` has its stage: a pointer, for the slot's own thread.
+    pub fn stage(self, index: usize) -> *mut Stage {
+        debug_assert!(index < SLOTS);
+        // SAFETY: in bounds of the mapping.
+        unsafe { self.base.add(STAGES_OFFSET).cast::<Stage>().add(index) }
     }
 
     /// Address of block `index`.

@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::TraceError;
 
@@ -20,6 +22,7 @@ pub struct AtomicFile {
     beside: Option<PathBuf>,
     force: bool,
     kept: bool,
+    written: Arc<AtomicU64>,
 }
 
 impl AtomicFile {
@@ -52,6 +55,7 @@ impl AtomicFile {
                     beside: None,
                     force,
                     kept: false,
+                    written: Arc::default(),
                 });
             }
             Ok(_) if !force => return Err(exists(target)),
@@ -65,12 +69,18 @@ impl AtomicFile {
             beside: Some(beside),
             force,
             kept: false,
+            written: Arc::default(),
         })
     }
 
     /// The file's final path.
     pub fn target(&self) -> &Path {
         &self.target
+    }
+
+    /// How many bytes were written so far, also once the file is in other hands.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.written)
     }
 
     /// From now on the unfinished file is called `TARGET.partial` and stays if this program dies or
@@ -122,7 +132,9 @@ impl AtomicFile {
 impl Write for AtomicFile {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.out.write(bytes).map_err(explained)
+        let count = self.out.write(bytes).map_err(explained)?;
+        self.written.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

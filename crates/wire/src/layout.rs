@@ -2,12 +2,14 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::control::Control;
+use crate::gate::Stage;
 use crate::{BlockPool, Queue};
 
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -22,17 +24,19 @@ pub const OTHERS: usize = 32;
 pub const RECORD_BYTES: usize = 16;
 /// Threads that can record at one time, over all processes.
 pub const SLOTS: usize = 1024;
-/// Blocks in the pool: one per slot, one per queue cell, and some in hand. Untouched blocks cost no
-/// memory.
-pub const BLOCKS: usize = SLOTS + crate::QUEUE_CELLS + 64;
+/// Blocks in the pool: two per slot (where control is asked for, one for what waits to be sorted), one
+/// per queue cell, and some in hand. Untouched blocks cost no memory.
+pub const BLOCKS: usize = 2 * SLOTS + crate::QUEUE_CELLS + 64;
 /// No block.
 pub const NO_BLOCK: u32 = u32::MAX;
 
 /// Bytes reserved for the header.
 pub const HEADER_BYTES: usize = 8192;
-const SLOTS_END: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+/// Offset of the first slot's [`Stage`].
+pub const STAGES_OFFSET: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+const STAGES_END: usize = STAGES_OFFSET + SLOTS * size_of::<Stage>();
 /// Offset of the first block.
-pub const BLOCKS_OFFSET: usize = SLOTS_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+pub const BLOCKS_OFFSET: usize = STAGES_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
 /// Bytes of the whole segment.
 pub const SEGMENT_BYTES: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
 
@@ -61,6 +65,8 @@ pub struct Header {
     pub left: AtomicU32,
     /// Where a rewritten process says that another program is about to take its place.
     pub exec: Exec,
+    /// What is to be recorded.
+    pub control: Control,
     /// Full blocks, in the order of completion.
     pub queue: Queue,
     /// Empty blocks.

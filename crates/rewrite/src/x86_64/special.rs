@@ -4,11 +4,12 @@ use iced_x86::{
     Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,
     Register, UsedMemory,
 };
-use reuselens_wire::WireKind;
+use reuselens_wire::{MARK_BEGIN, MARK_END, WireKind};
 
 use super::notes::Body;
 use super::registers::{RAX, RBX, RDI, RSI, register};
 use crate::image::descriptor::{Gather, NO_WORD, Op};
+use crate::image::gate;
 
 /// What is noted after a string instruction: the registers where it ended.
 #[derive(Clone, Copy, Default)]
@@ -29,6 +30,10 @@ impl After {
 pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) -> After {
     if is_repeated(instruction) {
         return strings(body, instruction);
+    }
+    if let Some(begins) = mark(instruction) {
+        region(body, begins);
+        return After::default();
     }
     let memory = info.used_memory().iter().find(|memory| {
         memory.access() != OpAccess::NoMemAccess && memory.access() != OpAccess::None
@@ -62,6 +67,28 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
         body.plain(instruction, info);
     }
     After::default()
+}
+
+/// Whether an instruction is a program's mark of a region: that it begins, or that it ends.
+pub fn mark(instruction: &Instruction) -> Option<bool> {
+    if instruction.code() != Code::Nop_rm32 || instruction.memory_base() != Register::RAX {
+        return None;
+    }
+    match instruction.memory_displacement64() as u32 {
+        MARK_BEGIN => Some(true),
+        MARK_END => Some(false),
+        _ => None,
+    }
+}
+
+/// Notes where the name of a region is, if somebody asks for regions.
+fn region(body: &mut Body, begins: bool) {
+    if gate::wants_regions() {
+        let words = body.note_register(RDI);
+        body.note_register(RSI);
+        let op = Op::Region { begins, words };
+        body.access(WireKind::Statement, 0, (NO_WORD, 0, false), op);
+    }
 }
 
 /// Whether an instruction is a string instruction with a count.

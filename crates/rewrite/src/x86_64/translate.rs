@@ -24,6 +24,8 @@ pub struct Input<'a> {
     pub allocator: Option<u8>,
     /// Whether functions of this code may return blocks of memory.
     pub results: bool,
+    /// Whether a function begins here that is to be recorded.
+    pub function: bool,
     /// Where in the cache there is room.
     pub at: u64,
     /// The number that the descriptor will have.
@@ -96,6 +98,9 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         for register in factory.info(&instruction).used_registers() {
             used |= number(register.register()).map_or(0, |number| 1 << number);
         }
+        if special::mark(&instruction).is_some() {
+            used |= 1 << RDI | 1 << RSI;
+        }
         if ends && input.results && instruction.flow_control() == FlowControl::Return {
             used |= 1 << RAX;
         }
@@ -164,6 +169,9 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     if let Some(function) = input.allocator {
         begin_allocator(&mut body, function);
     }
+    if input.function {
+        begin_function(&mut body);
+    }
     for (index, instruction) in decoded.instructions.iter().enumerate() {
         let info = factory.info(instruction);
         body.begin(instruction, input.pc);
@@ -183,6 +191,13 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
         terminator::body(&mut body, last, info, input.results);
     }
     Ok(body)
+}
+
+/// Notes the stack pointer of a function that is to be recorded.
+fn begin_function(body: &mut Body) {
+    let (word, moved) = body.word(Some(RSP), None, 1);
+    let place = (word, moved as u64, false);
+    body.access(reuselens_wire::WireKind::Enter, 0, place, Op::Function);
 }
 
 /// Notes an allocator's arguments and where it returns.
@@ -212,6 +227,12 @@ fn describe(input_pc: u64, decoded: &Decoded, body: &Body) -> Descriptor {
         bytes: (decoded.next - input_pc).max(1),
         words: body.words,
         plain: body.accesses.iter().all(plain),
+        hits: body
+            .accesses
+            .iter()
+            .filter(|access| access.op == Op::Plain)
+            .count() as u16,
+        exits: body.accesses.iter().any(|access| access.op == Op::Exit),
         stub: terminator::is_stub(decoded),
         accesses: Box::from(body.accesses.as_slice()),
     }
