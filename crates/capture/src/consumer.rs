@@ -31,6 +31,8 @@ pub struct Consumer {
     next_reap: Instant,
     /// What comes before the block last taken.
     overtaken: Vec<RawBlock>,
+    /// Threads that were killed with events that only they knew.
+    cut_short: u32,
 }
 
 /// What has been read through a slot, so that nothing is read twice.
@@ -64,6 +66,7 @@ impl Consumer {
             read: vec![NOTHING_READ; SLOTS],
             next_reap: Instant::now(),
             overtaken: Vec::new(),
+            cut_short: 0,
         }
     }
 
@@ -74,6 +77,11 @@ impl Consumer {
             header.unrecorded_threads.load(Ordering::Relaxed),
             header.lost_events.load(Ordering::Relaxed),
         )
+    }
+
+    /// Threads that were killed with events that were not in the segment yet.
+    pub fn cut_short(&self) -> u32 {
+        self.cut_short
     }
 
     /// What is to be recorded.
@@ -285,6 +293,7 @@ impl Consumer {
         let cursor = slot.cursor.load(Ordering::Acquire);
         let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
         let mut raw = self.segment.block(block).map(raw_of);
+        self.cut_short += u32::from(slot.outside.load(Ordering::Acquire) != 0);
         let read = &mut self.read[index];
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         if read.last == (block, first_stamp) {

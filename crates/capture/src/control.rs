@@ -55,7 +55,12 @@ pub struct ControlOptions {
 impl ControlOptions {
     /// Whether threads have to look at anything.
     fn is_active(&self) -> bool {
-        self.leaves_out() || matches!(self.after, Some(Span::Time(_)))
+        self.leaves_out() || self.is_limited()
+    }
+
+    /// Whether recording stops at some point.
+    fn is_limited(&self) -> bool {
+        self.span.is_some() || self.max_accesses.is_some() || self.max_time.is_some()
     }
 
     /// Whether accesses between others are left out, or before them.
@@ -68,7 +73,7 @@ impl ControlOptions {
 
     /// Whether what was recorded has to be counted.
     pub(crate) fn needs_counts(&self) -> bool {
-        self.is_active() || self.span.is_some() || self.max_accesses.is_some()
+        self.is_active()
     }
 
     /// What is recorded, for the head of reports; empty if all is.
@@ -255,7 +260,7 @@ impl Limiter {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);
         let mut notes = Vec::new();
-        if self.options.leaves_out() || self.options.is_active() {
+        if self.options.leaves_out() {
             notes.push(self.left_out(left_out));
         }
         if let Some(limit) = &self.reached {

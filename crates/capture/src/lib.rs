@@ -23,5 +23,5 @@ mod words;
 
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
-pub use program::{Capture, Launch};
+pub use program::{Capture, Launch, report_size_limits};
 pub use running::Running;

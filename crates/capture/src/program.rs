@@ -95,6 +95,7 @@ impl Launch {
             command.pre_exec(move || {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
                 libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 if !randomise {
                     // Where this is forbidden the addresses differ from run to run; no harm else.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
@@ -190,6 +191,13 @@ pub(crate) fn take_interrupts_back() {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
         libc::signal(libc::SIGQUIT, libc::SIG_DFL);
     }
+}
+
+/// A limit on the size of files becomes an error of the write that meets it, as a full disk does; otherwise
+/// it would end this process. Programs that are measured meet it as they would alone.
+pub fn report_size_limits() {
+    // SAFETY: sets a signal to be ignored.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 pub(crate) fn process_end(status: ExitStatus) -> ProcessEnd {

@@ -235,6 +235,17 @@ impl Running {
                 "build the program with `reuselens cc`",
             );
         }
+        let cut_short = self.consumer.cut_short();
+        if cut_short > 0 && !self.limiter.is_stopped() {
+            self.note(
+                "cut-short",
+                format!(
+                    "{cut_short} thread(s) were killed, and what they did last is missing: up to 16,384 words of \
+                     notes each, about a thousandth of a second's accesses"
+                ),
+                "build the program with `reuselens cc`: then every access up to the last is kept",
+            );
+        }
         let (threads, events) = self.consumer.losses();
         if threads > 0 {
             self.note(

@@ -310,6 +310,7 @@ pub fn ends(thread: &mut Thread) {
     }
     // The first thread that ends the process does so; another that tries rests.
     rest_if_over(thread);
+    thread.channel.set_outside(false);
     thread.last.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
     let others: Vec<u64> = THREADS
@@ -342,6 +343,7 @@ fn last_drain(thread: &mut Thread) {
     let order = Ordering::SeqCst;
     if thread.last.compare_exchange(0, 1, order, order).is_ok() {
         expand::drain(thread);
+        thread.channel.set_outside(false);
         thread.last.store(2, order);
     }
 }

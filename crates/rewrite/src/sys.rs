@@ -129,11 +129,17 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// Whether a process exists.
+/// Whether a process lives.
 pub fn process_exists(pid: u32) -> bool {
     const ESRCH: i64 = -3;
     // SAFETY: signal 0 only asks.
-    unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH }
+    let exists = |pid: u32| unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH };
+    reuselens_wire::is_alive(pid, exists, |path| {
+        let mut target = [0_u8; 8];
+        let a = [path.as_ptr() as u64, target.as_mut_ptr() as u64, 8, 0, 0, 0];
+        // SAFETY: the path is ended; the kernel writes at most eight bytes.
+        unsafe { call(READLINK, a) }
+    })
 }
 
 /// Lets another thread run.

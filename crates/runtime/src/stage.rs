@@ -30,9 +30,35 @@ pub unsafe fn open(t: *mut Tls) {
     let Some(segment) = Segment::get() else {
         return;
     };
-    if segment.header().control.active.load(Ordering::Relaxed) == 0 {
-        return;
+    if segment.header().control.active.load(Ordering::Relaxed) != 0 {
+        // SAFETY: by the caller.
+        unsafe {
+            make(t, segment);
+            choose(t);
+        }
     }
+}
+
+/// Nobody records any more: the thread writes into the same room again and again, which costs the hooks
+/// less than having none. False if there is none.
+///
+/// # Safety
+/// As for [`open`].
+pub unsafe fn idle(t: *mut Tls) -> bool {
+    // SAFETY: by the caller.
+    unsafe {
+        if (*t).stage.is_null()
+            && let Some(segment) = Segment::get()
+        {
+            make(t, segment);
+        }
+        Segment::abandon();
+        settle(t);
+        !(*t).stage.is_null()
+    }
+}
+
+unsafe fn make(t: *mut Tls, segment: Segment) {
     // SAFETY: by the caller; a slot's stage is its thread's.
     unsafe {
         let index = (*t).slot_index as usize;
@@ -52,7 +78,6 @@ pub unsafe fn open(t: *mut Tls) {
         take_block(segment, slot);
         slot.state.store(SlotState::Live as u32, Ordering::Release);
         (*t).stage = stage;
-        choose(t);
     }
 }
 

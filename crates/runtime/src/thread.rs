@@ -187,16 +187,14 @@ unsafe fn slot_index(t: *const Tls) -> u64 {
 }
 
 unsafe fn give_up(t: *mut Tls) -> bool {
-    Segment::abandon();
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).stage.is_null() || (*t).signal_depth > 0 {
-            (*t).slot = &DUMMY;
-            return false;
+        if (*t).signal_depth == 0 && (*t).state == State::Live && stage::idle(t) {
+            return true;
         }
-        // Room that is used again and again: cheaper for the hooks than none.
-        stage::settle(t);
-        true
+        Segment::abandon();
+        (*t).slot = &DUMMY;
+        false
     }
 }
 

@@ -17,6 +17,7 @@ pub static DUMMY: Slot = Slot {
     thread: core::sync::atomic::AtomicU32::new(0),
     pid: core::sync::atomic::AtomicU32::new(0),
     published: core::sync::atomic::AtomicU32::new(0),
+    outside: core::sync::atomic::AtomicU32::new(0),
 };
 
 // The first field is the slot's address, from the start that of the dummy.

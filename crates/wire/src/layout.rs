@@ -137,6 +137,8 @@ pub struct Slot {
     /// Blocks that were handed over through this slot so far. If the reader has taken as many, the
     /// current block is next in the thread's order.
     pub published: AtomicU32,
+    /// Not 0 while the thread has events that are not in the segment yet: they are lost if it is killed.
+    pub outside: AtomicU32,
 }
 
 /// How far another thread had come when a block was published: all of that was done before, and is

@@ -16,6 +16,7 @@
 //! changes with [`VERSION`], and both sides come from one build.
 #![no_std]
 
+mod alive;
 mod bootstrap;
 mod control;
 mod gate;
@@ -24,6 +25,7 @@ mod pool;
 mod queue;
 mod record;
 
+pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
 pub use control::{Control, FUNCTIONS, Function, MARK_BEGIN, MARK_END, REGION_BYTES, Recording};
 pub use gate::{Gate, Place, Range, Stage, is_gated};
