@@ -45,7 +45,9 @@ pub enum CaptureError {
         stripped: bool,
     },
     /// The system gave no shared memory.
-    #[error("cannot make the shared memory for the accesses: {source}")]
+    #[error(
+        "cannot make the shared memory for the accesses: {source}; is there a limit? `ulimit -f unlimited` and `ulimit -v unlimited` take it away"
+    )]
     Segment {
         /// The system's reason.
         source: io::Error,

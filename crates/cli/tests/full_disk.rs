@@ -41,7 +41,7 @@ const RANDOM: &str = r"
 static volatile uint64_t cells[1 << 20];
 int main(void) {
     uint64_t place = 1;
-    for (int i = 0; i < 2000000; i++) {
+    for (int i = 0; i < 6000000; i++) {
         place = place * 6364136223846793005u + 1442695040888963407u;
         cells[place >> 44] = place;
     }
@@ -58,9 +58,9 @@ fn program() -> Place {
     place
 }
 
-/// With a limit of so many blocks of 512 bytes (or 1,024, as the shell has it) on each file.
+/// With a limit of so many blocks of 512 bytes on each file.
 fn limited(place: &Place, blocks: u32, words: &str) -> Done {
-    let line = format!("ulimit -f {blocks}; exec \"$0\" {words}");
+    let line = format!("ulimit -S -f {blocks}; exec \"$0\" {words}");
     let mut command = Command::new("sh");
     command
         .args(["-c", &line, env!("CARGO_BIN_EXE_reuselens")])
@@ -79,7 +79,7 @@ fn readable(place: &Place, trace: &str) {
 #[test]
 fn a_recording_on_a_full_disk_stays_readable() {
     let place = program();
-    let Some(_small) = Small::mount(&place, "1m") else {
+    let Some(_small) = Small::mount(&place, "10m") else {
         return;
     };
     let words = ["record", "-q", "-o", "small/run.rltrace", "--", "./random"];
@@ -120,7 +120,7 @@ fn profiles_and_conversions_on_a_full_disk_leave_nothing() {
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_like_any() {
     let place = program();
-    limited(&place, 512, "record -q -o run.rltrace -- ./random")
+    limited(&place, 20_480, "record -q -o run.rltrace -- ./random")
         .fails(1)
         .says(&["cannot write", "run.rltrace", "File too large"]);
     readable(&place, "run.rltrace.partial");

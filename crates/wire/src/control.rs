@@ -13,6 +13,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub const MARK_BEGIN: u32 = u32::from_le_bytes(*b"rlrB");
 /// The end of a region.
 pub const MARK_END: u32 = u32::from_le_bytes(*b"rlrE");
+/// By which the run time asks whether the program is rewritten: that sets rax to 1, and then it is silent.
+pub const MARK_ASK: u32 = u32::from_le_bytes(*b"rlr?");
 /// Bytes of a region's name that are compared.
 pub const REGION_BYTES: usize = 64;
 /// Functions that can be named at one time: copies that compilers make of one count one by one.

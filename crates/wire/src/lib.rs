@@ -27,7 +27,9 @@ mod record;
 
 pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
-pub use control::{Control, FUNCTIONS, Function, MARK_BEGIN, MARK_END, REGION_BYTES, Recording};
+pub use control::{
+    Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
+};
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec,

@@ -4,7 +4,7 @@ use iced_x86::{
     Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,
     Register, UsedMemory,
 };
-use reuselens_wire::{MARK_BEGIN, MARK_END, WireKind};
+use reuselens_wire::{MARK_ASK, MARK_BEGIN, MARK_END, WireKind};
 
 use super::notes::Body;
 use super::registers::{RAX, RBX, RDI, RSI, register};
@@ -31,8 +31,8 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
     if is_repeated(instruction) {
         return strings(body, instruction);
     }
-    if let Some(begins) = mark(instruction) {
-        region(body, begins);
+    if let Some(mark) = mark(instruction) {
+        marked(body, mark);
         return After::default();
     }
     let memory = info.used_memory().iter().find(|memory| {
@@ -69,21 +69,48 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
     After::default()
 }
 
-/// Whether an instruction is a program's mark of a region: that it begins, or that it ends.
-pub fn mark(instruction: &Instruction) -> Option<bool> {
+/// What an instruction says to the rewriter that does nothing otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A region begins.
+    Begin,
+    /// A region ends.
+    End,
+    /// Whether the program is rewritten is asked.
+    Ask,
+}
+
+impl Mark {
+    /// The registers that it tells something by, a bit each.
+    pub fn registers(self) -> u32 {
+        match self {
+            Mark::Begin | Mark::End => 1 << RDI | 1 << RSI,
+            Mark::Ask => 1 << RAX,
+        }
+    }
+}
+
+/// The mark that an instruction is.
+pub fn mark(instruction: &Instruction) -> Option<Mark> {
     if instruction.code() != Code::Nop_rm32 || instruction.memory_base() != Register::RAX {
         return None;
     }
     match instruction.memory_displacement64() as u32 {
-        MARK_BEGIN => Some(true),
-        MARK_END => Some(false),
+        MARK_BEGIN => Some(Mark::Begin),
+        MARK_END => Some(Mark::End),
+        MARK_ASK => Some(Mark::Ask),
         _ => None,
     }
 }
 
-/// Notes where the name of a region is, if somebody asks for regions.
-fn region(body: &mut Body, begins: bool) {
-    if gate::wants_regions() {
+/// Answers, or notes where the name of a region is, if somebody asks for regions.
+fn marked(body: &mut Body, mark: Mark) {
+    let begins = mark == Mark::Begin;
+    if mark == Mark::Ask {
+        // mov eax, 1
+        body.emit.raw(&[0xb8, 1, 0, 0, 0]);
+        body.changed(RAX);
+    } else if gate::wants_regions() {
         let words = body.note_register(RDI);
         body.note_register(RSI);
         let op = Op::Region { begins, words };

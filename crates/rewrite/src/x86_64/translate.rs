@@ -98,9 +98,7 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         for register in factory.info(&instruction).used_registers() {
             used |= number(register.register()).map_or(0, |number| 1 << number);
         }
-        if special::mark(&instruction).is_some() {
-            used |= 1 << RDI | 1 << RSI;
-        }
+        used |= special::mark(&instruction).map_or(0, special::Mark::registers);
         if ends && input.results && instruction.flow_control() == FlowControl::Return {
             used |= 1 << RAX;
         }
