@@ -135,9 +135,6 @@ impl Started {
             Refusal::System(error) if is_gone(error) => {
                 "it ended before it could be rewritten; was it killed?".to_owned()
             }
-            Refusal::System(error) if is_gone(error) => {
-                "it ended before it could be rewritten; was it killed?".to_owned()
-            }
             Refusal::System(error) => format!("the system does not let it be traced ({error})"),
         };
         CaptureError::Rewriting {
@@ -153,17 +150,10 @@ fn is_gone(error: &io::Error) -> bool {
         || error.kind() == io::ErrorKind::NotFound
 }
 
-/// Whether a request failed because the process is not there any more.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ECHILD))
-        || error.kind() == io::ErrorKind::NotFound
-}
-
 /// Waits for the stop at the program's first instruction, and puts the rewriter in.
 fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
     match tracee.wait(false)? {
         Stop::Signal(libc::SIGTRAP, _) => {}
-        Stop::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
         Stop::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
         stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
     }
