@@ -22,6 +22,8 @@
 #define RecordAccess(base, element) REUSELENS_SKIP(((void)(base), (void)(element)))
 #define RecordStatement() ((void)0)
 #define RecordArray(array) REUSELENS_SKIP((array))
+#define reuselens_region_begin(name) REUSELENS_SKIP((name))
+#define reuselens_region_end() ((void)0)
 #else
 
 #ifdef __cplusplus
@@ -46,6 +48,33 @@ void RecordStatement(void);
 
 /* RecordNamedData for an array variable, by its own name. */
 #define RecordArray(array) RecordNamedData(#array, (array), sizeof(array), sizeof((array)[0]))
+
+/* A region begins, and the one begun last ends, on the calling thread: with --regions (or --region NAME)
+ * only accesses within are recorded; otherwise nothing happens. Regions may lie in each other. These two
+ * need nothing to be linked: in a program without reuselens they are an instruction that does nothing, by
+ * which a program that is rewritten while it runs is understood. The name must stay where it is (a
+ * literal does). */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+void reuselens_mark_region_begin(const char *name, size_t length) __attribute__((weak));
+void reuselens_mark_region_end(void) __attribute__((weak));
+
+static inline void reuselens_region_begin(const char *name) {
+    if (reuselens_mark_region_begin)
+        reuselens_mark_region_begin(name, 0);
+    else
+        __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'r', 'l', 'r', 'B'" : : "D"(name), "S"((size_t)0) : "memory");
+}
+
+static inline void reuselens_region_end(void) {
+    if (reuselens_mark_region_end)
+        reuselens_mark_region_end();
+    else
+        __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'r', 'l', 'r', 'E'" : : : "memory");
+}
+#else
+static inline void reuselens_region_begin(const char *name) { (void)name; }
+static inline void reuselens_region_end(void) {}
+#endif
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, NO_BLOCK, QUEUE_CELLS, Record, SLOTS, SlotState,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, NO_BLOCK, QUEUE_CELLS, Record, SLOTS,
+    SlotState,
 };
 
 use crate::follow::{Followed, follow};
@@ -30,6 +31,8 @@ pub struct Consumer {
     next_reap: Instant,
     /// What comes before the block last taken.
     overtaken: Vec<RawBlock>,
+    /// Threads that were killed with events that only they knew.
+    cut_short: u32,
 }
 
 /// What has been read through a slot, so that nothing is read twice.
@@ -63,6 +66,7 @@ impl Consumer {
             read: vec![NOTHING_READ; SLOTS],
             next_reap: Instant::now(),
             overtaken: Vec::new(),
+            cut_short: 0,
         }
     }
 
@@ -73,6 +77,16 @@ impl Consumer {
             header.unrecorded_threads.load(Ordering::Relaxed),
             header.lost_events.load(Ordering::Relaxed),
         )
+    }
+
+    /// Threads that were killed with events that were not in the segment yet.
+    pub fn cut_short(&self) -> u32 {
+        self.cut_short
+    }
+
+    /// What is to be recorded.
+    pub fn control(&self) -> &Control {
+        &self.segment.header().control
     }
 
     /// Threads that went on unseen because their code cannot be rewritten.
@@ -205,7 +219,12 @@ impl Consumer {
             self.segment
                 .copy_records(block, read.part_bytes, used, &mut raw.records);
         }
-        unread.then_some(raw)
+        let staged = self.staged(index);
+        let more = staged.is_some_and(|staged| {
+            raw.records.extend(staged.records);
+            true
+        });
+        (unread || more).then_some(raw)
     }
 
     /// The unfinished blocks of what process `pid` was before it became `process` (exec).
@@ -274,6 +293,7 @@ impl Consumer {
         let cursor = slot.cursor.load(Ordering::Acquire);
         let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
         let mut raw = self.segment.block(block).map(raw_of);
+        self.cut_short += u32::from(slot.outside.load(Ordering::Acquire) != 0);
         let read = &mut self.read[index];
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         if read.last == (block, first_stamp) {
@@ -291,11 +311,56 @@ impl Consumer {
             .fetch_add(1, Ordering::Relaxed)
             .wrapping_add(1);
         slot.block.store(NO_BLOCK, Ordering::Relaxed);
-        slot.state.store(SlotState::Free as u32, Ordering::Release);
         if raw.is_some() {
             self.segment.give_block(block);
         }
+        if let Some(staged) = self.staged(index) {
+            match raw.as_mut() {
+                Some(raw) => raw.records.extend(staged.records),
+                None => raw = Some(staged),
+            }
+        }
+        self.free_stage(index);
+        slot.state.store(SlotState::Free as u32, Ordering::Release);
         raw
+    }
+}
+
+/// What waited to be sorted.
+impl Consumer {
+    /// What of a dead or resting thread's stage is wanted.
+    fn staged(&self, index: usize) -> Option<RawBlock> {
+        let (slot, mut gate, sorting) = self.segment.stage(index)?;
+        if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
+            // While it is sorted it is in parts in the thread's own block already.
+            return None;
+        }
+        let block = slot.block.load(Ordering::Acquire);
+        let mut raw = raw_of(self.segment.block(block)?);
+        let start = slot.block_address.load(Ordering::Relaxed);
+        let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start) as usize;
+        if used > BLOCK_BYTES {
+            return None;
+        }
+        let mut all = Vec::new();
+        self.segment
+            .copy_records(block, BLOCK_HEADER_BYTES, used, &mut all);
+        let control = &self.segment.header().control;
+        gate.sort(control, raw.stack_high, &all, &mut |records| {
+            raw.records.extend_from_slice(records);
+        });
+        gate.report(control);
+        Some(raw)
+    }
+
+    fn free_stage(&self, index: usize) {
+        if let Some((slot, ..)) = self.segment.stage(index)
+            && slot.state.load(Ordering::Acquire) == SlotState::Live as u32
+        {
+            slot.state.store(SlotState::Free as u32, Ordering::Relaxed);
+            let block = slot.block.swap(NO_BLOCK, Ordering::Relaxed);
+            self.segment.give_block(block);
+        }
     }
 }
 

@@ -32,8 +32,22 @@ pub enum CaptureError {
         /// Why.
         reason: String,
     },
+    /// There is no function of the name that was asked for.
+    #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, *stripped))]
+    NoFunction {
+        /// What was typed.
+        program: OsString,
+        /// The name.
+        function: String,
+        /// Names that look like it.
+        near: Vec<String>,
+        /// Whether the program has no table of symbols.
+        stripped: bool,
+    },
     /// The system gave no shared memory.
-    #[error("cannot make the shared memory for the accesses: {source}")]
+    #[error(
+        "cannot make the shared memory for the accesses: {source}; is there a limit? `ulimit -f unlimited` and `ulimit -v unlimited` take it away"
+    )]
     Segment {
         /// The system's reason.
         source: io::Error,
@@ -63,5 +77,14 @@ impl CaptureError {
     /// Whether the program does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, CaptureError::NotFound { .. })
+    }
+}
+
+/// What to do about a name that is not there.
+fn said(near: &[String], stripped: bool) -> String {
+    match near {
+        [] if stripped => "; its table of symbols was taken away: build it without -s or strip".to_owned(),
+        [] => "; `nm -C PROGRAM` lists those that there are (one that was put into its callers is not)".to_owned(),
+        near => format!("; near it are: {}", near.join(", ")),
     }
 }

@@ -8,15 +8,20 @@
 //! For: anyone who wants a program's accesses. Not for: analysing them.
 
 mod consumer;
+mod control;
 mod decode;
+mod ending;
 mod error;
 mod follow;
+mod functions;
 mod inject;
 mod program;
 mod running;
 mod segment;
 pub mod toolchain;
+mod words;
 
+pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
-pub use program::{Capture, Launch};
+pub use program::{Capture, Launch, report_size_limits};
 pub use running::Running;

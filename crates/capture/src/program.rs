@@ -8,8 +8,9 @@ use std::process::{Child, Command, ExitStatus};
 
 use reuselens_trace::ProcessEnd;
 
-use crate::CaptureError;
+use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
+use crate::{CaptureError, ControlOptions};
 
 /// How a program's accesses are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Launch {
     /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
     /// them, so that is what [`Capture::Automatic`] then is; the compiler's hooks do not.
     pub basic_blocks: bool,
+    /// Which accesses are recorded.
+    pub control: ControlOptions,
 }
 
 /// A program that was started.
@@ -49,6 +52,27 @@ pub(crate) struct Started {
 }
 
 impl Launch {
+    /// Where the functions lie that are recorded; none if no name was given.
+    pub(crate) fn functions(&self) -> Result<Vec<FunctionPlace>, CaptureError> {
+        let (Some(name), Some(program)) = (&self.control.function, self.command.first()) else {
+            return Ok(Vec::new());
+        };
+        // A program that is not there is reported when it is started.
+        let Some(path) = find(program) else {
+            return Ok(Vec::new());
+        };
+        match functions::find(&path, name) {
+            Ok(Ok(places)) => Ok(places),
+            Ok(Err(missing)) => Err(CaptureError::NoFunction {
+                program: program.clone(),
+                function: name.clone(),
+                near: missing.near,
+                stripped: missing.stripped,
+            }),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Starts the program with `segment` in its environment.
     pub(crate) fn start(&self, segment: &str) -> Result<Started, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {
@@ -74,6 +98,7 @@ impl Launch {
             command.pre_exec(move || {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
                 libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 if !randomise {
                     // Where this is forbidden the addresses differ from run to run; no harm else.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
@@ -110,6 +135,9 @@ impl Started {
         let _ = self.child.wait();
         let reason = match refusal {
             Refusal::Foreign => "it is not a 64-bit program for x86 processors".to_owned(),
+            Refusal::System(error) if is_gone(error) => {
+                "it ended before it could be rewritten; was it killed?".to_owned()
+            }
             Refusal::System(error) => format!("the system does not let it be traced ({error})"),
         };
         CaptureError::Rewriting {
@@ -119,10 +147,17 @@ impl Started {
     }
 }
 
+/// Whether a request failed because the process is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ECHILD))
+        || error.kind() == io::ErrorKind::NotFound
+}
+
 /// Waits for the stop at the program's first instruction, and puts the rewriter in.
 fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
     match tracee.wait(false)? {
         Stop::Signal(libc::SIGTRAP, _) => {}
+        Stop::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
         stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
     }
     inject(tracee, segment, 0)?;
@@ -169,6 +204,13 @@ pub(crate) fn take_interrupts_back() {
         libc::signal(libc::SIGINT, libc::SIG_DFL);
         libc::signal(libc::SIGQUIT, libc::SIG_DFL);
     }
+}
+
+/// A limit on the size of files becomes an error of the write that meets it, as a full disk does; otherwise
+/// it would end this process. Programs that are measured meet it as they would alone.
+pub fn report_size_limits() {
+    // SAFETY: sets a signal to be ignored.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 pub(crate) fn process_end(status: ExitStatus) -> ProcessEnd {

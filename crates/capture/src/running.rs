@@ -8,7 +8,9 @@ use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, T
 
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
+use crate::control::{ControlOptions, Limit, Limiter};
 use crate::decode::Decoder;
+use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
 use crate::segment::Segment;
@@ -28,6 +30,10 @@ pub struct Running {
     finished: bool,
     told_end: bool,
     seen: Seen,
+    control: ControlOptions,
+    limiter: Limiter,
+    told_control: bool,
+    ending: Ending,
 }
 
 /// What has been seen so far.
@@ -50,6 +56,8 @@ impl Running {
             0
         };
         let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
+        let control = launch.control.clone();
+        control.tell(&segment.header().control, &launch.functions()?);
         let started = launch.start(&segment.path())?;
         leave_interrupts_to_the_program();
         Ok(Running {
@@ -64,6 +72,10 @@ impl Running {
             finished: false,
             told_end: false,
             seen: Seen::default(),
+            limiter: Limiter::new(&control),
+            control,
+            told_control: false,
+            ending: Ending::default(),
         })
     }
 
@@ -83,6 +95,7 @@ impl Running {
         let mut raw = self.decoder.take_raw();
         loop {
             self.follow();
+            self.look();
             if let Some(block) = self.unfinished.pop_front() {
                 self.decoder.begin(block);
                 return true;
@@ -119,6 +132,49 @@ impl Running {
                 self.consumer.nap();
             }
         }
+    }
+
+    /// Keeps the limits of time, and ends the program if that is wanted.
+    fn look(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ending.look();
+        let before = self.limiter.is_stopped();
+        self.limiter.look(self.consumer.control());
+        if !before && self.limiter.is_stopped() {
+            self.stopped();
+        }
+    }
+
+    /// The recording has stopped.
+    fn stopped(&mut self) {
+        if self.limiter.ends_program() && self.ended.is_none() {
+            let mut pids = self.consumer.still_running();
+            pids.push(self.child.id());
+            self.ending.begin(&pids);
+        }
+    }
+
+    /// Cuts a block where the recording stops; whether anything of it is left.
+    fn keep(&mut self, block: &mut Block) -> bool {
+        if !self.control.needs_counts() && !self.limiter.is_stopped() {
+            return true;
+        }
+        let before = self.limiter.is_stopped();
+        let kept = self.limiter.keep(block, self.consumer.control());
+        if !before && self.limiter.is_stopped() {
+            self.stopped();
+        }
+        kept
+    }
+
+    /// Stops the recording for a reason of the caller's, in words that follow "recording stopped". The
+    /// program goes on, or is ended if that was asked for.
+    pub fn stop(&mut self, why: String) {
+        self.limiter
+            .stop(Limit::Other(why), self.consumer.control());
+        self.stopped();
     }
 
     /// Looks after a process that is about to become another program.
@@ -184,6 +240,17 @@ impl Running {
                 "build the program with `reuselens cc`",
             );
         }
+        let cut_short = self.consumer.cut_short();
+        if cut_short > 0 && !self.limiter.is_stopped() {
+            self.note(
+                "cut-short",
+                format!(
+                    "{cut_short} thread(s) were killed, and what they did last is missing: up to 16,384 words of \
+                     notes each, about a thousandth of a second's accesses"
+                ),
+                "build the program with `reuselens cc`: then every access up to the last is kept",
+            );
+        }
         let (threads, events) = self.consumer.losses();
         if threads > 0 {
             self.note(
@@ -229,14 +296,20 @@ impl Source for Running {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         loop {
             if let Some(step) = self.decoder.next(block) {
-                if let Step::Event(event) = &step {
-                    self.watch(event);
+                match &step {
+                    Step::Event(event) => self.watch(event),
+                    Step::Block if !self.keep(block) => continue,
+                    _ => {}
                 }
                 return Ok(step);
             }
             if !self.refill() {
                 break;
             }
+        }
+        if !std::mem::replace(&mut self.told_control, true) {
+            let notes = self.limiter.notes(self.consumer.control());
+            self.notes.extend(notes.into_iter().map(Event::Note));
         }
         if let Some(event) = self.notes.pop_front() {
             return Ok(Step::Event(event));
@@ -255,12 +328,11 @@ impl Source for Running {
     }
 
     fn describe(&self) -> String {
-        if self.rewritten {
-            return "code rewritten while it ran: all loads and stores of the program and its libraries, \
-                    the stack and spilled registers among them"
-                .to_owned();
-        }
         let text = match (self.seen.instrumented, self.seen.names) {
+            _ if self.rewritten => {
+                "code rewritten while it ran: all loads and stores of the program and its libraries, \
+                 the stack and spilled registers among them"
+            }
             (true, _) => {
                 "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \
                  not seen: register spills, locals whose address is not taken, libraries that were \
@@ -269,7 +341,7 @@ impl Source for Running {
             (false, true) => "the program's own RecordData and RecordAccess calls",
             (false, false) => "nothing: no process with the run time in it was seen",
         };
-        text.to_owned()
+        format!("{text}{}", self.control.describe())
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header,
-    MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, Gate, HEADER_BYTES,
+    Header, MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
 };
 
 /// A segment of our own, which programs that we start find through the environment.
@@ -33,7 +33,7 @@ impl Segment {
                 return Err(io::Error::last_os_error());
             }
             let file = OwnedFd::from_raw_fd(fd);
-            if libc::ftruncate(fd, SEGMENT_BYTES as i64) != 0 {
+            if !make_long(fd) {
                 return Err(io::Error::last_os_error());
             }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -83,6 +83,23 @@ impl Segment {
                 .add(index)
                 .as_ref()
         })
+    }
+
+    /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it. The
+    /// thread must be dead or at rest for the copy to mean anything; if not it is numbers all the same.
+    pub fn stage(&self, index: usize) -> Option<(&Slot, Gate, bool)> {
+        if index >= SLOTS {
+            return None;
+        }
+        // SAFETY: in bounds of the mapping and aligned. All fields of the slot are atomic; the state is
+        // copied as it is, and all bytes are a valid one.
+        unsafe {
+            let stages = self.base.add(STAGES_OFFSET).cast::<Stage>();
+            let stage = stages.add(index).as_ptr();
+            let gate = (&raw const (*stage).gate).read_volatile();
+            let sorting = (*stage).sorting.load(Ordering::Acquire) != 0;
+            Some((&(*stage).slot, gate, sorting))
+        }
     }
 
     /// Header of block `index`, if there is one.
@@ -139,6 +156,27 @@ impl Drop for Segment {
         futex_wake_all(&self.header().queue.taken);
         // SAFETY: nothing borrowed from the mapping outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), SEGMENT_BYTES) };
+    }
+}
+
+/// Makes the segment's file as long as it has to be. A limit on the size of files is for disks; as far as it
+/// may be raised, it does not hold for this one.
+fn make_long(fd: i32) -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: plain system calls on a descriptor of ours and a structure that outlives them.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit);
+        let raised = libc::rlimit {
+            rlim_cur: limit.rlim_max,
+            ..limit
+        };
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const raised);
+        let done = libc::ftruncate(fd, SEGMENT_BYTES as i64) == 0;
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+        done
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod charts;
 mod commands;
+mod control;
 mod demos;
 mod exit;
 mod files;
@@ -26,5 +27,6 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
+    reuselens::capture::report_size_limits();
     exit::code(cli.command.run())
 }

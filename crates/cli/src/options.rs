@@ -104,12 +104,7 @@ impl Analysis {
                 Kind::Loads => Kinds::Loads,
                 Kind::Stores => Kinds::Stores,
             },
-            data: match self.data {
-                Data::All => DataFilter::All,
-                Data::Heap => DataFilter::Heap,
-                Data::Stack => DataFilter::Stack,
-                Data::Static => DataFilter::Static,
-            },
+            data: self.data.into(),
             names: match self.names {
                 Names::Instruction => NamesMode::Instruction,
                 Names::Statement => NamesMode::Statement,
@@ -192,6 +187,17 @@ pub enum Data {
     Stack,
     /// Variables with a symbol
     Static,
+}
+
+impl From<Data> for DataFilter {
+    fn from(data: Data) -> Self {
+        match data {
+            Data::All => DataFilter::All,
+            Data::Heap => DataFilter::Heap,
+            Data::Stack => DataFilter::Stack,
+            Data::Static => DataFilter::Static,
+        }
+    }
 }
 
 /// What counts as an access where a statement names an element twice.

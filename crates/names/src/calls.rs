@@ -50,6 +50,28 @@ pub fn record_statement() {
     raw::statement();
 }
 
+/// A region begins on the calling thread: with `--regions`, or `--region` and this name, only accesses
+/// within regions are recorded. It ends with [`region_end`]; regions may lie in each other.
+///
+/// ```
+/// use reuselens_names::{region_begin, region_end};
+///
+/// region_begin("solve");
+/// let sum: u64 = (0..10).sum();
+/// region_end();
+/// # assert_eq!(sum, 45);
+/// ```
+#[inline]
+pub fn region_begin(name: &'static str) {
+    raw::region_begin(name);
+}
+
+/// The region begun last on the calling thread ends.
+#[inline]
+pub fn region_end() {
+    raw::region_end();
+}
+
 /// A name with a zero byte behind it, cut to what the run time takes, at a letter's border.
 struct ZeroTerminated([u8; NAME_BYTES + 1]);
 

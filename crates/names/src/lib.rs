@@ -59,7 +59,9 @@ mod macros;
 #[doc(hidden)]
 pub mod raw;
 
-pub use calls::{record_data, record_named_data, record_partial_data, record_statement};
+pub use calls::{
+    record_data, record_named_data, record_partial_data, record_statement, region_begin, region_end,
+};
 pub use entry::Entry;
 
 /// Whether the calls do anything: the feature `record`.

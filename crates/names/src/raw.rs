@@ -1,11 +1,11 @@
 //! The run time's own calls. Macros expand to them, so that the call stands in the caller's line.
 
 #[cfg(feature = "record")]
-pub use on::{access, data, named_data, partial_data, statement};
+pub use on::{access, data, named_data, partial_data, region_begin, region_end, statement};
 
 /// Of the calls that only reach here if something is recorded, nothing is left.
 #[cfg(not(feature = "record"))]
-pub use off::{access, data, named_data, partial_data, statement};
+pub use off::{access, data, named_data, partial_data, region_begin, region_end, statement};
 
 /// Where an element, or a part of one, lies.
 #[inline(always)]
@@ -28,8 +28,24 @@ mod on {
         pub safe fn access(base: *const (), element: *const ());
         #[link_name = "RecordStatement"]
         pub safe fn statement();
+        #[link_name = "reuselens_mark_region_begin"]
+        fn begin(name: *const u8, length: usize);
+        #[link_name = "reuselens_mark_region_end"]
+        pub safe fn region_end();
         #[link_name = "RecordNamedData"]
         fn named(name: *const c_char, base: *const (), total_bytes: usize, element_bytes: usize);
+    }
+
+    #[inline]
+    pub fn region_begin(name: &'static str) {
+        // SAFETY: the name and its length; one without letters is read up to a zero byte, so it gets one.
+        unsafe {
+            if name.is_empty() {
+                begin(c"".as_ptr().cast(), 0);
+            } else {
+                begin(name.as_ptr(), name.len());
+            }
+        }
     }
 
     #[inline]
@@ -53,6 +69,10 @@ mod off {
     pub const fn access(_: *const (), _: *const ()) {}
     #[inline(always)]
     pub const fn statement() {}
+    #[inline(always)]
+    pub const fn region_begin(_: &'static str) {}
+    #[inline(always)]
+    pub const fn region_end() {}
     #[inline(always)]
     pub const fn named_data<T>(_: &CStr, _: &[T]) {}
 }

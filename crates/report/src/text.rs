@@ -104,7 +104,12 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         ("machine", machine),
         ("ended", words::outcome(&profile.outcome)),
     ];
-    for (name, fact) in facts {
+    let partial = profile
+        .warnings
+        .iter()
+        .filter(|warning| is_partial(warning));
+    let partial = partial.map(|warning| ("partly", warning.message.clone()));
+    for (name, fact) in facts.into_iter().chain(partial) {
         // A run that ended well, and the order of one thread, need no line.
         let plain =
             name == "ended" && fact == words::outcome(&reuselens_locality::Outcome::Exit(0));
@@ -114,6 +119,11 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         let name = paint.ink(Ink::Soft, &format!("{name:<8}"));
         let _ = writeln!(out, "{name} {}", wrap(&fact, width, 9));
     }
+}
+
+/// Whether a warning says what of a run was recorded: that stands in the head.
+fn is_partial(warning: &Warning) -> bool {
+    ["left-out", "stopped"].contains(&warning.code.as_str())
 }
 
 fn totals(out: &mut String, profile: &Profile, paint: Paint) {
@@ -180,7 +190,8 @@ fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint
 
 /// Appends the warnings, each with what to do.
 pub(crate) fn warnings(out: &mut String, warnings: &[Warning], width: usize, paint: Paint) {
-    for (index, warning) in warnings.iter().enumerate() {
+    let rest = warnings.iter().filter(|warning| !is_partial(warning));
+    for (index, warning) in rest.enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         let _ = writeln!(
             out,

@@ -29,6 +29,7 @@ mod attribution;
 pub mod bench;
 mod counts;
 mod error;
+mod keeping;
 mod machine;
 mod options;
 mod recording;
@@ -38,7 +39,7 @@ pub use analysis::{Progress, analyze};
 pub use error::Error;
 pub use machine::{available_memory, this_machine};
 pub use options::AnalysisOptions;
-pub use recording::{Recorded, record, record_program};
+pub use recording::{Recorded, RecordingOptions, record, record_program};
 
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;

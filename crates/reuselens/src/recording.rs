@@ -1,12 +1,18 @@
 //! From a source to a trace file.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
+use reuselens_attribute::DataFilter;
 use reuselens_capture::{Launch, Running};
 use reuselens_trace::formats::native;
-use reuselens_trace::{AtomicFile, Block, Event, ProcessEnd, ProcessId, Source, Step};
+use reuselens_trace::{
+    AtomicFile, Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError,
+};
+use reuselens_units::Bytes;
 
 use crate::Error;
+use crate::keeping::Keeping;
 
 /// What was recorded.
 #[derive(Clone, Debug)]
@@ -19,6 +25,19 @@ pub struct Recorded {
     pub blocks: u64,
     /// How the program ended.
     pub ended: Option<ProcessEnd>,
+    /// What the reader of a report must know: losses, limits, what was left out.
+    pub notes: Vec<Note>,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RecordingOptions {
+    /// Overwrite the file.
+    pub force: bool,
+    /// Stop recording when the file is so large.
+    pub max_size: Option<Bytes>,
+    /// Keep accesses to these data only.
+    pub data: DataFilter,
 }
 
 /// Runs a program and writes what it does into a native trace file at `path`. While it is written the
@@ -31,11 +50,11 @@ pub struct Recorded {
 pub fn record_program(
     launch: &Launch,
     path: &Path,
-    force: bool,
+    options: &RecordingOptions,
 ) -> Result<Option<Recorded>, Error> {
-    let file = AtomicFile::create(path, force)?;
+    let file = AtomicFile::create(path, options.force)?;
     let mut running = Running::start(launch)?;
-    let recorded = write(&mut running, file, path)?;
+    let recorded = write(&mut running, file, path, options, Running::stop)?;
     Ok(recorded.filter(|_| running.saw_run_time()))
 }
 
@@ -50,13 +69,33 @@ pub fn record(
     force: bool,
 ) -> Result<Option<Recorded>, Error> {
     let file = AtomicFile::create(path, force)?;
-    write(source, file, path)
+    let options = RecordingOptions::default();
+    write(&mut Others(source), file, path, &options, |_, _| {})
 }
 
-fn write(
-    source: &mut dyn Source,
+/// A source that nobody can stop.
+struct Others<'a>(&'a mut dyn Source);
+
+impl Source for Others<'_> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        self.0.next(block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.0.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+fn write<S: Source>(
+    source: &mut S,
     mut file: AtomicFile,
     path: &Path,
+    options: &RecordingOptions,
+    stop: impl Fn(&mut S, String),
 ) -> Result<Option<Recorded>, Error> {
     let mut block = Block::new();
     // What is captured is known once the program's first process has shown itself.
@@ -74,21 +113,38 @@ fn write(
         rows: 0,
         blocks: 0,
         ended: None,
+        notes: Vec::new(),
     };
+    let written = file.written();
+    let most = options.max_size.map_or(u64::MAX, Bytes::get);
+    let mut full = false;
+    let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header)?;
     loop {
         match step {
             Step::Block => {
+                keeping.block(&mut block);
                 recorded.rows += block.len() as u64;
                 recorded.blocks += 1;
                 writer.block(&block)?;
+                if !full && written.load(Ordering::Relaxed) >= most {
+                    full = true;
+                    stop(
+                        source,
+                        format!("when the trace file was {} large", Bytes(most)),
+                    );
+                }
             }
             Step::Event(event) => {
                 // Rare, and needed for all that follows: it goes out at once.
                 let flush = matches!(event, Event::Process(_) | Event::Module(_));
+                if let Event::Note(note) = &event {
+                    recorded.notes.push(note.clone());
+                }
                 if let Event::ProcessEnded(ProcessId(0), end) = &event {
                     recorded.ended = Some(*end);
                 }
+                keeping.event(&event);
                 writer.event(&event)?;
                 if flush {
                     writer.flush()?;
@@ -97,6 +153,10 @@ fn write(
             Step::End => break,
         }
         step = source.next(&mut block)?;
+    }
+    if let Some(note) = keeping.note() {
+        writer.event(&Event::Note(note.clone()))?;
+        recorded.notes.push(note);
     }
     recorded.path = writer.finish()?.commit()?;
     Ok(Some(recorded))

@@ -75,6 +75,13 @@ struct Call {
     back: u64,
 }
 
+impl Calls {
+    /// Whether a function of the allocator has not returned.
+    pub fn is_within(&self) -> bool {
+        self.current.is_some()
+    }
+}
+
 /// A function begins.
 pub fn begins(thread: &mut Thread, function: u8, arguments: [u64; 2], pointer: u64, back: u64) {
     let calls = &mut thread.waiting.calls;

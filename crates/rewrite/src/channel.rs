@@ -35,12 +35,18 @@ impl Channel {
         slot.thread.store(thread, Ordering::Relaxed);
         slot.pid.store(sys::pid(), Ordering::Relaxed);
         slot.stack_high.store(stack_high, Ordering::Relaxed);
+        slot.outside.store(1, Ordering::Relaxed);
         take_block(segment, slot);
         slot.state.store(SlotState::Live as u32, Ordering::Release);
         Channel {
             slot: Some(slot),
             index: index as u32,
         }
+    }
+
+    /// Whether nothing is recorded (any more).
+    pub fn is_closed(&self) -> bool {
+        self.slot.is_none()
     }
 
     /// First address above the thread's stack.
@@ -126,6 +132,14 @@ impl Channel {
         }
     }
 
+    /// Says whether the thread may have notes that are not records yet: they would be lost if it were
+    /// killed, and the analysing side says so.
+    pub fn set_outside(&self, may_have: bool) {
+        if let Some(slot) = self.slot {
+            slot.outside.store(u32::from(may_have), Ordering::Release);
+        }
+    }
+
     /// Ends the thread's recording.
     pub fn end(&mut self) {
         self.announce(Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
@@ -170,6 +184,9 @@ fn take_block(segment: Segment, slot: &Slot) {
 /// Hands the slot's block to the analysing side. False if that is gone.
 fn publish(segment: Segment, slot: &Slot, index: u32) -> bool {
     let block = slot.block.load(Ordering::Relaxed);
+    if segment.header().control.is_stopped() {
+        return false;
+    }
     if block as usize >= BLOCKS {
         // The other side has taken it away: it took this process for dead.
         return false;
@@ -227,13 +244,17 @@ fn push(segment: Segment, block: u32, index: u32) -> bool {
             }
             return true;
         }
-        if header.consumer_gone.load(Ordering::Relaxed) != 0
-            || !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
-        {
+        if header.consumer_gone.load(Ordering::Relaxed) != 0 || header.control.is_stopped() {
             return false;
         }
         queue.producers_sleep.fetch_add(1, Ordering::SeqCst);
         sys::futex_wait(&queue.taken, seen);
         queue.producers_sleep.fetch_sub(1, Ordering::SeqCst);
+        // Nothing was taken for so long: perhaps nobody is there any more.
+        if queue.taken.load(Ordering::SeqCst) == seen
+            && !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
+        {
+            return false;
+        }
     }
 }

@@ -142,6 +142,7 @@ pub struct Source<'a> {
     pub code: &'a [u8],
     pub allocator: Option<u8>,
     pub results: bool,
+    pub function: bool,
 }
 
 impl Codes {
@@ -199,6 +200,7 @@ impl Codes {
             allocator: source.allocator,
             results: source.results,
             blocks: segment::wants_basic_blocks(),
+            function: source.function,
             at,
             descriptor: number,
         };

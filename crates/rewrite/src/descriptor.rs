@@ -31,6 +31,10 @@ pub enum Op {
     Allocator { function: u8, words: u16 },
     /// A function returns the number in the word, at the stack pointer in the word `pointer`.
     Result { pointer: u16, delta: i32 },
+    /// The program marks that a region begins, or ends; its name is told by two words from `words` on.
+    Region { begins: bool, words: u16 },
+    /// A function begins that is to be recorded; the word and displacement are its stack pointer.
+    Function,
     /// State of the processor is saved or restored: its size depends on the word `mask`.
     State { mask: u16 },
 }
@@ -107,4 +111,8 @@ pub struct Descriptor {
     /// libraries): such a block is not yet the function that was called.
     pub stub: bool,
     pub accesses: Box<[Access]>,
+    /// How many of these are accesses to memory, if all are plain.
+    pub hits: u16,
+    /// Whether a function is left.
+    pub exits: bool,
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{expand, maps, modules, process, signals, syscalls, watch};
+use super::{expand, gate, maps, modules, process, signals, syscalls, watch};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -22,6 +22,10 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
     if thread.cursor > thread.buffer + BUFFER_BYTES || thread.limit.load(Ordering::Relaxed) == 0 {
         process::rest_if_over(thread);
         expand::drain(thread);
+        if gate::is_stopped() {
+            let target = thread.target;
+            return process::go_on_alone(thread, target, exit);
+        }
     }
     let target = thread.target;
     on(thread, target, exit)
@@ -105,6 +109,7 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         code,
         allocator,
         results,
+        function: modules::function_at(pc),
     }))
 }
 

@@ -13,6 +13,7 @@ use super::{expand, sys};
 pub fn before(thread: &mut Thread) {
     expand::drain(thread);
     thread.channel.publish(true);
+    thread.channel.set_outside(false);
     let Some(segment) = Segment::get() else {
         return;
     };
@@ -41,7 +42,8 @@ pub fn before(thread: &mut Thread) {
 }
 
 /// It could not.
-pub fn after() {
+pub fn after(thread: &Thread) {
+    thread.channel.set_outside(true);
     let Some(segment) = Segment::get() else {
         return;
     };

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering;
 use reuselens_wire::{Record, WireKind, enter_words};
 
 use super::allocations::{self, Calls};
-use super::channel::Channel;
 use super::codes;
 use super::descriptor::{Access, Descriptor, Entry, GROUP, Gather, NO_WORD, Op, Quick};
+use super::gate;
 use super::thread::{BUFFER_BYTES, Thread};
 
 /// What waits for a later note.
@@ -17,6 +17,13 @@ pub struct Pending {
     entered: Option<(u64, u64)>,
     /// Functions of the allocator that have not returned.
     pub calls: Calls,
+}
+
+impl Pending {
+    /// Whether no function waits to show itself.
+    pub fn is_empty(&self) -> bool {
+        self.entered.is_none()
+    }
 }
 
 /// A note: its words, the head included.
@@ -48,8 +55,16 @@ impl Note {
 pub fn drain(thread: &mut Thread) {
     let end = thread.cursor;
     let mut at = thread.buffer;
+    if thread.channel.is_closed() {
+        at = end;
+    }
     while at < end {
-        at = quickly(thread, at, end);
+        if thread.gated {
+            at = gate::drain(thread, at, end);
+        }
+        if !thread.gated || thread.is_direct() {
+            at = quickly(thread, at, end);
+        }
         if at < end {
             // SAFETY: the buffer holds whole notes up to the cursor.
             let number = unsafe { *(at as *const u64) };
@@ -57,6 +72,9 @@ pub fn drain(thread: &mut Thread) {
             expand(thread, descriptor, at, u16::MAX);
             at += 8 * u64::from(descriptor.words);
         }
+    }
+    if thread.gated {
+        gate::report(thread);
     }
     thread.cursor = thread.buffer;
     let limit = thread.buffer + BUFFER_BYTES;
@@ -103,6 +121,26 @@ fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
         thread.channel.advance(to);
     }
     at
+}
+
+/// Expands the note at `at`, which has nothing but plain accesses.
+pub fn one_note(thread: &mut Thread, at: u64) {
+    let head = at as *mut u64;
+    // SAFETY: the buffer holds whole notes, each with its descriptor's number.
+    let entry = unsafe { codes::entries().add(*head as u32 as usize).cast::<Entry>() };
+    // SAFETY: as above.
+    let count = unsafe { (*entry).count as usize };
+    let Some(to) = thread.channel.room(count + GROUP) else {
+        return;
+    };
+    // SAFETY: as in `quickly`: the accesses follow their entry, and there is room.
+    unsafe {
+        *head = 0;
+        if count > 0 {
+            groups(entry.add(1).cast(), count, head, to);
+        }
+        thread.channel.advance(to.add(count));
+    }
 }
 
 /// Makes records of `count` accesses, and of what fills their last group up.
@@ -155,7 +193,7 @@ pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16
 fn enter(thread: &mut Thread, pc: u64) {
     if let Some((back, pointer)) = thread.waiting.entered.take() {
         let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
-        thread.channel.put(&[enter_words(pc, back, depth)]);
+        thread.put(&[enter_words(pc, back, depth)]);
     }
 }
 
@@ -165,9 +203,8 @@ fn size(access: &Access) -> u64 {
 
 fn one(thread: &mut Thread, note: &Note, access: &Access) {
     let address = note.address(access);
-    let channel = &mut thread.channel;
     match access.op {
-        Op::Plain | Op::Exit => channel.put(&[Record {
+        Op::Plain | Op::Exit => thread.put(&[Record {
             word0: address,
             word1: access.meta,
         }]),
@@ -183,34 +220,53 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
             } else {
                 start
             };
-            range(channel, access, low, start.abs_diff(end));
+            range(thread, access, low, start.abs_diff(end));
         }
         Op::Masked { mask, lanes } => {
             let bits = note.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)));
-            lanes_of(channel, access, address, bits);
+            lanes_of(thread, access, address, bits);
         }
         Op::Signed { mask, lanes } => {
             let bits = sign_bits(note, mask, lanes, size(access));
-            lanes_of(channel, access, address, bits);
+            lanes_of(thread, access, address, bits);
         }
-        Op::Gather(gather) => gathered(channel, note, access, address, &gather),
+        Op::Gather(gather) => gathered(thread, note, access, address, &gather),
         Op::Allocator { function, words } => {
+            hand_on(thread);
             let arguments = [note.word(words), note.word(words + 1)];
             allocations::begins(thread, function, arguments, address, note.word(words + 2));
         }
         Op::Result { pointer, delta } => {
+            if thread.waiting.calls.is_within() {
+                hand_on(thread);
+            }
             let pointer = note.word(pointer).wrapping_add_signed(i64::from(delta));
             allocations::returns(thread, pointer, note.word(access.word));
         }
+        Op::Region { begins, words } => {
+            if begins {
+                gate::begin_region(thread, note.word(words), note.word(words + 1));
+            } else {
+                gate::end_region(thread);
+            }
+        }
+        Op::Function => gate::enter_function(thread, address),
         Op::State { mask } => {
             let bytes = super::x86_64::state_bytes(note.word(mask));
-            range(channel, access, address, bytes);
+            range(thread, access, address, bytes);
         }
     }
 }
 
+/// What follows is recorded in any case: whoever reads it is to know in which function.
+fn hand_on(thread: &mut Thread) {
+    if thread.gated {
+        gate::flush(thread);
+    }
+}
+
 /// A record of many bytes.
-fn range(channel: &mut Channel, access: &Access, low: u64, bytes: u64) {
+fn range(thread: &mut Thread, access: &Access, low: u64, bytes: u64) {
     let load = access.meta >> 56 == WireKind::Load as u64;
     let kind = if load {
         WireKind::RangeLoad
@@ -218,7 +274,7 @@ fn range(channel: &mut Channel, access: &Access, low: u64, bytes: u64) {
         WireKind::RangeStore
     };
     if bytes > 0 {
-        channel.put(&[
+        thread.put(&[
             Record::new(kind, 0, access.meta, low),
             Record::new(WireKind::Operand, 0, 0, bytes),
         ]);
@@ -226,7 +282,7 @@ fn range(channel: &mut Channel, access: &Access, low: u64, bytes: u64) {
 }
 
 /// From the first active lane to the last: one access, as the processor makes it.
-fn lanes_of(channel: &mut Channel, access: &Access, address: u64, bits: u64) {
+fn lanes_of(thread: &mut Thread, access: &Access, address: u64, bits: u64) {
     if bits == 0 {
         return;
     }
@@ -234,7 +290,7 @@ fn lanes_of(channel: &mut Channel, access: &Access, address: u64, bits: u64) {
     let first = u64::from(bits.trailing_zeros());
     let count = 64 - u64::from(bits.leading_zeros()) - first;
     let meta = access.meta & !(0xff << 48) | (lane * count).min(255) << 48;
-    channel.put(&[Record {
+    thread.put(&[Record {
         word0: address.wrapping_add(first * lane),
         word1: meta,
     }]);
@@ -251,7 +307,7 @@ fn sign_bits(note: &Note, mask: u16, lanes: u8, bytes: u64) -> u64 {
     })
 }
 
-fn gathered(channel: &mut Channel, note: &Note, access: &Access, base: u64, gather: &Gather) {
+fn gathered(thread: &mut Thread, note: &Note, access: &Access, base: u64, gather: &Gather) {
     let bits = if gather.signed {
         sign_bits(note, gather.mask, gather.lanes, size(access))
     } else {
@@ -267,7 +323,7 @@ fn gathered(channel: &mut Channel, note: &Note, access: &Access, base: u64, gath
             let pair = note.word(gather.indices + lane / 2);
             (pair >> (32 * (lane % 2))) as i32 as i64 as u64
         };
-        channel.put(&[Record {
+        thread.put(&[Record {
             word0: base.wrapping_add(index.wrapping_mul(u64::from(gather.scale))),
             word1: access.meta,
         }]);

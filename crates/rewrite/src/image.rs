@@ -18,6 +18,8 @@ pub mod dispatch;
 pub mod exec;
 #[path = "expand.rs"]
 pub mod expand;
+#[path = "gate.rs"]
+pub mod gate;
 #[path = "lock.rs"]
 pub mod lock;
 #[path = "maps.rs"]

@@ -1,6 +1,7 @@
 //! Which files are mapped where, and which of them have an allocator in them.
 
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 use reuselens_wire::{Record, WireKind};
 
@@ -8,7 +9,7 @@ use super::allocations::FUNCTIONS;
 use super::channel::Channel;
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::sys;
+use super::{gate, sys};
 
 /// A mapped file with code in it.
 #[derive(Default)]
@@ -19,6 +20,8 @@ struct Module {
     high: u64,
     /// Addresses of an allocator's functions, and their numbers.
     functions: Vec<(u64, u8)>,
+    /// Addresses of functions that are to be recorded.
+    wanted: Vec<u64>,
 }
 
 static MODULES: Lock<Vec<Module>> = Lock::new(Vec::new());
@@ -32,6 +35,35 @@ pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
     };
     let function = module.functions.iter().find(|(at, _)| *at == pc);
     (function.map(|(_, number)| *number), true)
+}
+
+/// Whether a function begins at an address that is to be recorded.
+pub fn function_at(pc: u64) -> bool {
+    let modules = MODULES.lock();
+    let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
+    found.is_some_and(|module| module.wanted.contains(&pc))
+}
+
+/// Addresses of the functions in a file that are to be recorded.
+fn wanted(path: &[u8], bias: u64) -> Vec<u64> {
+    let Some(control) = gate::control() else {
+        return Vec::new();
+    };
+    let count = control.functions.load(Ordering::Relaxed) as usize;
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut name = path.to_vec();
+    name.push(0);
+    let file = sys::identity(&name);
+    let functions = control.function.iter().take(count);
+    let of_it = functions.filter(|function| {
+        let device = function.device.load(Ordering::Relaxed);
+        file == Some((device, function.inode.load(Ordering::Relaxed)))
+    });
+    of_it
+        .map(|function| bias.wrapping_add(function.low.load(Ordering::Relaxed)))
+        .collect()
 }
 
 /// Looks for files that were mapped since, and announces them.
@@ -64,6 +96,7 @@ pub fn look(channel: &mut Channel) {
             low: mapping.low,
             high,
             functions: functions(&mapping.path, bias),
+            wanted: wanted(&mapping.path, bias),
         };
         announce(channel, &module);
         modules.push(module);

@@ -12,7 +12,7 @@ use super::segment::Segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, dispatch, expand, maps, modules, signals, sys, watch};
+use super::{codes, dispatch, expand, gate, maps, modules, signals, sys, watch};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
@@ -56,6 +56,7 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
         Some(number) => Channel::claim(number, bounds.1),
         None => Channel::default(),
     };
+    gate::begin(thread);
     THREADS.lock().push(thread.own);
     bounds
 }
@@ -184,6 +185,7 @@ fn in_child(thread: &mut Thread) {
     THREADS.lock().clear();
     ENDED.lock().clear();
     thread.channel.forget();
+    gate::fork(thread);
     begin(thread, u64::from(parent));
     modules::announce_all(&mut thread.channel);
     announce_thread(thread);
@@ -308,6 +310,7 @@ pub fn ends(thread: &mut Thread) {
     }
     // The first thread that ends the process does so; another that tries rests.
     rest_if_over(thread);
+    thread.channel.set_outside(false);
     thread.last.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
     let others: Vec<u64> = THREADS
@@ -340,6 +343,7 @@ fn last_drain(thread: &mut Thread) {
     let order = Ordering::SeqCst;
     if thread.last.compare_exchange(0, 1, order, order).is_ok() {
         expand::drain(thread);
+        thread.channel.set_outside(false);
         thread.last.store(2, order);
     }
 }
@@ -382,6 +386,22 @@ pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
     }
     thread.channel.end();
     signals::give_back(thread);
+    pc
+}
+
+/// Recording has stopped: the program's only thread runs on its own from `pc` on, as it would have without
+/// us. Where there are several they stay in the cache, unrecorded: what is shared (handlers of signals,
+/// protected pages of code) cannot be taken from under the others.
+pub fn go_on_alone(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u64 {
+    let pending = thread.pending.load(Ordering::Relaxed) != 0;
+    if thread.borrowed || pending || thread.left || THREADS.lock().len() != 1 {
+        thread.channel.forget();
+        return dispatch::on(thread, pc, exit);
+    }
+    watch::unwatch_all();
+    thread.channel.end();
+    signals::give_back(thread);
+    thread.left = true;
     pc
 }
 

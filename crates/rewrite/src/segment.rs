@@ -11,6 +11,8 @@ use super::{memory, sys};
 
 /// Where it is; 0 = nobody listens.
 static BASE: AtomicU64 = AtomicU64::new(0);
+/// The same, but never forgotten.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
 /// What is to be recorded, as the header said when it was opened.
 static WANTS: AtomicU32 = AtomicU32::new(0);
 
@@ -30,6 +32,12 @@ impl Segment {
     #[inline]
     pub fn get() -> Option<Segment> {
         let base = BASE.load(Ordering::Acquire);
+        (base != 0).then_some(Segment { base })
+    }
+
+    /// The segment, if there ever was one.
+    pub fn ever() -> Option<Segment> {
+        let base = MAPPED.load(Ordering::Acquire);
         (base != 0).then_some(Segment { base })
     }
 
@@ -109,6 +117,7 @@ pub fn open(path: &[u8]) {
         && header.version.load(Ordering::Relaxed) == VERSION
     {
         WANTS.store(header.wants.load(Ordering::Relaxed), Ordering::Relaxed);
+        MAPPED.store(at, Ordering::Release);
         BASE.store(at, Ordering::Release);
     }
 }

@@ -107,6 +107,16 @@ pub fn read(fd: i64, into: &mut [u8]) -> usize {
     usize::try_from(unsafe { call(READ, a) }).unwrap_or(0)
 }
 
+/// Device and number of the file at a path, which ends with a zero byte.
+pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    const STAT: u64 = 4;
+    // `struct stat`: the device comes first, then the number.
+    let mut about = [0_u64; 18];
+    let a = [path.as_ptr() as u64, about.as_mut_ptr() as u64, 0, 0, 0, 0];
+    // SAFETY: the kernel reads the path and writes 144 bytes.
+    (unsafe { call(STAT, a) } == 0).then_some((about[0], about[1]))
+}
+
 /// This process's id.
 pub fn pid() -> u32 {
     // SAFETY: no arguments.
@@ -119,11 +129,17 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// Whether a process exists.
+/// Whether a process lives.
 pub fn process_exists(pid: u32) -> bool {
     const ESRCH: i64 = -3;
     // SAFETY: signal 0 only asks.
-    unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH }
+    let exists = |pid: u32| unsafe { call(KILL, [u64::from(pid), 0, 0, 0, 0, 0]) != ESRCH };
+    reuselens_wire::is_alive(pid, exists, |path| {
+        let mut target = [0_u8; 8];
+        let a = [path.as_ptr() as u64, target.as_mut_ptr() as u64, 8, 0, 0, 0];
+        // SAFETY: the path is ended; the kernel writes at most eight bytes.
+        unsafe { call(READLINK, a) }
+    })
 }
 
 /// Lets another thread run.

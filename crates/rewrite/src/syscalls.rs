@@ -74,7 +74,7 @@ pub fn after(thread: &mut Thread) {
     let again = result == sys::EFAULT && !thread.retried && watch::unwatch_all();
     thread.retried = again;
     match thread.call_number {
-        sys::EXECVE | sys::EXECVEAT => exec::after(),
+        sys::EXECVE | sys::EXECVEAT => exec::after(thread),
         _ if again => {
             thread.registers[usize::from(RAX)] = thread.call_number;
             thread.target = thread.call_pc;

@@ -2,10 +2,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use reuselens_wire::{Gate, Place, Record};
+
 use super::channel::Channel;
 use super::expand::Pending;
-use super::memory;
 use super::signals::Signals;
+use super::{gate, memory};
 
 /// Words of the look-up table for indirect branches, by the low 16 bits of the target.
 pub const TABLE: usize = 1 << 16;
@@ -63,6 +65,9 @@ pub struct Thread {
     pub channel: Channel,
     pub signals: Signals,
     pub waiting: Pending,
+    /// Which of its accesses are recorded; looked at if `gated`.
+    pub gate: Gate,
+    pub gated: bool,
     /// Base of the buffer.
     pub buffer: u64,
     /// Address of the instruction of the system call that is made.
@@ -93,6 +98,7 @@ impl Thread {
             (&raw mut (*thread).channel).write(Channel::default());
             (&raw mut (*thread).signals).write(Signals::new());
             (&raw mut (*thread).waiting).write(Pending::default());
+            (&raw mut (*thread).gate).write(Gate::new(Place::default()));
             &mut *thread
         };
         thread.own = at;
@@ -111,6 +117,20 @@ impl Thread {
             )
         };
         thread
+    }
+
+    /// Writes records that belong together, as far as they are wanted.
+    pub fn put(&mut self, records: &[Record]) {
+        if self.gated {
+            gate::put(self, records);
+        } else {
+            self.channel.put(records);
+        }
+    }
+
+    /// Whether everything is recorded for now.
+    pub fn is_direct(&self) -> bool {
+        gate::control().is_some_and(|control| self.gate.is_direct(control))
     }
 
     /// First address of the guard behind the buffer.

@@ -36,11 +36,15 @@ mod publish;
 #[cfg(reuselens_runtime)]
 mod ranges;
 #[cfg(reuselens_runtime)]
+mod regions;
+#[cfg(reuselens_runtime)]
 mod segment;
 #[cfg(reuselens_runtime)]
 mod signals;
 #[cfg(reuselens_runtime)]
 mod spawn;
+#[cfg(reuselens_runtime)]
+mod stage;
 #[cfg(reuselens_runtime)]
 mod sys;
 #[cfg(reuselens_runtime)]

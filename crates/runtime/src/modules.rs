@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use reuselens_wire::{Record, Slot, WireKind};
 
+use crate::segment::Segment;
 use crate::tls::{DUMMY, tls};
-use crate::{sys, thread};
+use crate::{stage, sys, thread};
 
 #[repr(C)]
 struct ProgramHeader {
@@ -51,7 +52,8 @@ pub fn rescan() {
             return;
         }
         (*t).busy = 1;
-        announce_all(&*(*t).slot);
+        let slot = stage::settled_slot(t);
+        announce_all(&*slot);
         (*t).busy = 0;
     }
 }
@@ -83,8 +85,19 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
         };
         let operands = [info.bias + low, info.bias + high, length as u64];
         let slot = &*slot.cast::<Slot>();
+        if let Some(segment) = Segment::get() {
+            stage::module_mapped(&segment.header().control, &path[..length], info.bias);
+        }
         let event = Record::new(WireKind::Module, 0, 0, info.bias);
         thread::announce(slot, event, &operands, &path[..length]);
     }
     0
+}
+
+/// A file's device and number, by its path.
+pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    let mut ended = [0_u8; 1025];
+    let length = path.len().min(1024);
+    ended[..length].copy_from_slice(&path[..length]);
+    sys::identity(&ended)
 }

@@ -206,6 +206,7 @@ unsafe extern "C" fn in_child() {
     unsafe {
         (*t).slot = &DUMMY;
         (*t).signal_slot = core::ptr::null();
+        (*t).stage = core::ptr::null_mut();
         (*t).busy = 0;
         (*t).destructor_rounds = 0;
         (*t).signal_depth = 0;

@@ -43,6 +43,9 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
         return false;
     };
     let block = slot.block.load(Ordering::Relaxed);
+    if segment.header().control.is_stopped() {
+        return false;
+    }
     if block as usize >= BLOCKS {
         // The other side has taken it away: it took this process for dead.
         return false;
@@ -110,13 +113,17 @@ fn push(segment: Segment, block: u32, slot_index: u32) -> bool {
             }
             return true;
         }
-        if header.consumer_gone.load(Ordering::Relaxed) != 0
-            || !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
-        {
+        if header.consumer_gone.load(Ordering::Relaxed) != 0 || header.control.is_stopped() {
             return false;
         }
         queue.producers_sleep.fetch_add(1, Ordering::SeqCst);
         sys::futex_wait(&queue.taken, seen);
         queue.producers_sleep.fetch_sub(1, Ordering::SeqCst);
+        // Nothing was taken for so long: perhaps nobody is there any more.
+        if queue.taken.load(Ordering::SeqCst) == seen
+            && !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
+        {
+            return false;
+        }
     }
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
-    Slot, SlotState, VERSION,
+    STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
 };
 
 use crate::sys;
@@ -69,6 +69,13 @@ impl Segment {
         unsafe { &*self.base.add(HEADER_BYTES).cast::<Slot>().add(index) }
     }
 
+    /// Where slot `index` has its stage: a pointer, for the slot's own thread.
+    pub fn stage(self, index: usize) -> *mut Stage {
+        debug_assert!(index < SLOTS);
+        // SAFETY: in bounds of the mapping.
+        unsafe { self.base.add(STAGES_OFFSET).cast::<Stage>().add(index) }
+    }
+
     /// Address of block `index`.
     pub fn block_address(self, index: u32) -> u64 {
         self.base as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
@@ -108,12 +115,30 @@ fn try_map() {
         }
         return;
     }
-    let base = find_path(list).map_or(core::ptr::null_mut(), map);
+    let path = find_path(list).filter(|_| !is_rewritten());
+    let base = path.map_or(core::ptr::null_mut(), map);
     BASE.store(base, Ordering::Relaxed);
     STATE.store(
         if base.is_null() { NONE } else { MAPPED },
         Ordering::Release,
     );
+}
+
+/// Whether this program is rewritten while it runs: then its accesses are seen without us.
+fn is_rewritten() -> bool {
+    let answer: u64;
+    // SAFETY: an instruction that does nothing; the rewriter puts one beside it that sets rax.
+    unsafe {
+        core::arch::asm!(
+            "xor eax, eax",
+            ".byte 0x0f, 0x1f, 0x80",
+            ".long {ask}",
+            ask = const reuselens_wire::MARK_ASK,
+            out("rax") answer,
+            options(nomem, nostack)
+        );
+    }
+    answer != 0
 }
 
 /// Whether libc has set up the environment, without which nothing can be decided.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::thread::quietly;
 use crate::tls::{DUMMY, State, tls};
-use crate::{process, thread};
+use crate::{process, stage, thread};
 
 const SIGNALS: usize = 65;
 const SA_SIGINFO: c_int = 4;
@@ -46,7 +46,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_vo
         if (*t).signal_depth > 0 && pointer >= (*t).signal_pointer {
             // The handler that we seem to be in was left by a jump.
             (*t).signal_depth = 0;
-            (*t).slot = thread::own_slot(t);
+            (*t).slot = thread::current_slot(t);
         }
         let saved = ((*t).slot, (*t).busy, (*t).signal_pointer);
         let forks = process::forks();
@@ -77,6 +77,13 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
     unsafe {
         if (*t).signal_depth > 0 || (*t).state != State::Live {
             thread::count_lost();
+            return &DUMMY;
+        }
+        if stage::is_staged(t) {
+            // A handler may interrupt the sorting, so what it does cannot be sorted.
+            if !(*t).stage.is_null() && (*(*t).stage).gate.was_recorded() {
+                thread::count_lost();
+            }
             return &DUMMY;
         }
         if (*t).signal_slot.is_null()

@@ -14,6 +14,7 @@ const FUTEX: usize = 202;
 const SCHED_YIELD: usize = 24;
 const OPEN: usize = 2;
 const CLOSE: usize = 3;
+const STAT: usize = 4;
 
 /// One system call with up to six arguments; negative results are `-errno`.
 ///
@@ -80,6 +81,22 @@ pub fn close(fd: isize) {
     unsafe { call(CLOSE, [fd as usize, 0, 0, 0, 0, 0]) };
 }
 
+/// Device and number of the file at a path, which ends with a zero byte.
+pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    // `struct stat`: the device comes first, then the number.
+    let mut about = [0_u64; 18];
+    let a = [
+        path.as_ptr() as usize,
+        about.as_mut_ptr() as usize,
+        0,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel reads the path and writes 144 bytes.
+    (unsafe { call(STAT, a) } == 0).then_some((about[0], about[1]))
+}
+
 /// This process's id.
 pub fn pid() -> u32 {
     // SAFETY: no arguments.
@@ -92,11 +109,24 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// Whether a process exists.
+/// Whether a process lives.
 pub fn process_exists(pid: u32) -> bool {
     const ESRCH: isize = -3;
     // SAFETY: signal 0 only asks.
-    unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) != ESRCH }
+    let exists = |pid: u32| unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) != ESRCH };
+    reuselens_wire::is_alive(pid, exists, |path| {
+        let mut target = [0_u8; 8];
+        let a = [
+            path.as_ptr() as usize,
+            target.as_mut_ptr() as usize,
+            8,
+            0,
+            0,
+            0,
+        ];
+        // SAFETY: the path is ended; the kernel writes at most eight bytes.
+        unsafe { call(READLINK, a) as i64 }
+    })
 }
 
 /// Lets another thread run.

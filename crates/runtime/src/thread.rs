@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{process, sys};
+use crate::{process, stage, sys};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -25,10 +25,28 @@ pub fn emit(records: &[Record]) {
         if (*t).busy != 0 {
             return;
         }
+        if stage::is_staged(t) && !reuselens_wire::is_gated(records[0].kind()) {
+            return ungated(t, records);
+        }
         if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
             return;
         }
         put(&*(*t).slot, records);
+    }
+}
+
+/// Writes records that are never left out, past those that wait to be sorted.
+#[cold]
+unsafe fn ungated(t: *mut Tls, records: &[Record]) {
+    // SAFETY: this thread's own state.
+    unsafe {
+        (*t).busy = 1;
+        let slot = &*stage::settled_slot(t);
+        let fits = room(slot) >= records.len() * RECORD_BYTES;
+        if fits || publish(slot, (*t).slot_index, true) {
+            put(slot, records);
+        }
+        (*t).busy = 0;
     }
 }
 
@@ -42,12 +60,8 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     // SAFETY: this thread's own state and slot.
     unsafe {
         (*t).busy += 1;
-        announce(
-            &*(*t).slot,
-            Record::new(kind, 0, pc, number),
-            operands,
-            text,
-        );
+        let slot = stage::settled_slot(t);
+        announce(&*slot, Record::new(kind, 0, pc, number), operands, text);
         (*t).busy -= 1;
     }
 }
@@ -72,6 +86,13 @@ pub fn prepare() -> bool {
     unsafe { (*t).busy == 0 && (room(&*(*t).slot) > 0 || make_room(t)) }
 }
 
+/// Like [`prepare`], also where the thread only waits to be told what is to be recorded.
+pub fn prepare_even_if_silent() -> bool {
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe { (*t).busy == 0 && (stage::is_staged(t) || room(&*(*t).slot) > 0 || make_room(t)) }
+}
+
 /// First address above this thread's stack as its slot knows it.
 pub fn stack_high() -> u64 {
     // SAFETY: this thread's own state.
@@ -80,7 +101,7 @@ pub fn stack_high() -> u64 {
 
 /// Bytes left in the slot's block.
 #[inline]
-fn room(slot: &Slot) -> usize {
+pub fn room(slot: &Slot) -> usize {
     let cursor = slot.cursor.load(Ordering::Relaxed) as usize;
     cursor.wrapping_neg() & (BLOCK_BYTES - 1)
 }
@@ -90,7 +111,7 @@ fn room(slot: &Slot) -> usize {
 /// # Safety
 /// There must be room, and the slot must be this thread's.
 #[inline]
-unsafe fn put(slot: &Slot, records: &[Record]) {
+pub unsafe fn put(slot: &Slot, records: &[Record]) {
     let mut cursor = slot.cursor.load(Ordering::Relaxed);
     for record in records {
         // SAFETY: the caller made room.
@@ -113,6 +134,11 @@ unsafe fn write(cursor: &mut u64, record: Record) {
 
 /// Gets the thread a block with room; false if it does not record.
 unsafe fn make_room(t: *mut Tls) -> bool {
+    // SAFETY: this thread's own state.
+    if unsafe { stage::is_staged(t) } {
+        // SAFETY: as above.
+        return unsafe { sort_out(t) };
+    }
     if Segment::is_absent() || !process::is_ready() {
         return false;
     }
@@ -135,6 +161,19 @@ unsafe fn make_room(t: *mut Tls) -> bool {
     }
 }
 
+/// Makes room by sorting what waits.
+unsafe fn sort_out(t: *mut Tls) -> bool {
+    // SAFETY: this thread's own state.
+    unsafe {
+        (*t).busy = 1;
+        stage::settle(t);
+        let there = room(&*(*t).slot) > 0 || publish(&*(*t).slot, slot_index(t), true);
+        let there = there || give_up(t);
+        (*t).busy = 0;
+        there
+    }
+}
+
 /// Number of the slot that the thread writes through now.
 unsafe fn slot_index(t: *const Tls) -> u64 {
     // SAFETY: by the caller.
@@ -148,10 +187,15 @@ unsafe fn slot_index(t: *const Tls) -> u64 {
 }
 
 unsafe fn give_up(t: *mut Tls) -> bool {
-    Segment::abandon();
     // SAFETY: this thread's own state.
-    unsafe { (*t).slot = &DUMMY };
-    false
+    unsafe {
+        if (*t).signal_depth == 0 && (*t).state == State::Live && stage::idle(t) {
+            return true;
+        }
+        Segment::abandon();
+        (*t).slot = &DUMMY;
+        false
+    }
 }
 
 /// Counts an event, or a signal handler's events, that cannot be recorded.
@@ -171,6 +215,21 @@ pub unsafe fn own_slot(t: *const Tls) -> *const Slot {
         // SAFETY: by the caller.
         (State::Live, Some(segment)) => segment.slot(unsafe { (*t).slot_index } as usize),
         _ => &DUMMY,
+    }
+}
+
+/// What this thread writes through outside of signal handlers: its slot, or its stage.
+///
+/// # Safety
+/// `t` must be the calling thread's state.
+pub unsafe fn current_slot(t: *mut Tls) -> *const Slot {
+    // SAFETY: by the caller.
+    unsafe {
+        (*t).slot = own_slot(t);
+        if !(*t).stage.is_null() {
+            (*t).slot = &raw const (*(*t).stage).slot;
+        }
+        (*t).slot
     }
 }
 
@@ -226,6 +285,8 @@ unsafe fn attach(t: *mut Tls) -> bool {
     if first_of_process {
         process::announced(slot, index as u64);
     }
+    // SAFETY: this thread's own state, with its slot.
+    unsafe { stage::open(t) };
     process::watch_thread_end(t);
     true
 }
@@ -266,7 +327,8 @@ pub fn flush() {
     unsafe {
         if (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
             (*t).busy = 1;
-            if !publish(&*(*t).slot, (*t).slot_index, true) {
+            let slot = stage::settled_slot(t);
+            if !publish(&*slot, (*t).slot_index, true) {
                 give_up(t);
             }
             (*t).busy = 0;
@@ -282,6 +344,7 @@ pub unsafe fn end(t: *mut Tls) {
     // SAFETY: by the caller.
     unsafe {
         (*t).busy = 1;
+        stage::close(t);
         // A handler that was left by a jump may have left us on its slot.
         let slot = if core::ptr::eq((*t).slot, &DUMMY) {
             &raw const DUMMY

@@ -3,7 +3,7 @@
 
 use core::arch::global_asm;
 
-use reuselens_wire::Slot;
+use reuselens_wire::{Place, Slot, Stage};
 
 /// The dummy slot: its cursor never has room, so that a thread without a slot takes the slow path.
 pub static DUMMY: Slot = Slot {
@@ -17,6 +17,7 @@ pub static DUMMY: Slot = Slot {
     thread: core::sync::atomic::AtomicU32::new(0),
     pid: core::sync::atomic::AtomicU32::new(0),
     published: core::sync::atomic::AtomicU32::new(0),
+    outside: core::sync::atomic::AtomicU32::new(0),
 };
 
 // The first field is the slot's address, from the start that of the dummy.
@@ -26,9 +27,9 @@ global_asm!(
     ".globl rl_tls",
     ".hidden rl_tls",
     ".type rl_tls,@object",
-    ".size rl_tls,72",
+    ".size rl_tls,104",
     "rl_tls: .quad {dummy}",
-    ".zero 64",
+    ".zero 96",
     ".text",
     dummy = sym DUMMY,
 );
@@ -68,9 +69,13 @@ pub struct Tls {
     pub signal_slot_index: u64,
     /// Stack pointer of the signal handler that runs.
     pub signal_pointer: u64,
+    /// Where records wait to be sorted; null if there is nothing to control.
+    pub stage: *mut Stage,
+    /// The regions and the function that the thread is in, for a child process.
+    pub place: Place,
 }
 
-const _: () = assert!(size_of::<Tls>() == 72);
+const _: () = assert!(size_of::<Tls>() == 104);
 
 /// This thread's state.
 #[inline(always)]

@@ -3,12 +3,15 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::TraceError;
 
 /// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
 /// file never has the final name. Dropped before that, it is removed, unless
-/// [`AtomicFile::keep_partial`] was called.
+/// [`AtomicFile::keep_partial`] was called. Until then it has no name at all where the file system allows
+/// that, so that nothing is left of it however this program ends.
 ///
 /// A target that is no regular file (`/dev/null`, a pipe) is written directly; one that is a
 /// symbolic link is replaced where it points to. Writes are buffered.
@@ -16,10 +19,10 @@ use crate::TraceError;
 pub struct AtomicFile {
     out: BufWriter<File>,
     target: PathBuf,
-    /// Where the bytes are; `None` if in the target itself.
-    beside: Option<PathBuf>,
+    beside: Beside,
     force: bool,
     kept: bool,
+    written: Arc<AtomicU64>,
 }
 
 impl AtomicFile {
@@ -49,9 +52,10 @@ impl AtomicFile {
                 return Ok(AtomicFile {
                     out,
                     target: real,
-                    beside: None,
+                    beside: Beside::Target,
                     force,
                     kept: false,
+                    written: Arc::default(),
                 });
             }
             Ok(_) if !force => return Err(exists(target)),
@@ -62,15 +66,21 @@ impl AtomicFile {
         Ok(AtomicFile {
             out,
             target: real,
-            beside: Some(beside),
+            beside,
             force,
             kept: false,
+            written: Arc::default(),
         })
     }
 
     /// The file's final path.
     pub fn target(&self) -> &Path {
         &self.target
+    }
+
+    /// How many bytes were written so far, also once the file is in other hands.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.written)
     }
 
     /// From now on the unfinished file is called `TARGET.partial` and stays if this program dies or
@@ -80,21 +90,25 @@ impl AtomicFile {
     /// [`TraceError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is no
     /// `force`.
     pub fn keep_partial(&mut self) -> Result<&Path, TraceError> {
-        if let Some(beside) = &mut self.beside
-            && !self.kept
-        {
+        if self.beside != Beside::Target && !self.kept {
             let mut partial = self.target.clone().into_os_string();
             partial.push(".partial");
             let partial = PathBuf::from(partial);
             if partial.exists() && !self.force {
                 return Err(exists(&partial));
             }
-            fs::rename(&*beside, &partial)
-                .map_err(|error| TraceError::io("create", &partial, explained(error)))?;
-            *beside = partial;
+            let done = match &self.beside {
+                Beside::Named(path) => fs::rename(path, &partial),
+                _ => link(self.out.get_ref(), &partial, self.force),
+            };
+            done.map_err(|error| TraceError::io("create", &partial, explained(error)))?;
+            self.beside = Beside::Named(partial);
             self.kept = true;
         }
-        Ok(self.beside.as_deref().unwrap_or(&self.target))
+        match &self.beside {
+            Beside::Named(path) => Ok(path),
+            _ => Ok(&self.target),
+        }
     }
 
     /// Writes everything out to the disk and gives the file its name. Returns that name.
@@ -106,15 +120,19 @@ impl AtomicFile {
         let failed = |error| TraceError::io("write", &self.target, explained(error));
         let flushed = self.out.flush();
         flushed.map_err(failed)?;
-        let Some(beside) = &self.beside else {
+        if self.beside == Beside::Target {
             return Ok(self.target.clone());
-        };
+        }
         self.out.get_ref().sync_all().map_err(failed)?;
         if !self.force && self.target.exists() {
             return Err(exists(&self.target));
         }
-        fs::rename(beside, &self.target).map_err(failed)?;
-        self.beside = None;
+        match &self.beside {
+            Beside::Named(path) => fs::rename(path, &self.target),
+            _ => link(self.out.get_ref(), &self.target, self.force),
+        }
+        .map_err(failed)?;
+        self.beside = Beside::Target;
         Ok(self.target.clone())
     }
 }
@@ -122,7 +140,9 @@ impl AtomicFile {
 impl Write for AtomicFile {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.out.write(bytes).map_err(explained)
+        let count = self.out.write(bytes).map_err(explained)?;
+        self.written.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -132,7 +152,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if let Some(beside) = &self.beside
+        if let Beside::Named(beside) = &self.beside
             && !self.kept
         {
             // Nobody is left to tell; a leftover is hidden and names its process.
@@ -141,8 +161,54 @@ impl Drop for AtomicFile {
     }
 }
 
+/// Where the bytes are.
+#[derive(Debug, PartialEq, Eq)]
+enum Beside {
+    /// In the target itself.
+    Target,
+    /// In a file without a name, on the target's file system.
+    Nameless,
+    /// In this file.
+    Named(PathBuf),
+}
+
+/// Gives a nameless file a name; over a file that has it, if `force` is set.
+fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
+    let give = |name: &Path| linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW);
+    match give(path) {
+        Err(rustix::io::Errno::EXIST) if force => {
+            // A name cannot be taken over; one beside can be moved onto it.
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(format!(".tmp-{}", std::process::id()));
+            give(Path::new(&beside))?;
+            fs::rename(&beside, path)
+        }
+        done => Ok(done?),
+    }
+}
+
+/// A file without a name in the target's directory, if its file system and `/proc` allow that.
+fn nameless(target: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let directory = target.parent()?;
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(open(directory, flags, Mode::from(0o666)).ok()?);
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    fs::metadata(own).is_ok().then_some(file)
+}
+
 /// A new file in the target's directory.
-fn temporary(target: &Path, name: &str) -> std::io::Result<(File, PathBuf)> {
+fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
+    if let Some(file) = nameless(target) {
+        return Ok((file, Beside::Nameless));
+    }
     let mut last = Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..100 {
         let ending = if attempt == 0 {
@@ -152,7 +218,7 @@ fn temporary(target: &Path, name: &str) -> std::io::Result<(File, PathBuf)> {
         };
         let path = target.with_file_name(format!(".{name}.tmp-{}{ending}", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, path)),
+            Ok(file) => return Ok((file, Beside::Named(path))),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
             Err(error) => return Err(error),
         }

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::control::Control;
+use crate::gate::Stage;
 use crate::{BlockPool, Queue};
 
 /// First eight bytes of a segment.
@@ -25,17 +27,19 @@ pub const OTHERS: usize = 32;
 pub const RECORD_BYTES: usize = 16;
 /// Threads that can record at one time, over all processes.
 pub const SLOTS: usize = 1024;
-/// Blocks in the pool: one per slot, one per queue cell, and some in hand. Untouched blocks cost no
-/// memory.
-pub const BLOCKS: usize = SLOTS + crate::QUEUE_CELLS + 64;
+/// Blocks in the pool: two per slot (where control is asked for, one for what waits to be sorted), one
+/// per queue cell, and some in hand. Untouched blocks cost no memory.
+pub const BLOCKS: usize = 2 * SLOTS + crate::QUEUE_CELLS + 64;
 /// No block.
 pub const NO_BLOCK: u32 = u32::MAX;
 
 /// Bytes reserved for the header.
 pub const HEADER_BYTES: usize = 8192;
-const SLOTS_END: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+/// Offset of the first slot's [`Stage`].
+pub const STAGES_OFFSET: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
+const STAGES_END: usize = STAGES_OFFSET + SLOTS * size_of::<Stage>();
 /// Offset of the first block.
-pub const BLOCKS_OFFSET: usize = SLOTS_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+pub const BLOCKS_OFFSET: usize = STAGES_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
 /// Bytes of the whole segment.
 pub const SEGMENT_BYTES: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
 
@@ -66,6 +70,8 @@ pub struct Header {
     pub wants: AtomicU32,
     /// Where a rewritten process says that another program is about to take its place.
     pub exec: Exec,
+    /// What is to be recorded.
+    pub control: Control,
     /// Full blocks, in the order of completion.
     pub queue: Queue,
     /// Empty blocks.
@@ -136,6 +142,8 @@ pub struct Slot {
     /// Blocks that were handed over through this slot so far. If the reader has taken as many, the
     /// current block is next in the thread's order.
     pub published: AtomicU32,
+    /// Not 0 while the thread has events that are not in the segment yet: they are lost if it is killed.
+    pub outside: AtomicU32,
 }
 
 /// How far another thread had come when a block was published: all of that was done before, and is

@@ -16,17 +16,25 @@
 //! changes with [`VERSION`], and both sides come from one build.
 #![no_std]
 
+mod alive;
 mod bootstrap;
+mod control;
+mod gate;
 mod layout;
 mod pool;
 mod queue;
 mod record;
 
+pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
+pub use control::{
+    Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
+};
+pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec,
     ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES,
-    SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
+    SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};

@@ -41,6 +41,7 @@ pub fn inject(tracee: &Tracee, segment: &str, parent: u64) -> Result<(), Refusal
     if !tracee.is_native() {
         return Err(Refusal::Foreign);
     }
+    tracee.die_with_us()?;
     let registers = tracee.registers()?;
     let bootstrap_at = IMAGE + image.bytes.len() as u64;
     let top = (bootstrap_at + STACK_BYTES).next_multiple_of(4096);

@@ -48,6 +48,11 @@ impl Tracee {
         self.request(libc::PTRACE_SEIZE, 0, libc::PTRACE_O_TRACEEXEC as u64)
     }
 
+    /// From now on it dies with this process: what is half put in must not run.
+    pub fn die_with_us(&self) -> io::Result<()> {
+        self.request(libc::PTRACE_SETOPTIONS, 0, libc::PTRACE_O_EXITKILL as u64)
+    }
+
     /// Stops a process that was seized.
     pub fn interrupt(&self) -> io::Result<()> {
         self.request(libc::PTRACE_INTERRUPT, 0, 0)

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use reuselens::capture::{Launch, Running};
 use reuselens::locality::Outcome as Ended;
 
+use crate::control::Control;
 use crate::exit::Outcome;
 use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
@@ -36,6 +37,8 @@ pub struct Args {
     capture: CaptureWay,
 
     #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
     show: Show,
@@ -45,6 +48,7 @@ impl Args {
     /// Runs and analyses.
     pub fn run(self) -> Outcome {
         let options = self.analysis.options(&self.show.by)?;
+        let control = self.control.options(false)?;
         self.show.check()?;
         self.show.check_cache(true, &options)?;
         let name = program_name(&self.command);
@@ -54,6 +58,7 @@ impl Args {
             randomise: self.randomise,
             output_to_error: self.show.standard_output_is_taken(),
             capture: self.capture.into(),
+            control,
             ..Launch::default()
         };
         let mut running = Running::start(&launch)?;

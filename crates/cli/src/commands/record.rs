@@ -4,13 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::RecordingOptions;
 use reuselens::capture::Launch;
 use reuselens::locality::Outcome as Ended;
 use reuselens::trace::ProcessEnd;
+use reuselens::units::Bytes;
 
 use super::profile::{not_instrumented, program_name, status};
+use crate::control::Control;
 use crate::exit::{Outcome, Usage};
-use crate::options::CaptureWay;
+use crate::options::{CaptureWay, Data};
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -46,6 +49,22 @@ pub struct Args {
     /// Keep the basic blocks too: the path that the program takes. Seen by rewriting
     #[arg(long)]
     basic_blocks: bool,
+
+    #[command(flatten)]
+    control: Control,
+
+    /// Stop recording when the trace file is so large (2GiB)
+    #[arg(long, value_name = "SIZE", help_heading = "What is recorded")]
+    max_size: Option<Bytes>,
+
+    /// Record only accesses to these data
+    #[arg(
+        long,
+        value_enum,
+        default_value = "all",
+        help_heading = "What is recorded"
+    )]
+    data: Data,
 }
 
 impl Args {
@@ -66,9 +85,15 @@ impl Args {
             randomise: self.randomise,
             capture: self.capture.into(),
             basic_blocks: self.basic_blocks,
+            control: self.control.options(self.max_size.is_some())?,
             ..Launch::default()
         };
-        let recorded = reuselens::record_program(&launch, &path, self.force)?;
+        let options = RecordingOptions {
+            force: self.force,
+            max_size: self.max_size,
+            data: self.data.into(),
+        };
+        let recorded = reuselens::record_program(&launch, &path, &options)?;
         let Some(recorded) = recorded else {
             anyhow::bail!(not_instrumented(&self.command))
         };
@@ -81,6 +106,9 @@ impl Args {
                 recorded.blocks,
                 reuselens::units::Bytes(bytes)
             );
+            for note in &recorded.notes {
+                println!("{}", note.message);
+            }
             println!("Next: reuselens analyze {}", path.display());
         }
         Ok(recorded.ended.map_or(ExitCode::SUCCESS, |end| match end {

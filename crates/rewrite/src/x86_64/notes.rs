@@ -216,6 +216,12 @@ impl Body {
         }
     }
 
+    /// A register has another value now.
+    pub fn changed(&mut self, register: u8) {
+        self.keys
+            .retain(|key| key.base != Some(register) && key.index != Some(register));
+    }
+
     /// Brings the known sums in line with what an instruction does to its registers.
     pub fn executed(&mut self, instruction: &Instruction, info: &InstructionInfo) {
         let moved = moves(instruction);
@@ -236,9 +242,7 @@ impl Body {
                     let keys = self.keys.iter_mut().filter(|key| key.base == Some(changed));
                     keys.for_each(|key| key.moved += by);
                 }
-                None => self
-                    .keys
-                    .retain(|key| key.base != Some(changed) && key.index != Some(changed)),
+                None => self.changed(changed),
             }
         }
     }

@@ -4,11 +4,12 @@ use iced_x86::{
     Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,
     Register, UsedMemory,
 };
-use reuselens_wire::WireKind;
+use reuselens_wire::{MARK_ASK, MARK_BEGIN, MARK_END, WireKind};
 
 use super::notes::Body;
 use super::registers::{RAX, RBX, RDI, RSI, register};
 use crate::image::descriptor::{Gather, NO_WORD, Op};
+use crate::image::gate;
 
 /// What is noted after a string instruction: the registers where it ended.
 #[derive(Clone, Copy, Default)]
@@ -29,6 +30,10 @@ impl After {
 pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) -> After {
     if is_repeated(instruction) {
         return strings(body, instruction);
+    }
+    if let Some(mark) = mark(instruction) {
+        marked(body, mark);
+        return After::default();
     }
     let memory = info.used_memory().iter().find(|memory| {
         memory.access() != OpAccess::NoMemAccess && memory.access() != OpAccess::None
@@ -62,6 +67,55 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
         body.plain(instruction, info);
     }
     After::default()
+}
+
+/// What an instruction says to the rewriter that does nothing otherwise.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A region begins.
+    Begin,
+    /// A region ends.
+    End,
+    /// Whether the program is rewritten is asked.
+    Ask,
+}
+
+impl Mark {
+    /// The registers that it tells something by, a bit each.
+    pub fn registers(self) -> u32 {
+        match self {
+            Mark::Begin | Mark::End => 1 << RDI | 1 << RSI,
+            Mark::Ask => 1 << RAX,
+        }
+    }
+}
+
+/// The mark that an instruction is.
+pub fn mark(instruction: &Instruction) -> Option<Mark> {
+    if instruction.code() != Code::Nop_rm32 || instruction.memory_base() != Register::RAX {
+        return None;
+    }
+    match instruction.memory_displacement64() as u32 {
+        MARK_BEGIN => Some(Mark::Begin),
+        MARK_END => Some(Mark::End),
+        MARK_ASK => Some(Mark::Ask),
+        _ => None,
+    }
+}
+
+/// Answers, or notes where the name of a region is, if somebody asks for regions.
+fn marked(body: &mut Body, mark: Mark) {
+    let begins = mark == Mark::Begin;
+    if mark == Mark::Ask {
+        // mov eax, 1
+        body.emit.raw(&[0xb8, 1, 0, 0, 0]);
+        body.changed(RAX);
+    } else if gate::wants_regions() {
+        let words = body.note_register(RDI);
+        body.note_register(RSI);
+        let op = Op::Region { begins, words };
+        body.access(WireKind::Statement, 0, (NO_WORD, 0, false), op);
+    }
 }
 
 /// Whether an instruction is a string instruction with a count.

@@ -26,6 +26,8 @@ pub struct Input<'a> {
     pub results: bool,
     /// Whether it is noted that the block began.
     pub blocks: bool,
+    /// Whether a function begins here that is to be recorded.
+    pub function: bool,
     /// Where in the cache there is room.
     pub at: u64,
     /// The number that the descriptor will have.
@@ -67,7 +69,7 @@ pub fn translate(input: &Input<'_>, exits: &mut Exits) -> (Placed, Descriptor) {
         let decoded = decode(input, most);
         match write(input, &decoded) {
             Ok(body) => {
-                let descriptor = describe(input.pc, &decoded, &body);
+                let descriptor = describe(input, &decoded, &body);
                 return (place(input, &decoded, body, exits), descriptor);
             }
             // An instruction alone leaves enough registers.
@@ -98,6 +100,7 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         for register in factory.info(&instruction).used_registers() {
             used |= number(register.register()).map_or(0, |number| 1 << number);
         }
+        used |= special::mark(&instruction).map_or(0, special::Mark::registers);
         if ends && input.results && instruction.flow_control() == FlowControl::Return {
             used |= 1 << RAX;
         }
@@ -170,6 +173,9 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     if let Some(function) = input.allocator {
         begin_allocator(&mut body, function);
     }
+    if input.function {
+        begin_function(&mut body);
+    }
     for (index, instruction) in decoded.instructions.iter().enumerate() {
         let info = factory.info(instruction);
         body.begin(instruction, input.pc);
@@ -191,6 +197,13 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     Ok(body)
 }
 
+/// Notes the stack pointer of a function that is to be recorded.
+fn begin_function(body: &mut Body) {
+    let (word, moved) = body.word(Some(RSP), None, 1);
+    let place = (word, moved as u64, false);
+    body.access(reuselens_wire::WireKind::Enter, 0, place, Op::Function);
+}
+
 /// Notes an allocator's arguments and where it returns.
 fn begin_allocator(body: &mut Body, function: u8) {
     let words = body.note_register(RDI);
@@ -208,16 +221,23 @@ fn begin_allocator(body: &mut Body, function: u8) {
     );
 }
 
-fn describe(input_pc: u64, decoded: &Decoded, body: &Body) -> Descriptor {
+fn describe(input: &Input<'_>, decoded: &Decoded, body: &Body) -> Descriptor {
     let first = decoded.instructions.first().map(Instruction::next_ip);
     let plain = |access: &crate::image::descriptor::Access| {
         matches!(access.op, Op::Plain | Op::Exit) && !access.fs
     };
     Descriptor {
         pc: first.unwrap_or(decoded.next),
-        bytes: (decoded.next - input_pc).max(1),
+        bytes: (decoded.next - input.pc).max(1),
         words: body.words,
         plain: body.accesses.iter().all(plain),
+        hits: body
+            .accesses
+            .iter()
+            .filter(|access| access.op == Op::Plain)
+            .count() as u16
+            - u16::from(input.blocks),
+        exits: body.accesses.iter().any(|access| access.op == Op::Exit),
         stub: terminator::is_stub(decoded),
         accesses: Box::from(body.accesses.as_slice()),
     }

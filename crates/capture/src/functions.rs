@@ -1,0 +1,228 @@
+//! Functions by their names: where they lie in a program's file and its libraries.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use addr2line::demangle_auto;
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+/// A function in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionPlace {
+    /// The file's device.
+    pub device: u64,
+    /// The file's number on it.
+    pub inode: u64,
+    /// The function's first address in the file's own count.
+    pub low: u64,
+    /// The first address behind it.
+    pub high: u64,
+}
+
+/// Why a function was not found.
+#[derive(Debug)]
+pub struct NotFound {
+    /// Names that look like it, the nearest first.
+    pub near: Vec<String>,
+    /// Whether the program's own file has a table of symbols.
+    pub stripped: bool,
+}
+
+/// How many names are suggested.
+const SUGGESTIONS: usize = 3;
+
+/// The functions of this name in a program and the libraries that it is linked with. Copies that the
+/// compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
+pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>, NotFound>> {
+    let mut found = Vec::new();
+    let mut names = BTreeSet::new();
+    let mut stripped = false;
+    let files = files(program)?;
+    for (index, path) in files.iter().enumerate() {
+        let Ok(bytes) = std::fs::read(path) else {
+            continue;
+        };
+        let Ok(file) = object::File::parse(&*bytes) else {
+            continue;
+        };
+        if index == 0 {
+            stripped = file.symbols().next().is_none();
+        }
+        let about = std::fs::metadata(path)?;
+        for (low, high, symbol) in functions(&file) {
+            if matches(&symbol, name) {
+                let place = FunctionPlace {
+                    device: about.dev(),
+                    inode: about.ino(),
+                    low,
+                    high,
+                };
+                if !found.contains(&place) {
+                    found.push(place);
+                }
+            } else if found.is_empty() {
+                names.insert(plain(&symbol));
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(Ok(found));
+    }
+    Ok(Err(NotFound {
+        near: near(names, name),
+        stripped,
+    }))
+}
+
+/// The program's file and its libraries', as its loader finds them.
+fn files(program: &Path) -> io::Result<Vec<PathBuf>> {
+    let bytes = std::fs::read(program)?;
+    let mut files = vec![program.to_owned()];
+    let Ok(file) = object::File::parse(&*bytes) else {
+        return Ok(files);
+    };
+    let Some(loader) = interpreter(&file) else {
+        return Ok(files);
+    };
+    // The loader lists what it would load, and runs nothing.
+    let list = Command::new(loader)
+        .arg("--list")
+        .arg(std::fs::canonicalize(program)?)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let text = list.map_or(String::new(), |list| {
+        String::from_utf8_lossy(&list.stdout).into_owned()
+    });
+    let paths = text.lines().filter_map(|line| {
+        let path = line.split_once("=>").map_or(line, |(_, path)| path).trim();
+        let path = path.rsplit_once(" (").map_or(path, |(path, _)| path);
+        path.starts_with('/').then(|| PathBuf::from(path))
+    });
+    files.extend(paths);
+    Ok(files)
+}
+
+/// The path of the loader that a program names.
+fn interpreter(file: &object::File<'_>) -> Option<PathBuf> {
+    let section = object::Object::section_by_name(file, ".interp");
+    let data = section.and_then(|section| object::ObjectSection::data(&section).ok())?;
+    let text = data.split(|byte| *byte == 0).next()?;
+    // A program without segments is none.
+    file.segments().next().map(|segment| segment.size())?;
+    Some(PathBuf::from(String::from_utf8_lossy(text).into_owned()))
+}
+
+/// Functions that are defined in a file: first address, first behind, name.
+fn functions(file: &object::File<'_>) -> Vec<(u64, u64, String)> {
+    let all = file.symbols().chain(file.dynamic_symbols());
+    let functions = all.filter(|s| s.is_definition() && s.kind() == SymbolKind::Text);
+    functions
+        .filter_map(|symbol| {
+            let low = symbol.address();
+            let name = symbol.name().ok()?;
+            // Versions of library symbols follow an @.
+            let name = name.split('@').next().unwrap_or(name);
+            Some((low, low + symbol.size().max(1), name.to_owned()))
+        })
+        .collect()
+}
+
+/// A symbol as people write it: without what compilers add, and without arguments.
+fn plain(symbol: &str) -> String {
+    let clear = demangle_auto(symbol.into(), None).into_owned();
+    let clear = if clear == symbol {
+        let base = symbol.split_once('.').map_or(symbol, |(base, _)| base);
+        let fortran = base.split_once("_MOD_").map_or(base, |(_, name)| name);
+        return fortran.to_owned();
+    } else {
+        clear
+    };
+    clear
+        .split_once('(')
+        .map_or(clear.as_str(), |(name, _)| name)
+        .to_owned()
+}
+
+fn matches(symbol: &str, name: &str) -> bool {
+    if symbol == name || symbol.strip_suffix('_') == Some(name) {
+        return true;
+    }
+    let clear = demangle_auto(symbol.into(), None);
+    clear == name || (!symbol.contains(".cold") && plain(symbol) == name)
+}
+
+/// The names nearest to a name.
+fn near(names: BTreeSet<String>, name: &str) -> Vec<String> {
+    let most = name.len() / 3 + 1;
+    let mut near: Vec<(usize, String)> = names
+        .into_iter()
+        .filter(|known| !known.is_empty())
+        .map(|known| {
+            let part = known.contains(name) || (known.len() > 3 && name.contains(&known));
+            let last = known.rsplit("::").next().unwrap_or(&known);
+            let apart = distance(last, name).min(distance(&known, name));
+            (if part { apart.min(most) } else { apart }, known)
+        })
+        .filter(|(apart, _)| *apart <= most)
+        .collect();
+    near.sort();
+    near.into_iter()
+        .take(SUGGESTIONS)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// Letters to change, add or leave out (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let change = corner + usize::from(from != *to);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_all_languages() {
+        assert!(matches("solve", "solve"));
+        assert!(matches("solve_", "solve"));
+        assert!(matches("solve.constprop.0", "solve"));
+        assert!(!matches("solve.cold", "solve") && !matches("solver", "solve"));
+        assert!(matches("__grid_MOD_solve", "solve"));
+        assert!(matches("_ZN4grid5solveEi", "grid::solve"));
+        assert!(matches("_ZN4grid5solveEi", "grid::solve(int)"));
+        assert!(!matches("_ZN4grid5solveEi", "solve"));
+    }
+
+    #[test]
+    fn what_looks_like_a_name_is_suggested() {
+        let names = ["multiply", "multiply_tiled", "main", "fill"];
+        let names = names.map(str::to_owned).into();
+        assert_eq!(near(names, "multipy"), ["multiply"]);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn this_program_has_this_function() {
+        let program = std::env::current_exe().unwrap();
+        assert!(find(&program, "main").unwrap().is_ok());
+        let missing = find(&program, "mian").unwrap().unwrap_err();
+        assert!(missing.near.contains(&"main".to_owned()), "{missing:?}");
+        // In the library of C.
+        assert!(find(&program, "getpid").unwrap().is_ok());
+    }
+}

@@ -1,0 +1,146 @@
+//! A disk that is full, and a limit on the size of files: the reason is said, and what was written stays
+//! readable.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Done, Place};
+
+/// A small file system, taken away in the end.
+struct Small(PathBuf);
+
+impl Small {
+    /// Mounts one of `size` at a folder; `None`, and why, if that is not allowed.
+    fn mount(place: &Place, size: &str) -> Option<Small> {
+        let at = place.path("small");
+        std::fs::create_dir(&at).unwrap();
+        let options = format!("size={size}");
+        let done = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "none"])
+            .arg(&at)
+            .output();
+        if done.is_ok_and(|done| done.status.success()) {
+            return Some(Small(at));
+        }
+        eprintln!("skipped: a file system cannot be mounted here");
+        None
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// A program whose accesses do not compress.
+const RANDOM: &str = r"
+#include <stdint.h>
+static volatile uint64_t cells[1 << 20];
+int main(void) {
+    uint64_t place = 1;
+    for (int i = 0; i < 6000000; i++) {
+        place = place * 6364136223846793005u + 1442695040888963407u;
+        cells[place >> 44] = place;
+    }
+    return 0;
+}
+";
+
+fn program() -> Place {
+    let place = Place::new();
+    place.write("random.c", RANDOM);
+    place
+        .run(&["cc", "-O1", "random.c", "-o", "random"])
+        .succeeds();
+    place
+}
+
+/// With a limit of so many blocks of 512 bytes on each file.
+fn limited(place: &Place, blocks: u32, words: &str) -> Done {
+    let line = format!("ulimit -S -f {blocks}; exec \"$0\" {words}");
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &line, env!("CARGO_BIN_EXE_reuselens")])
+        .current_dir(place.path("."));
+    Done::of(&mut command)
+}
+
+fn readable(place: &Place, trace: &str) {
+    let words = ["analyze", "-q", "-f", "-o", "a", trace, "--json", "a.json"];
+    place.run(&words).succeeds();
+    let json = place.json("a.json");
+    assert_eq!(json.warnings(), ["truncated"]);
+    assert!(json.number("accesses") > 10_000);
+}
+
+#[test]
+fn a_recording_on_a_full_disk_stays_readable() {
+    let place = program();
+    let Some(_small) = Small::mount(&place, "10m") else {
+        return;
+    };
+    let words = ["record", "-q", "-o", "small/run.rltrace", "--", "./random"];
+    place.run(&words).fails(1).says(&[
+        "cannot write",
+        "small/run.rltrace",
+        "No space left",
+        "free some space",
+    ]);
+    assert!(!Path::new(&place.path("small/run.rltrace")).exists());
+    readable(&place, "small/run.rltrace.partial");
+}
+
+#[test]
+fn profiles_and_conversions_on_a_full_disk_leave_nothing() {
+    let place = program();
+    place
+        .run(&["record", "-q", "-o", "run.rltrace", "--", "./random"])
+        .succeeds();
+    let Some(_small) = Small::mount(&place, "64k") else {
+        return;
+    };
+    std::fs::write(place.path("small/filler"), vec![1; 60 << 10]).unwrap();
+    let words = ["profile", "-q", "-o", "small/run", "--", "./random"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["cannot write", "small/run", "No space left"]);
+    let words = ["convert", "run.rltrace", "small/run.txt"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["cannot write", "small/run.txt", "No space left"]);
+    let left: Vec<_> = std::fs::read_dir(place.path("small")).unwrap().collect();
+    assert_eq!(left.len(), 1, "the filler alone: {left:?}");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_like_any() {
+    let place = program();
+    limited(&place, 20_480, "record -q -o run.rltrace -- ./random")
+        .fails(1)
+        .says(&["cannot write", "run.rltrace", "File too large"]);
+    readable(&place, "run.rltrace.partial");
+    std::fs::remove_file(place.path("run.rltrace.partial")).unwrap();
+    limited(&place, 8, "profile -q -o run -- ./random")
+        .fails(1)
+        .says(&["cannot write", "File too large"]);
+    place
+        .run(&["record", "-q", "-o", "run.rltrace", "--", "./random"])
+        .succeeds();
+    limited(&place, 512, "convert run.rltrace run.txt")
+        .fails(1)
+        .says(&["cannot write", "run.txt", "File too large"]);
+    let left = [
+        "a.html",
+        "a.json",
+        "a.rlprof",
+        "random",
+        "random.c",
+        "run.rltrace",
+    ];
+    assert_eq!(place.files(), left);
+}

@@ -1,0 +1,318 @@
+//! `kill -9` of the measured program, of reuselens, and of both, at moments of chance: what was recorded can
+//! be read, and nothing is left behind.
+//!
+//! `REUSELENS_KILLS=100` kills at so many moments in each of the cases (a few without it);
+//! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Json, Place, source};
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    Program,
+    Analyser,
+    Both,
+}
+
+/// A way of running and killing.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    verb: &'static str,
+    program: &'static str,
+    threads: u32,
+    victim: Victim,
+}
+
+/// What the kills of a case came to.
+#[derive(Debug, Default)]
+struct Tally {
+    kills: u32,
+    whole: u32,
+    partial: u32,
+    nothing: u32,
+    /// The most rounds that a killed program had made and that its trace does not have.
+    most_missing: u64,
+}
+
+const ROUNDS: u64 = 400_000;
+const THREADS: usize = 8;
+/// How long anything may take that is to end by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn number(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(default)
+}
+
+/// Numbers of chance (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)) % end
+    }
+}
+
+fn programs() -> Place {
+    let place = Place::new();
+    place.build("count/progress.c", &["-pthread"]);
+    std::fs::rename(place.path("progress"), place.path("compiled-in")).unwrap();
+    let plain = Command::new("gcc")
+        .args(["-O1", "-pthread", "-o"])
+        .arg(place.path("plain"))
+        .arg(source("count/progress.c"))
+        .status();
+    assert!(plain.unwrap().success());
+    place
+}
+
+/// Processes that run a program of this folder.
+fn running(place: &Place, program: &str) -> Vec<u32> {
+    let path = place.path(program).canonicalize().unwrap();
+    let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        name.to_str()?.parse::<u32>().ok()
+    });
+    let of_it = |pid: &u32| {
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+        exe.is_ok_and(|exe| exe == path)
+    };
+    pids.filter(of_it).collect()
+}
+
+fn kill(pid: u32) {
+    // It may be gone by itself.
+    let _ = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// Waits until it ends by itself.
+fn wait(child: &mut Child, what: &Case) -> Option<i32> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(begin.elapsed() < PATIENCE, "reuselens hangs: {what:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Rounds that each thread has made, and whether all was done.
+fn progress(place: &Place) -> ([u64; THREADS], bool) {
+    let bytes = std::fs::read(place.path("made")).unwrap_or_default();
+    let word = |index: usize| {
+        let word = bytes.get(index * 8..index * 8 + 8);
+        word.map_or(0, |word| u64::from_le_bytes(word.try_into().unwrap()))
+    };
+    (std::array::from_fn(word), word(THREADS) == 1)
+}
+
+/// Starts a run of a case.
+fn start(place: &Place, case: &Case) -> Child {
+    for file in ["made", "run", "run.partial", "run.rlprof", "run.html"] {
+        let _ = std::fs::remove_file(place.path(file));
+    }
+    let (program, rounds) = (format!("./{}", case.program), ROUNDS.to_string());
+    let threads = case.threads.to_string();
+    let words = [
+        case.verb, "-q", "-o", "run", "--", &program, "made", &rounds, &threads,
+    ];
+    let mut command = place.command(&words);
+    let told = std::fs::File::create(place.path("told")).unwrap();
+    command.stdout(Stdio::null()).stderr(told);
+    command.spawn().unwrap()
+}
+
+/// Kills once, after `moment`; false if there was nothing to kill any more, or not yet.
+fn kill_once(place: &Place, case: &Case, moment: Duration, tally: &mut Tally) -> bool {
+    let mut child = start(place, case);
+    std::thread::sleep(moment);
+    let pids = running(place, case.program);
+    let gone = child.try_wait().unwrap().is_some();
+    if gone || pids.is_empty() {
+        wait(&mut child, case);
+        return false;
+    }
+    if case.victim != Victim::Analyser {
+        pids.iter().for_each(|pid| kill(*pid));
+    }
+    if case.victim != Victim::Program {
+        child.kill().unwrap();
+    }
+    let code = wait(&mut child, case);
+    let begin = Instant::now();
+    while !running(place, case.program).is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "the program hangs: {case:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    tally.kills += 1;
+    let (made, done) = progress(place);
+    if case.victim == Victim::Analyser && !done {
+        // It had not run yet: a program that the rewriter is half put into does not run without us.
+        assert_eq!(
+            (case.program, made),
+            ("plain", [0; THREADS]),
+            "the program did not go on to its end: {case:?} at {moment:?}"
+        );
+    }
+    if case.victim == Victim::Program {
+        let told = place.text("told");
+        if code == Some(1) && told.contains("ended before it could be rewritten") {
+            assert_eq!(made, [0; THREADS], "{told}");
+            tally.nothing += 1;
+            return true;
+        }
+        assert_eq!(code, Some(0), "{case:?}: {told}");
+    }
+    check(place, case, made.iter().sum(), tally);
+    true
+}
+
+/// Holds what is left of a run against what it had made.
+fn check(place: &Place, case: &Case, made: u64, tally: &mut Tally) {
+    let allowed = [
+        "compiled-in",
+        "plain",
+        "made",
+        "run",
+        "run.partial",
+        "run.rlprof",
+        "run.html",
+        "a.json",
+        "a.html",
+        "a.rlprof",
+        "told",
+    ];
+    let files = place.files();
+    let strange = files.iter().find(|name| !allowed.contains(&name.as_str()));
+    assert_eq!(strange, None, "{case:?}");
+    let (trace, partial) = (
+        place.path("run").exists(),
+        place.path("run.partial").exists(),
+    );
+    let json = match (case.verb, trace, partial) {
+        ("profile", ..) if place.path("run.rlprof").exists() => {
+            let words = ["report", "-q", "run.rlprof", "--json", "a.json", "-f"];
+            place.run(&words).succeeds();
+            place.json("a.json")
+        }
+        (_, true, false) => analyzed(place, "run"),
+        (_, false, true) => analyzed(place, "run.partial"),
+        (_, false, false) => {
+            // Killed before anything was on the disk.
+            tally.nothing += 1;
+            assert_ne!(case.victim, Victim::Program, "{case:?}");
+            return;
+        }
+        _ => panic!("two traces: {files:?}"),
+    };
+    let found = json.object("cells") / 2;
+    let warnings = json.warnings();
+    if case.victim == Victim::Program {
+        tally.whole += 1;
+        // A record in the segment is never lost; what is noted and not a record yet is, and it is said.
+        let most = u64::from(case.threads) * if case.program == "plain" { 20_000 } else { 1 };
+        assert!(
+            found <= made + u64::from(case.threads),
+            "{found} of {made}: {case:?}"
+        );
+        assert!(found + most >= made, "{found} of {made}: {case:?}");
+        let said = warnings.iter().any(|code| code == "cut-short");
+        assert_eq!(said, case.program == "plain", "{warnings:?}");
+        tally.most_missing = tally.most_missing.max(made.saturating_sub(found));
+        assert_eq!(json.0["outcome"]["signal"], 9, "{case:?}");
+    } else if warnings.iter().any(|code| code == "truncated") {
+        tally.partial += 1;
+        assert!(
+            partial && found <= made + u64::from(case.threads),
+            "{case:?}"
+        );
+    } else {
+        tally.whole += 1;
+    }
+}
+
+fn analyzed(place: &Place, trace: &str) -> Json {
+    let words = [
+        "analyze", "-q", "-f", "-o", "a", trace, "--json", "a.json", "--by", "object",
+    ];
+    let done = place.run(&words);
+    if done.code != 0 {
+        // Nothing was in it yet, and that is said.
+        done.fails(1).says(&["cut off"]);
+        place.write(
+            "a.json",
+            r#"{"accesses": 0, "groups": [], "warnings": [{"code": "truncated"}]}"#,
+        );
+    }
+    place.json("a.json")
+}
+
+fn kills(verb: &'static str, victim: Victim) {
+    let place = programs();
+    let moments = number("REUSELENS_KILLS", 3);
+    let mut chance = Chance(number("REUSELENS_SEED", 1));
+    for program in ["compiled-in", "plain"] {
+        for threads in [1, 3] {
+            let case = Case {
+                verb,
+                program,
+                threads,
+                victim,
+            };
+            // How long a run takes that nobody kills.
+            let begin = Instant::now();
+            let mut child = start(&place, &case);
+            assert_eq!(wait(&mut child, &case), Some(0));
+            let whole = begin.elapsed().as_micros() as u64;
+            let mut tally = Tally::default();
+            let mut tries = 0;
+            while u64::from(tally.kills) < moments {
+                let moment = Duration::from_micros(chance.below(whole));
+                kill_once(&place, &case, moment, &mut tally);
+                tries += 1;
+                assert!(tries < 20 * moments + 100, "{case:?}: {tally:?}");
+            }
+            println!("{case:?}: {tally:?}");
+        }
+    }
+    assert!(Path::new("/proc/self/exe").exists());
+}
+
+#[test]
+fn the_program_is_killed_while_it_is_recorded() {
+    kills("record", Victim::Program);
+}
+
+#[test]
+fn reuselens_is_killed_while_it_records() {
+    kills("record", Victim::Analyser);
+}
+
+#[test]
+fn both_are_killed_while_recording() {
+    kills("record", Victim::Both);
+}
+
+#[test]
+fn the_program_is_killed_while_it_is_profiled() {
+    kills("profile", Victim::Program);
+}
+
+#[test]
+fn reuselens_is_killed_while_it_profiles() {
+    kills("profile", Victim::Analyser);
+}

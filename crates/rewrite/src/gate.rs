@@ -1,0 +1,156 @@
+//! Control: which of a thread's notes become records, where not all are wanted.
+//!
+//! Blocks note what they do in any case: that is cheap, and a thread that is told to record again needs
+//! nothing translated anew. What is not wanted is counted when the buffer is emptied, a block at a time.
+
+use core::sync::atomic::Ordering;
+
+use reuselens_wire::{Control, Gate, REGION_BYTES, Record};
+
+use super::codes;
+use super::expand;
+use super::segment::Segment;
+use super::sys;
+use super::thread::Thread;
+
+/// What is to be recorded, if anybody wants anything.
+pub fn control() -> Option<&'static Control> {
+    Segment::get().map(|segment| &segment.header().control)
+}
+
+/// A thread begins: whether it has to look at what is wanted.
+pub fn begin(thread: &mut Thread) {
+    thread.gated = control().is_some_and(|control| control.active.load(Ordering::Relaxed) != 0);
+}
+
+/// In the child of a fork: it is where its parent was, and has claimed nothing.
+pub fn fork(thread: &mut Thread) {
+    thread.gate = Gate::new(thread.gate.place());
+}
+
+/// Whether everything is wanted for now; what waits is handed on then.
+fn is_direct(thread: &mut Thread, control: &Control) -> bool {
+    let direct = thread.gate.is_direct(control);
+    if direct {
+        flush(thread);
+    }
+    direct
+}
+
+/// Hands on the function entries that wait.
+pub fn flush(thread: &mut Thread) {
+    let Thread { gate, channel, .. } = thread;
+    gate.flush(&mut |records| channel.put(records));
+}
+
+/// Writes those of these records that are wanted.
+pub fn put(thread: &mut Thread, records: &[Record]) {
+    let Some(control) = control() else {
+        return;
+    };
+    if is_direct(thread, control) {
+        return thread.channel.put(records);
+    }
+    let high = thread.channel.stack_high();
+    let Thread { gate, channel, .. } = thread;
+    gate.sort(control, high, records, &mut |run| channel.put(run));
+}
+
+/// Goes through notes from `at` on whose accesses are all wanted or all not; the first that has to be
+/// looked at in detail, or `end`. Nothing if everything is wanted.
+pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+    let Some(control) = control() else {
+        return at;
+    };
+    if is_direct(thread, control) {
+        return at;
+    }
+    while at < end && thread.waiting.is_empty() {
+        // SAFETY: the buffer holds whole notes up to the cursor, each with its descriptor's number.
+        let number = unsafe { *(at as *const u64) } as u32;
+        let descriptor = codes::descriptor(number);
+        if !descriptor.plain || descriptor.exits {
+            return at;
+        }
+        match thread.gate.take_all(control, u64::from(descriptor.hits)) {
+            Some(true) => {
+                flush(thread);
+                expand::one_note(thread, at);
+            }
+            Some(false) => {}
+            None => return at,
+        }
+        at += 8 * u64::from(descriptor.words);
+    }
+    at
+}
+
+/// What was left out is told to all.
+pub fn report(thread: &mut Thread) {
+    if let Some(control) = control() {
+        thread.gate.report(control);
+    }
+}
+
+/// Whether recording has stopped for good.
+pub fn is_stopped() -> bool {
+    Segment::ever().is_some_and(|segment| segment.header().control.is_stopped())
+}
+
+/// A region begins; the name lies at `name`, `length` bytes or up to a zero byte.
+pub fn begin_region(thread: &mut Thread, name: u64, length: u64) {
+    let Some(control) = control() else {
+        return;
+    };
+    let mut bytes = [0; REGION_BYTES];
+    let found = text(name, length, &mut bytes);
+    thread
+        .gate
+        .begin_region(control, bytes[..found].trim_ascii_end());
+}
+
+/// The region begun last ends.
+pub fn end_region(thread: &mut Thread) {
+    thread.gate.end_region();
+}
+
+/// A function that counts begins, with this stack pointer.
+pub fn enter_function(thread: &mut Thread, pointer: u64) {
+    if let Some(control) = control() {
+        thread.gate.enter_function(control, pointer);
+    }
+}
+
+/// Whether regions are looked at.
+pub fn wants_regions() -> bool {
+    control().is_some_and(|control| control.regions.load(Ordering::Relaxed) != 0)
+}
+
+/// Copies a name from the program's memory; how long it is.
+fn text(at: u64, length: u64, into: &mut [u8; REGION_BYTES]) -> usize {
+    if at == 0 {
+        return 0;
+    }
+    let most = match length as usize {
+        0 => into.len(),
+        length => length.min(into.len()),
+    };
+    // What lies behind the end of its page may not be there.
+    let page = (4096 - at % 4096).min(most as u64) as usize;
+    if !sys::peek(at, &mut into[..page]) {
+        return 0;
+    }
+    let ends = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0);
+    if length == 0
+        && let Some(end) = ends(&into[..page])
+    {
+        return end;
+    }
+    let all = page == most || sys::peek(at + page as u64, &mut into[page..most]);
+    let found = if all { most } else { page };
+    if length == 0 {
+        ends(&into[..found]).unwrap_or(found)
+    } else {
+        found
+    }
+}

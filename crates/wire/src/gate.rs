@@ -1,0 +1,501 @@
+//! A thread's own part in what is recorded: which regions and functions it is in, and which of its
+//! accesses pass.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::control::{Control, FUNCTIONS, Recording};
+use crate::layout::Slot;
+use crate::record::{ENTER_DEPTH_UNKNOWN, Record, WireKind, unpack_enter};
+
+/// Function entries that wait for an access that is recorded, or for their exit.
+const ENTRIES: usize = 64;
+
+/// Where a function lies in a process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// Its first address.
+    pub low: u64,
+    /// The first address behind it.
+    pub high: u64,
+}
+
+/// The state of a thread. Numbers only: any bytes are a valid one, so it can be read from the memory of a
+/// process that was killed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    /// Regions that the thread is in, and for each of the first 64, from the outermost on, a bit: whether
+    /// it counts.
+    nested: u64,
+    matched: u64,
+    /// Stack pointer with which a function that counts was entered; 0 outside.
+    function: u64,
+    /// Accesses that may be made as `claimed` says before more are claimed.
+    budget: u64,
+    claimed: u64,
+    /// Whether the last access was recorded.
+    on: u64,
+    /// Accesses left out that [`Control::left_out`] does not know yet.
+    left_out: u64,
+    ranges: [Range; FUNCTIONS],
+    ranges_known: u64,
+    entries_waiting: u64,
+    entries: [Record; ENTRIES],
+    /// Their stack pointers; 0 = unknown.
+    pointers: [u64; ENTRIES],
+}
+
+/// Where a thread is, as far as its child processes inherit it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    nested: u64,
+    matched: u64,
+    function: u64,
+}
+
+impl Gate {
+    /// A thread that has just begun.
+    pub const fn new(place: Place) -> Self {
+        Gate {
+            nested: place.nested,
+            matched: place.matched,
+            function: place.function,
+            budget: 0,
+            claimed: 0,
+            on: 0,
+            left_out: 0,
+            ranges: [Range { low: 0, high: 0 }; FUNCTIONS],
+            ranges_known: 0,
+            entries_waiting: 0,
+            entries: [Record { word0: 0, word1: 0 }; ENTRIES],
+            pointers: [0; ENTRIES],
+        }
+    }
+
+    /// Where the thread is.
+    pub fn place(&self) -> Place {
+        Place {
+            nested: self.nested,
+            matched: self.matched,
+            function: self.function,
+        }
+    }
+
+    /// Tells where the functions lie that count.
+    pub fn set_ranges(&mut self, ranges: &[Range]) {
+        let count = ranges.len().min(FUNCTIONS);
+        self.ranges[..count].copy_from_slice(&ranges[..count]);
+        self.ranges_known = count as u64;
+    }
+
+    /// A region begins.
+    pub fn begin_region(&mut self, control: &Control, name: &[u8]) {
+        if self.nested < 64 && control.wants_region(name) {
+            self.matched |= 1 << self.nested;
+            control.entered.fetch_add(1, Ordering::Relaxed);
+        }
+        self.nested += 1;
+    }
+
+    /// The region begun last ends; nothing if there is none.
+    pub fn end_region(&mut self) {
+        self.nested = self.nested.saturating_sub(1);
+        if self.nested < 64 {
+            self.matched &= !(1 << self.nested);
+        }
+    }
+
+    /// A function that counts is entered with this stack pointer. Calls of itself change nothing.
+    pub fn enter_function(&mut self, control: &Control, pointer: u64) {
+        if self.function == 0 || pointer > self.function {
+            self.function = pointer.max(1);
+            control.entered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A function was left with this stack pointer: perhaps the one that counts, or it is gone already (an
+    /// exception).
+    #[inline]
+    fn leave_function(&mut self, pointer: u64) {
+        if self.function != 0 && pointer >= self.function {
+            self.function = 0;
+        }
+    }
+
+    /// Whether accesses pass, as far as that is the thread's matter and time's.
+    #[inline]
+    fn passes(&self, control: &Control) -> bool {
+        let order = Ordering::Relaxed;
+        (self.matched != 0 || control.regions.load(order) == 0)
+            && (self.function != 0 || control.functions.load(order) == 0)
+            && control.state.load(order) == Recording::Open as u32
+    }
+
+    /// Whether everything the thread does is recorded until it leaves its region: nobody needs to look at
+    /// single accesses. Who goes on so hands on first what waits ([`Self::flush`]).
+    #[inline]
+    pub fn is_direct(&self, control: &Control) -> bool {
+        self.budget == 0
+            && control.functions.load(Ordering::Relaxed) == 0
+            && control.is_unmetered()
+            && self.passes(control)
+    }
+
+    /// Whether the next accesses are recorded, and how many of `wanted` that holds for. They are made.
+    #[inline]
+    pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
+        let mut granted = wanted;
+        let mut on = self.passes(control);
+        if on && !(self.budget == 0 && control.is_unmetered()) {
+            if self.budget == 0 {
+                let (claimed, budget) = control.claim();
+                (self.claimed, self.budget) = (u64::from(claimed), budget);
+            }
+            on = self.claimed != 0;
+            granted = wanted.min(self.budget);
+            self.budget -= granted;
+        }
+        self.on = u64::from(on);
+        if !on {
+            self.left_out += granted;
+        }
+        (on, granted)
+    }
+
+    /// Like [`Self::take`] for all of `wanted`, or `None` and nothing happens if they differ.
+    #[inline]
+    pub fn take_all(&mut self, control: &Control, wanted: u64) -> Option<bool> {
+        if self.passes(control) && !control.is_unmetered() && self.budget < wanted {
+            return None;
+        }
+        let (on, granted) = self.take(control, wanted);
+        debug_assert!(granted == wanted);
+        Some(on)
+    }
+
+    /// Whether the access made last was recorded.
+    pub fn was_recorded(&self) -> bool {
+        self.on != 0
+    }
+
+    /// Tells everyone how much was left out since.
+    pub fn report(&mut self, control: &Control) {
+        if self.left_out != 0 {
+            let left_out = core::mem::take(&mut self.left_out);
+            control.left_out.fetch_add(left_out, Ordering::Relaxed);
+        }
+    }
+
+    /// Hands on the function entries that wait: whoever reads on is to know where the thread is.
+    pub fn flush(&mut self, out: &mut impl FnMut(&[Record])) {
+        let waiting = core::mem::take(&mut self.entries_waiting) as usize;
+        if waiting != 0 {
+            out(&self.entries[..waiting.min(ENTRIES)]);
+        }
+    }
+
+    /// Hands on those of a thread's records that are recorded. Entries and exits that cancel each other
+    /// out go with what is left out between them; all else is handed on. `stack_high` is the address
+    /// above the thread's stack.
+    pub fn sort(
+        &mut self,
+        control: &Control,
+        stack_high: u64,
+        records: &[Record],
+        out: &mut impl FnMut(&[Record]),
+    ) {
+        let (mut kept, mut at) = (0, 0);
+        while at < records.len() {
+            let from = at;
+            let (keep, count) = self.next(control, stack_high, &records[from..]);
+            at += count;
+            let flush = self.entries_waiting != 0 && keep;
+            if flush || !keep {
+                if kept < from {
+                    out(&records[kept..from]);
+                }
+                kept = if keep { from } else { at };
+            }
+            if flush {
+                self.flush(out);
+            }
+        }
+        if kept < records.len() {
+            out(&records[kept..]);
+        }
+    }
+
+    /// Whether the first of these records are kept, and how many that holds for.
+    fn next(&mut self, control: &Control, stack_high: u64, records: &[Record]) -> (bool, usize) {
+        const ENTER: u8 = WireKind::Enter as u8;
+        const EXIT: u8 = WireKind::Exit as u8;
+        const STATEMENT: u8 = WireKind::Statement as u8;
+        const BASIC_BLOCK: u8 = WireKind::BasicBlock as u8;
+        let plain = records.iter().take_while(|record| is_plain(record.kind()));
+        let plain = plain.count();
+        if plain > 0 {
+            let (on, granted) = self.take(control, plain as u64);
+            return (on, granted as usize);
+        }
+        let record = records[0];
+        let operand = |record: &&Record| record.kind() == WireKind::Operand as u8;
+        let whole = 1 + records[1..].iter().take_while(operand).count();
+        match record.kind() {
+            ENTER => (self.entered(control, stack_high, record), 1),
+            EXIT => (self.left(record.word0), 1),
+            STATEMENT | BASIC_BLOCK => (self.on != 0, 1),
+            kind if is_access(kind) => (self.take(control, 1).0, whole),
+            _ => (true, whole),
+        }
+    }
+
+    fn entered(&mut self, control: &Control, stack_high: u64, record: Record) -> bool {
+        let pc = record.pc();
+        let (_, depth) = unpack_enter(record);
+        let pointer = stack_high.wrapping_sub(depth * 8);
+        let known = (self.ranges_known as usize).min(FUNCTIONS);
+        let counts = |range: &Range| range.low <= pc && pc < range.high;
+        if depth != ENTER_DEPTH_UNKNOWN {
+            // What lies higher shows that the function was left.
+            if self.function != 0 && pointer > self.function {
+                self.function = 0;
+            }
+            if self.ranges[..known].iter().any(counts) {
+                self.enter_function(control, pointer);
+            }
+        }
+        if !self.passes(control) {
+            self.on = 0;
+        }
+        if self.on != 0 {
+            return true;
+        }
+        if self.entries_waiting as usize >= ENTRIES {
+            // Too deep to wait: they are handed on, this one with them.
+            return true;
+        }
+        let at = self.entries_waiting as usize;
+        self.entries[at] = record;
+        self.pointers[at] = if depth == ENTER_DEPTH_UNKNOWN {
+            0
+        } else {
+            pointer
+        };
+        self.entries_waiting += 1;
+        false
+    }
+
+    /// An exit with this stack pointer; whether it is kept.
+    fn left(&mut self, pointer: u64) -> bool {
+        let kept = self.on != 0 || !self.cancel(pointer);
+        self.leave_function(pointer);
+        kept
+    }
+
+    /// Takes away the entry that an exit belongs to, and those that lie deeper, whose exits are missing
+    /// (exceptions). False if the entry is not among those that wait.
+    fn cancel(&mut self, pointer: u64) -> bool {
+        while let Some(last) = self.entries_waiting.checked_sub(1) {
+            let entered = self.pointers[last as usize % ENTRIES];
+            if entered > pointer {
+                return false;
+            }
+            self.entries_waiting = last;
+            if entered == pointer || entered == 0 {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a record is an access by itself.
+#[inline]
+fn is_plain(kind: u8) -> bool {
+    (WireKind::Load as u8..=WireKind::Atomic as u8).contains(&kind)
+}
+
+/// Whether a record is an access.
+#[inline]
+fn is_access(kind: u8) -> bool {
+    (WireKind::Load as u8..=WireKind::RangeStore as u8).contains(&kind)
+        || kind == WireKind::Named as u8
+}
+
+/// Whether records of this kind are looked at by [`Gate::sort`]; others are handed on as they come.
+#[inline]
+pub fn is_gated(kind: u8) -> bool {
+    is_access(kind)
+        || kind == WireKind::Enter as u8
+        || kind == WireKind::Exit as u8
+        || kind == WireKind::Statement as u8
+        || kind == WireKind::BasicBlock as u8
+}
+
+/// Where a thread's records wait to be sorted: a block of its own, and the state with which it is.
+#[repr(C, align(128))]
+pub struct Stage {
+    /// What the hooks write through in the place of the thread's own slot.
+    pub slot: Slot,
+    /// Not 0 while the records are sorted.
+    pub sorting: AtomicU32,
+    /// The state: the thread's own. Others copy it once the thread is dead.
+    pub gate: Gate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::vec::Vec;
+
+    const HIGH: u64 = 0x10000;
+
+    fn load(address: u64) -> Record {
+        Record::new(WireKind::Load, 8, 1, address)
+    }
+
+    fn enter(pc: u64, depth: u64) -> Record {
+        crate::enter_words(pc, 7, depth)
+    }
+
+    fn exit(depth: u64) -> Record {
+        Record::new(WireKind::Exit, 0, 1, HIGH - depth * 8)
+    }
+
+    fn sorted(gate: &mut Gate, control: &Control, records: &[Record]) -> Vec<Record> {
+        let mut kept = Vec::new();
+        gate.sort(control, HIGH, records, &mut |run| kept.extend(run));
+        kept
+    }
+
+    #[test]
+    fn bursts_keep_what_the_schedule_says() {
+        let control = Control::new();
+        control.after.store(2, Ordering::Relaxed);
+        control.on.store(3, Ordering::Relaxed);
+        control.off.store(4, Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        let records: Vec<Record> = (0..30).map(load).collect();
+        let mut kept = Vec::new();
+        for part in records.chunks(4) {
+            kept.extend(sorted(&mut gate, &control, part));
+        }
+        let expected: Vec<Record> = (0..30)
+            .filter(|n| *n >= 2 && (n - 2) % 7 < 3)
+            .map(load)
+            .collect();
+        assert_eq!(kept, expected);
+        gate.report(&control);
+        let left_out = control.left_out.load(Ordering::Relaxed);
+        assert_eq!(left_out + kept.len() as u64, 30);
+    }
+
+    #[test]
+    fn a_function_counts_with_what_it_calls_and_itself() {
+        let control = Control::new();
+        control.functions.store(1, Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        gate.set_ranges(&[Range { low: 50, high: 60 }]);
+        let records = [
+            load(0),
+            enter(55, 10),
+            load(1),
+            enter(99, 20),
+            load(2),
+            enter(55, 30),
+            load(3),
+            exit(30),
+            exit(20),
+            load(4),
+            exit(10),
+            load(5),
+        ];
+        assert_eq!(sorted(&mut gate, &control, &records), records[1..11]);
+        assert_eq!(control.entered.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_function_left_by_an_exception_is_left() {
+        let control = Control::new();
+        control.functions.store(1, Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        gate.set_ranges(&[Range { low: 50, high: 60 }]);
+        let records = [enter(55, 10), load(1), enter(99, 5), load(2)];
+        assert_eq!(sorted(&mut gate, &control, &records), records[..2]);
+    }
+
+    #[test]
+    fn entries_wait_for_an_access_or_go_with_their_exits() {
+        let control = Control::new();
+        control.regions.store(1, Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        let outside = [
+            enter(1, 10),
+            load(0),
+            enter(2, 20),
+            load(0),
+            // The exit of the second is missing.
+            enter(3, 20),
+            exit(20),
+            enter(4, 30),
+        ];
+        assert_eq!(sorted(&mut gate, &control, &outside), []);
+        gate.begin_region(&control, b"any");
+        let within = [load(1), exit(30), exit(10), exit(5)];
+        let kept = sorted(&mut gate, &control, &within);
+        let expected = [
+            enter(1, 10),
+            enter(2, 20),
+            enter(4, 30),
+            load(1),
+            exit(30),
+            exit(10),
+            exit(5),
+        ];
+        assert_eq!(kept, expected);
+        gate.end_region();
+        // An exit whose entry is gone already is handed on, in any state.
+        assert_eq!(sorted(&mut gate, &control, &[load(2), exit(1)]), [exit(1)]);
+    }
+
+    #[test]
+    fn regions_nest_and_only_those_with_the_name_count() {
+        let control = Control::new();
+        control.regions.store(1, Ordering::Relaxed);
+        control.region_bytes.store(1, Ordering::Relaxed);
+        control.region[0].store(b'a', Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        let seen = |gate: &mut Gate| gate.take(&control, 1).0;
+        gate.begin_region(&control, b"b");
+        assert!(!seen(&mut gate));
+        gate.begin_region(&control, b"a");
+        assert!(seen(&mut gate) && gate.is_direct(&control));
+        gate.begin_region(&control, b"b");
+        assert!(seen(&mut gate));
+        gate.end_region();
+        gate.end_region();
+        assert!(!seen(&mut gate));
+        gate.end_region();
+        gate.end_region();
+        gate.begin_region(&control, b"a");
+        assert!(seen(&mut gate));
+    }
+
+    #[test]
+    fn operands_go_with_their_access_and_other_records_pass() {
+        let control = Control::new();
+        control
+            .state
+            .store(Recording::Waiting as u32, Ordering::Relaxed);
+        let mut gate = Gate::new(Place::default());
+        let operand = Record::new(WireKind::Operand, 0, 0, 9);
+        let alloc = Record::new(WireKind::Alloc, 0, 1, 5);
+        let range = Record::new(WireKind::RangeLoad, 0, 1, 5);
+        let records = [range, operand, alloc, operand, load(1)];
+        assert_eq!(sorted(&mut gate, &control, &records), [alloc, operand]);
+        gate.report(&control);
+        assert_eq!(control.left_out.load(Ordering::Relaxed), 2);
+    }
+}
