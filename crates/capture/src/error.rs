@@ -54,6 +54,12 @@ pub enum CaptureError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The LLVM pass cannot be used.
+    #[error("cannot use the LLVM pass: {reason}; install LLVM 19 (Debian and Ubuntu: apt install clang-19 llvm-19-dev, and flang-19 for Fortran), or leave --llvm out")]
+    Llvm {
+        /// Why.
+        reason: String,
+    },
     /// The compiler's arguments ask for something that capture cannot do.
     #[error("{0}")]
     Unsupported(&'static str),

@@ -12,6 +12,7 @@ mod decode;
 mod error;
 mod follow;
 mod inject;
+mod notes;
 mod program;
 mod running;
 mod segment;

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use reuselens_wire::{Record, Slot, WireKind};
 
+use crate::segment::Segment;
 use crate::tls::{DUMMY, tls};
 use crate::{sys, thread};
 
@@ -47,13 +48,15 @@ pub fn rescan() {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) {
+        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) || Segment::is_absent() {
             return;
         }
         (*t).busy = 1;
         announce_all(&*(*t).slot);
         (*t).busy = 0;
     }
+    // At once: other threads may run what was loaded, and their notes are read with its descriptors.
+    thread::flush();
 }
 
 unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_int {

@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{process, sys};
+use crate::{notes, process, sys};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -69,7 +69,9 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
 pub fn prepare() -> bool {
     let t = tls();
     // SAFETY: this thread's own state.
-    unsafe { (*t).busy == 0 && (room(&*(*t).slot) > 0 || make_room(t)) }
+    unsafe {
+        (*t).busy == 0 && !Segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t))
+    }
 }
 
 /// First address above this thread's stack as its slot knows it.
@@ -80,7 +82,7 @@ pub fn stack_high() -> u64 {
 
 /// Bytes left in the slot's block.
 #[inline]
-fn room(slot: &Slot) -> usize {
+pub fn room(slot: &Slot) -> usize {
     let cursor = slot.cursor.load(Ordering::Relaxed) as usize;
     cursor.wrapping_neg() & (BLOCK_BYTES - 1)
 }
@@ -112,7 +114,10 @@ unsafe fn write(cursor: &mut u64, record: Record) {
 }
 
 /// Gets the thread a block with room; false if it does not record.
-unsafe fn make_room(t: *mut Tls) -> bool {
+///
+/// # Safety
+/// `t` must be the calling thread's state.
+pub unsafe fn make_room(t: *mut Tls) -> bool {
     if Segment::is_absent() || !process::is_ready() {
         return false;
     }
@@ -282,6 +287,7 @@ pub unsafe fn end(t: *mut Tls) {
     // SAFETY: by the caller.
     unsafe {
         (*t).busy = 1;
+        notes::end(t);
         // A handler that was left by a jump may have left us on its slot.
         let slot = if core::ptr::eq((*t).slot, &DUMMY) {
             &raw const DUMMY

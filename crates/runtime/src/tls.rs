@@ -3,7 +3,7 @@
 
 use core::arch::global_asm;
 
-use reuselens_wire::Slot;
+use reuselens_wire::{NOTE_BYTES_MOST, Slot};
 
 /// The dummy slot: its cursor never has room, so that a thread without a slot takes the slow path.
 pub static DUMMY: Slot = Slot {
@@ -26,11 +26,17 @@ global_asm!(
     ".globl rl_tls",
     ".hidden rl_tls",
     ".type rl_tls,@object",
-    ".size rl_tls,72",
+    ".size rl_tls,{size}",
+    // The same for code that the LLVM pass has seen, which may lie in libraries.
+    ".globl __reuselens_tls",
+    ".type __reuselens_tls,@object",
+    ".size __reuselens_tls,8",
+    "__reuselens_tls:",
     "rl_tls: .quad {dummy}",
-    ".zero 64",
+    ".zero {size} - 8",
     ".text",
     dummy = sym DUMMY,
+    size = const size_of::<Tls>(),
 );
 
 /// Where a thread stands.
@@ -45,6 +51,17 @@ pub enum State {
     Unrecorded = 2,
     /// It is past its end.
     Ended = 3,
+}
+
+/// A place for one note that is not recorded.
+#[repr(C)]
+pub struct Aside {
+    /// In place of a slot: its cursor.
+    pub cursor: u64,
+    /// The page that notes go to as long as nobody listens, or 0.
+    pub page: u64,
+    /// Room for a note.
+    pub note: [u8; NOTE_BYTES_MOST],
 }
 
 /// The layout of `rl_tls`.
@@ -68,9 +85,9 @@ pub struct Tls {
     pub signal_slot_index: u64,
     /// Stack pointer of the signal handler that runs.
     pub signal_pointer: u64,
+    /// What is written through where nothing is recorded; see `notes`.
+    pub aside: Aside,
 }
-
-const _: () = assert!(size_of::<Tls>() == 72);
 
 /// This thread's state.
 #[inline(always)]

@@ -30,4 +30,4 @@ pub use layout::{
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
-pub use record::{ENTER_DEPTH_UNKNOWN, Record, WireKind, enter_words, unpack_enter};
+pub use record::{ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, enter_words, unpack_enter};
