@@ -578,7 +578,12 @@ struct Notes : PassInfoMixin<Notes> {
 
 } // namespace
 
+// flang has no assembler for the bytes of the shadows ready, unless it is told to.
+extern "C" LLVM_ATTRIBUTE_WEAK void LLVMInitializeX86AsmParser();
+
 extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  if (LLVMInitializeX86AsmParser)
+    LLVMInitializeX86AsmParser();
   return {LLVM_PLUGIN_API_VERSION, "reuselens", LLVM_VERSION_STRING, [](PassBuilder &Builder) {
             Builder.registerOptimizerLastEPCallback(
                 [](ModulePassManager &Passes, OptimizationLevel) { Passes.addPass(Notes()); });

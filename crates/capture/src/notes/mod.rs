@@ -9,11 +9,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns};
-use reuselens_wire::{NOTE, Record};
+use reuselens_wire::{NOTE, NOTE_BYTES_MOST, Record};
 
 use crate::decode::ROWS_WANTED;
-use table::{Condition, Descriptor, GROUP, ROWS_MOST};
+use crate::segment::words_of;
+use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
 pub(crate) use table::Table;
+
+/// Words of the longest note; a power of two.
+const WORDS: usize = NOTE_BYTES_MOST / 8;
 
 /// The descriptors of all processes.
 #[derive(Debug, Default)]
@@ -47,56 +51,147 @@ impl Notes {
         let end = at.max(ROWS_WANTED);
         let mut columns = block.overwrite(end + ROWS_MOST + GROUP);
         let mut recent = tables.first();
-        while at < end && records.get(position).is_some_and(|record| record.kind() == NOTE) {
-            let address = records[position].word1;
+        let words = words_of(records);
+        while at < end && is_note(words, position) {
+            let address = words[2 * position + 1];
             let mut found = recent.and_then(|table| table.find(address));
             if found.is_none() {
                 recent = tables.iter().find(|table| table.find(address).is_some());
                 found = recent.and_then(|table| table.find(address));
             }
-            let rest = &mut records[position..];
-            let note = found.and_then(|found| rest.get_mut(..usize::from(found.records)));
-            let (Some(table), Some(found), Some(note)) = (recent, found, note) else {
+            let (Some(table), Some(found)) = (recent, found) else {
                 self.lost += 1;
-                position = records.len();
+                position = words.len() / 2;
                 break;
             };
-            note[0].word1 = 0;
-            at = match found.conditions {
-                None => plain(table, found, note, at, &mut columns),
-                Some(first) => some(table, found, first as usize, note, at, &mut columns),
-            };
-            position += usize::from(found.records);
+            let (length, rows) = (usize::from(found.records), usize::from(found.rows));
+            // A loop writes the same note again and again.
+            let most = (end - at).div_ceil(rows);
+            let count = repeated(&words[2 * position..], address, length, most);
+            if count == 0 {
+                self.lost += 1;
+                position = words.len() / 2;
+                break;
+            }
+            let notes = &mut words[2 * position..];
+            match found.conditions {
+                None => {
+                    let groups = table.groups_of(found);
+                    code(groups, rows, count, at, &mut columns);
+                    addresses(groups, rows, notes, length, count, &mut columns.addrs[at..]);
+                    at += rows * count;
+                }
+                Some(first) => {
+                    for note in 0..count {
+                        let note = take(notes, note * length);
+                        at = some(table, found, first as usize, &note, at, &mut columns);
+                    }
+                }
+            }
+            position += length * count;
         }
         block.truncate(at);
         position
     }
 }
 
-/// The eight bytes at a place of a note.
+/// Whether the record at a position is there, and a note.
 #[inline(always)]
-fn word(note: &[Record], place: u16) -> u64 {
-    let record = &note[usize::from(place / 2)];
-    if place.is_multiple_of(2) { record.word0 } else { record.word1 }
+fn is_note(words: &[u64], position: usize) -> bool {
+    let record = |word1| Record { word0: 0, word1 };
+    words
+        .get(2 * position + 1)
+        .is_some_and(|word| record(*word).kind() == NOTE)
 }
 
-/// All rows of a descriptor, whole groups at a time: what is too much is written over, or taken off at the end.
+/// How many whole notes of this descriptor, each so many records long, follow one another; `most` at most.
 #[inline(always)]
-fn plain(table: &Table, found: &Descriptor, note: &[Record], at: usize, columns: &mut Columns<'_>) -> usize {
-    let rows = usize::from(found.rows);
-    let first = found.group as usize;
-    for (index, group) in table.groups[first..first + rows.div_ceil(GROUP)].iter().enumerate() {
-        let from = at + index * GROUP;
-        let to = from..from + GROUP;
-        columns.kinds[to.clone()].copy_from_slice(&group.kinds);
-        columns.sizes[to.clone()].copy_from_slice(&group.sizes);
-        columns.pcs[to.clone()].copy_from_slice(&group.pcs);
-        let addrs = &mut columns.addrs[to];
-        for lane in 0..GROUP {
-            addrs[lane] = word(note, group.words[lane]).wrapping_add(group.displacements[lane]);
+fn repeated(words: &[u64], address: u64, length: usize, most: usize) -> usize {
+    let same = |note: &&[u64]| note[1] == address;
+    words
+        .chunks_exact(2 * length)
+        .take(most)
+        .take_while(same)
+        .count()
+}
+
+/// The note at a record. Accesses without a word take the descriptor's place for theirs, so that becomes 0.
+#[inline(always)]
+fn take(notes: &mut [u64], at: usize) -> [u64; WORDS] {
+    let rest = &mut notes[2 * at..];
+    rest[1] = 0;
+    match rest.first_chunk() {
+        Some(note) => *note,
+        None => last(rest),
+    }
+}
+
+/// The last note of a stretch, and nothing behind it.
+#[cold]
+fn last(rest: &[u64]) -> [u64; WORDS] {
+    std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
+}
+
+/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
+#[inline(always)]
+fn code(groups: &[Group], rows: usize, count: usize, at: usize, columns: &mut Columns<'_>) {
+    let kinds = columns.kinds[at..].as_chunks_mut().0;
+    let sizes = columns.sizes[at..].as_chunks_mut().0;
+    let pcs = columns.pcs[at..].as_chunks_mut().0;
+    for (((group, kinds), sizes), pcs) in groups.iter().zip(kinds).zip(sizes).zip(pcs) {
+        *kinds = group.kinds;
+        *sizes = group.sizes;
+        *pcs = group.pcs;
+    }
+    if count > 1 {
+        let all = at..at + rows * count;
+        repeat(&mut columns.kinds[all.clone()], rows);
+        repeat(&mut columns.sizes[all.clone()], rows);
+        repeat(&mut columns.pcs[all], rows);
+    }
+}
+
+/// Fills a column with its first rows.
+fn repeat<T: Copy>(column: &mut [T], rows: usize) {
+    let mut done = rows;
+    while done < column.len() {
+        let (from, to) = column.split_at_mut(done);
+        let next = done.min(to.len());
+        to[..next].copy_from_slice(&from[..next]);
+        done += next;
+    }
+}
+
+/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is written over, or taken
+/// off at the end.
+#[inline(always)]
+fn addresses(
+    groups: &[Group],
+    rows: usize,
+    notes: &mut [u64],
+    length: usize,
+    count: usize,
+    column: &mut [u64],
+) {
+    for note in 0..count {
+        let rest = &mut notes[2 * length * note..];
+        rest[1] = 0;
+        let padded;
+        let words: &[u64; WORDS] = match rest.first_chunk() {
+            Some(words) => words,
+            None => {
+                padded = last(rest);
+                &padded
+            }
+        };
+        let column = column[note * rows..].as_chunks_mut().0;
+        for (group, column) in groups.iter().zip(column) {
+            *column = std::array::from_fn::<u64, GROUP, _>(|lane| {
+                let word = words[usize::from(group.words[lane]) % WORDS];
+                word.wrapping_add(group.displacements[lane])
+            });
         }
     }
-    at + rows
 }
 
 /// Those rows of a descriptor whose conditions hold.
@@ -104,24 +199,25 @@ fn some(
     table: &Table,
     found: &Descriptor,
     conditions: usize,
-    note: &[Record],
+    words: &[u64; WORDS],
     mut at: usize,
     columns: &mut Columns<'_>,
 ) -> usize {
+    let word = |place: u16| words[usize::from(place) % WORDS];
     for row in 0..usize::from(found.rows) {
         let group = &table.groups[found.group as usize + row / GROUP];
         let lane = row % GROUP;
-        let mut address = word(note, group.words[lane]).wrapping_add(group.displacements[lane]);
+        let mut address = word(group.words[lane]).wrapping_add(group.displacements[lane]);
         let mut size = group.sizes[lane];
         match table.conditions[conditions + row] {
             Condition::Always => {}
             Condition::OneLane(place, bit) => {
-                if word(note, place) >> bit & 1 == 0 {
+                if word(place) >> bit & 1 == 0 {
                     continue;
                 }
             }
             Condition::Lanes(place, lanes) => {
-                let active = word(note, place) & (u64::MAX >> (64 - lanes));
+                let active = word(place) & (u64::MAX >> (64 - lanes));
                 if active == 0 {
                     continue;
                 }

@@ -104,6 +104,14 @@ impl Table {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
+    /// The groups of a descriptor's rows.
+    #[inline]
+    pub(super) fn groups_of(&self, of: &Descriptor) -> &[Group] {
+        let first = of.group as usize;
+        let count = usize::from(of.rows).div_ceil(GROUP);
+        self.groups.get(first..first + count).unwrap_or_default()
+    }
+
     /// Adds the descriptor that these bytes are, if they are one.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
