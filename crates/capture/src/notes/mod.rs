@@ -271,11 +271,11 @@ mod tests {
         let twice = &mut [note, note].concat()[..];
         let (rows, lost) = rows(&[one], twice);
         let expected = [
-            (Kind::Enter, 1, 0x5000, 0x7000),
+            (Kind::Enter, 1, 0x5001, 0x7000),
             (Kind::Operand, 0, 0, 0x5555),
-            (Kind::Load, 8, 0x5002, 0x5f8),
-            (Kind::Store, 4, 0x5003, LOW + 8 + 3 * 8 + 4 + 0x20),
-            (Kind::Atomic, 4, 0x5004, 0x604),
+            (Kind::Load, 8, 0x5003, 0x5f8),
+            (Kind::Store, 4, 0x5004, LOW + 8 + 3 * 8 + 4 + 0x20),
+            (Kind::Atomic, 4, 0x5005, 0x604),
         ];
         assert_eq!(rows, [expected, expected].concat());
         assert_eq!(lost, 0);

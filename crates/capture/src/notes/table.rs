@@ -133,7 +133,8 @@ impl Table {
                 kind => {
                     let here = address + (HEAD_BYTES + ENTRY_BYTES * index + 4) as u64;
                     let base = if place == NO_WORD { here } else { 0 };
-                    let pc = sites.wrapping_add(index as u64);
+                    // As all program counters of a stream, the one behind what accesses.
+                    let pc = sites.wrapping_add(index as u64 + 1);
                     self.row(kind, entry[1], pc, place, base.wrapping_add_signed(displacement), rows)?;
                     self.conditions.push(Condition::Always);
                     rows += 1;
@@ -222,7 +223,7 @@ pub(super) mod tests {
         let first = table.find(0x5000).unwrap();
         assert_eq!((first.rows, first.records), (2, 1));
         let group = &table.groups[first.group as usize];
-        assert_eq!(group.pcs[..2], [0x5100, 0x5101]);
+        assert_eq!(group.pcs[..2], [0x5101, 0x5102]);
         assert_eq!(group.displacements[..2], [16, 0x5000 + 8 + 8 + 4 - 8]);
         assert_eq!(group.words[..2], [0, NO_WORD]);
         let third = table.find(0x5020).unwrap();
