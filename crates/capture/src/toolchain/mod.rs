@@ -8,6 +8,7 @@ mod arguments;
 mod files;
 mod llvm;
 mod response;
+mod rust;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,6 +18,7 @@ use std::process::{Command, ExitStatus};
 use crate::CaptureError;
 use arguments::{Arguments, Stage};
 pub use files::RunTimeFiles;
+pub use rust::rust_flags;
 
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
