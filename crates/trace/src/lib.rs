@@ -12,6 +12,7 @@
 //! Not for: analysis. Nothing here counts, measures or judges a trace.
 
 mod atomic_file;
+mod basic_block;
 mod block;
 mod convert;
 mod event;
@@ -22,7 +23,13 @@ mod stage;
 mod unpack;
 
 pub use atomic_file::AtomicFile;
+<<<<<<< HEAD
 pub use block::{Block, Columns, Kind, Row};
+=======
+pub use basic_block::{BasicBlock, BlockEnd};
+pub(crate) use block::Columns;
+pub use block::{Block, Kind, Row};
+>>>>>>> main
 pub use convert::{Converted, Target, convert};
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use formats::{AnySource, FORMATS, FormatInfo, open, read};
