@@ -54,7 +54,7 @@ pub struct ControlOptions {
 
 impl ControlOptions {
     /// Whether threads have to look at anything.
-    fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.leaves_out() || self.is_limited()
     }
 

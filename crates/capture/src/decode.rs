@@ -1,17 +1,21 @@
 //! Records of the segment become rows and events.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{ENTER_DEPTH_UNKNOWN, Record, WireKind, unpack_enter};
+use reuselens_wire::{ENTER_DEPTH_UNKNOWN, NOTE, Record, WireKind, unpack_enter};
 
 use crate::consumer::RawBlock;
+use crate::notes::{Notes, Table};
 
+/// Rows after which a block is given on: what a block of plain records makes.
+pub(crate) const ROWS_WANTED: usize = 4096;
 /// Longest path or name that a record may announce, in bytes.
 const TEXT_MOST: u64 = 4096;
 
@@ -26,6 +30,9 @@ pub struct Decoder {
     rewritten: BTreeSet<u32>,
     /// Whether that of the raw block is.
     by_call: bool,
+    notes: Notes,
+    /// Descriptors by the file that they are from and where it was loaded: processes share them.
+    tables: BTreeMap<(String, u64, Vec<u8>), Option<Arc<Table>>>,
 }
 
 /// What a process's record says of one whose code is rewritten.
@@ -45,6 +52,11 @@ impl Decoder {
         std::mem::take(&mut self.raw)
     }
 
+    /// Whether code of the LLVM pass ran, and how many stretches of its notes could not be read.
+    pub fn notes(&self) -> (bool, u64) {
+        (self.notes.seen, self.notes.lost)
+    }
+
     /// The next piece of the raw block, `None` when it is used up.
     pub fn next(&mut self, block: &mut Block) -> Option<Step> {
         if let Some(event) = self.events.pop_front() {
@@ -59,20 +71,29 @@ impl Decoder {
 
     /// Turns records into rows up to the next control record.
     fn fill(&mut self, block: &mut Block) {
-        block.clear();
+        let first = self.raw.records.get(self.position);
+        if first.is_some_and(|record| record.kind() == NOTE) {
+            // Not cleared first: what is in the block is written over, which costs less.
+            self.expand(0, block);
+        } else {
+            block.clear();
+        }
         block.process = ProcessId(self.raw.process as u16);
         block.thread = ThreadId(self.raw.thread);
         block.first_stamp = self.raw.first_stamp;
         block.last_stamp = self.raw.last_stamp;
         block.reserve(self.raw.records.len() - self.position);
-        loop {
+        while block.len() < ROWS_WANTED {
             self.plain_rows(block);
             let Some(&record) = self.raw.records.get(self.position) else {
                 break;
             };
             self.position += 1;
             let number = record.kind();
-            if number == WireKind::Enter as u8 {
+            if number == NOTE {
+                self.position -= 1;
+                self.expand(block.len(), block);
+            } else if number == WireKind::Enter as u8 {
                 self.enter(record, block);
             } else if number >= WireKind::Process as u8 {
                 if let Some(event) = self.control(number, record) {
@@ -85,6 +106,16 @@ impl Decoder {
             }
         }
         drop_torn_end(block);
+    }
+
+    /// Makes rows of the notes that are next, from row `at` on.
+    fn expand(&mut self, at: usize, block: &mut Block) {
+        let RawBlock {
+            process, records, ..
+        } = &mut self.raw;
+        self.position = self
+            .notes
+            .expand(*process, records, self.position, at, block);
     }
 
     /// Appends the records that are rows as they stand.
@@ -203,7 +234,7 @@ impl Decoder {
             .filter(|module| module.process == process)
             .count();
         let id = ModuleId(count as u16);
-        let build_id = build_id(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())));
+        let build_id = self.look_into(process, &path, bias);
         let module = Module {
             process,
             id,
@@ -215,6 +246,28 @@ impl Decoder {
         };
         self.modules.push(module.clone());
         Some(Event::Module(module))
+    }
+
+    /// The GNU build id of a module's file, empty if it has none. Its descriptors are kept.
+    fn look_into(&mut self, process: ProcessId, path: &str, bias: u64) -> Vec<u8> {
+        let file = std::fs::read(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())));
+        let bytes = file.unwrap_or_default();
+        let Ok(file) = object::File::parse(bytes.as_slice()) else {
+            return Vec::new();
+        };
+        let build_id = file.build_id().ok().flatten().unwrap_or_default().to_vec();
+        let key = (path.to_owned(), bias, build_id.clone());
+        let read = || Table::read(&file, bias).map(Arc::new);
+        // Without a build id a file of the same name may be another one.
+        let table = if build_id.is_empty() {
+            read()
+        } else {
+            self.tables.entry(key).or_insert_with(read).clone()
+        };
+        if let Some(table) = table {
+            self.notes.add(u32::from(process.0), table);
+        }
+        build_id
     }
 }
 
@@ -252,20 +305,6 @@ fn drop_torn_end(block: &mut Block) {
     if (operands as u64) < wanted {
         block.truncate(last);
     }
-}
-
-/// The GNU build id of a file, empty if it has none.
-fn build_id(path: &Path) -> Vec<u8> {
-    let Ok(bytes) = std::fs::read(path) else {
-        return Vec::new();
-    };
-    let Ok(file) = object::File::parse(bytes.as_slice()) else {
-        return Vec::new();
-    };
-    file.build_id()
-        .ok()
-        .flatten()
-        .map_or_else(Vec::new, <[u8]>::to_vec)
 }
 
 #[cfg(test)]

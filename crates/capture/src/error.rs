@@ -32,6 +32,12 @@ pub enum CaptureError {
         /// Why.
         reason: String,
     },
+    /// The program's own stores cannot leave accesses out.
+    #[error("'{}' was built with --llvm, which records all or nothing; leave --capture compiled-in away, so that it is rewritten, or build it without --llvm", program.display())]
+    NotControlled {
+        /// What was typed.
+        program: OsString,
+    },
     /// There is no function of the name that was asked for.
     #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, *stripped))]
     NoFunction {
@@ -67,6 +73,14 @@ pub enum CaptureError {
         compiler: OsString,
         /// The system's reason.
         source: io::Error,
+    },
+    /// The LLVM pass cannot be used.
+    #[error(
+        "cannot use the LLVM pass: {reason}; install LLVM 19 (Debian and Ubuntu: apt install clang-19 llvm-19-dev, and flang-19 for Fortran), or leave --llvm out"
+    )]
+    Llvm {
+        /// Why.
+        reason: String,
     },
     /// The compiler's arguments ask for something that capture cannot do.
     #[error("{0}")]

@@ -73,6 +73,12 @@ impl Launch {
         }
     }
 
+    /// Whether the program writes notes, and not all that it does is to be recorded: notes are records only later.
+    fn is_beyond_notes(&self, program: &std::ffi::OsStr) -> bool {
+        let section = crate::notes::SECTION.as_bytes();
+        self.control.is_active() && find(program).is_some_and(|path| holds(&path, section))
+    }
+
     /// Starts the program with `segment` in its environment.
     pub(crate) fn start(&self, segment: &str) -> Result<Started, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {
@@ -89,7 +95,14 @@ impl Launch {
         }
         let randomise = self.randomise;
         let rewritten = match self.capture {
-            Capture::Automatic => self.basic_blocks || !carries_run_time(program),
+            Capture::Automatic => {
+                self.basic_blocks || !carries_run_time(program) || self.is_beyond_notes(program)
+            }
+            Capture::CompiledIn if self.is_beyond_notes(program) => {
+                return Err(CaptureError::NotControlled {
+                    program: program.clone(),
+                });
+            }
             Capture::CompiledIn => false,
             Capture::Rewriting => true,
         };
@@ -172,8 +185,12 @@ pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
 
 /// Whether a file has our run time in it.
 pub(crate) fn has_run_time(path: &Path) -> bool {
-    let name = reuselens_wire::ENVIRONMENT.as_bytes();
-    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, name).is_some())
+    holds(path, reuselens_wire::ENVIRONMENT.as_bytes())
+}
+
+/// Whether these bytes are in a file.
+fn holds(path: &Path, part: &[u8]) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, part).is_some())
 }
 
 /// The file of a program, looked up like a shell does.

@@ -251,6 +251,22 @@ impl Running {
                 "build the program with `reuselens cc`: then every access up to the last is kept",
             );
         }
+        self.note_losses();
+    }
+
+    /// Says what was not recorded, or recorded and not understood.
+    fn note_losses(&mut self) {
+        let (_, unread) = self.decoder.notes();
+        if unread > 0 {
+            self.note(
+                "notes-not-read",
+                format!(
+                    "{unread} block(s) of events could not be read: the program, or a library of it, was built with \
+                     --llvm, and its file is gone or is not the one that ran"
+                ),
+                "leave the program's files as they are while it runs",
+            );
+        }
         let (threads, events) = self.consumer.losses();
         if threads > 0 {
             self.note(
@@ -332,6 +348,11 @@ impl Source for Running {
             _ if self.rewritten => {
                 "code rewritten while it ran: all loads and stores of the program and its libraries, \
                  the stack and spilled registers among them"
+            }
+            _ if self.decoder.notes().0 => {
+                "stores compiled in by the LLVM pass: loads, stores, atomics and memory ranges of the recompiled \
+                 code, locals in memory and constants among them; not seen: register spills, libraries that were \
+                 not recompiled, memory touched by inline assembly"
             }
             (true, _) => {
                 "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \

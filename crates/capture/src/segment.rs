@@ -214,3 +214,9 @@ pub fn process_exists(pid: u32) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     !over || threads() > 1
 }
+/// Records as what they are made of: two words each.
+pub fn words_of(records: &mut [Record]) -> &mut [u64] {
+    const _: () = assert!(size_of::<Record>() == 16 && align_of::<Record>() == align_of::<u64>());
+    // SAFETY: a record is two words, in this order, without gaps, and any words are a record.
+    unsafe { std::slice::from_raw_parts_mut(records.as_mut_ptr().cast(), 2 * records.len()) }
+}

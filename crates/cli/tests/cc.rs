@@ -585,6 +585,43 @@ fn include_folder(place: &Place) -> String {
     words[at + 1].to_owned()
 }
 
+// ---- Rust ----
+
+#[test]
+fn rust_programs_are_seen_with_the_flags_that_are_printed() {
+    if !has("rustc") {
+        return;
+    }
+    let place = Place::new();
+    let flags = place.run(&["cc", "--rl-rustflags"]).succeeds().out;
+    let mut rustc = Command::new("rustc");
+    rustc
+        .args([
+            "--edition",
+            "2024",
+            "-O",
+            &source("count/cells.rs"),
+            "-o",
+            "cells",
+        ])
+        .args(flags.split_whitespace());
+    Done::of(rustc.current_dir(place.path(""))).succeeds();
+    for kind in ["loads", "stores"] {
+        let options = ["--by", "object,line", "--kind", kind];
+        let (done, json) = place.profile(&options, &["./cells"]);
+        let cells = json.groups("object").into_iter();
+        let seen: u64 = cells
+            .filter(|group| group.name.contains("CELLS_OF"))
+            .map(|group| group.accesses)
+            .sum();
+        let wanted = expected(&done.out, kind);
+        assert_eq!(wanted, [("CELLS_OF".to_owned(), seen)], "{kind}");
+    }
+    // Alone it runs as it is.
+    let mut alone = Command::new(place.path("cells"));
+    Done::of(&mut alone).succeeds();
+}
+
 // ---- the run time's files ----
 
 #[test]

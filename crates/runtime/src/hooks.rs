@@ -1,4 +1,5 @@
-//! The hooks that the compiler calls before each access and around each function.
+//! The hooks that the compiler calls before each access and around each function: gcc's and clang's, and those that rustc
+//! can be told to call before accesses.
 //!
 //! Nine instructions: load the slot, load its cursor, test for room, store the two words, advance.
 //! The program counter is the return address, so it is read from the stack, which needs assembly.
@@ -31,16 +32,16 @@ macro_rules! access_hooks {
 }
 
 access_hooks! {
-    Load 1: "__tsan_read1", "__tsan_unaligned_read1", "__tsan_volatile_read1", "__tsan_unaligned_volatile_read1";
-    Load 2: "__tsan_read2", "__tsan_unaligned_read2", "__tsan_volatile_read2", "__tsan_unaligned_volatile_read2";
-    Load 4: "__tsan_read4", "__tsan_unaligned_read4", "__tsan_volatile_read4", "__tsan_unaligned_volatile_read4";
-    Load 8: "__tsan_read8", "__tsan_unaligned_read8", "__tsan_volatile_read8", "__tsan_unaligned_volatile_read8", "__tsan_vptr_read";
-    Load 16: "__tsan_read16", "__tsan_unaligned_read16", "__tsan_volatile_read16", "__tsan_unaligned_volatile_read16";
-    Store 1: "__tsan_write1", "__tsan_unaligned_write1", "__tsan_volatile_write1", "__tsan_unaligned_volatile_write1";
-    Store 2: "__tsan_write2", "__tsan_unaligned_write2", "__tsan_volatile_write2", "__tsan_unaligned_volatile_write2";
-    Store 4: "__tsan_write4", "__tsan_unaligned_write4", "__tsan_volatile_write4", "__tsan_unaligned_volatile_write4";
-    Store 8: "__tsan_write8", "__tsan_unaligned_write8", "__tsan_volatile_write8", "__tsan_unaligned_volatile_write8", "__tsan_vptr_update";
-    Store 16: "__tsan_write16", "__tsan_unaligned_write16", "__tsan_volatile_write16", "__tsan_unaligned_volatile_write16";
+    Load 1: "__sanitizer_cov_load1", "__tsan_read1", "__tsan_unaligned_read1", "__tsan_volatile_read1", "__tsan_unaligned_volatile_read1";
+    Load 2: "__sanitizer_cov_load2", "__tsan_read2", "__tsan_unaligned_read2", "__tsan_volatile_read2", "__tsan_unaligned_volatile_read2";
+    Load 4: "__sanitizer_cov_load4", "__tsan_read4", "__tsan_unaligned_read4", "__tsan_volatile_read4", "__tsan_unaligned_volatile_read4";
+    Load 8: "__sanitizer_cov_load8", "__tsan_read8", "__tsan_unaligned_read8", "__tsan_volatile_read8", "__tsan_unaligned_volatile_read8", "__tsan_vptr_read";
+    Load 16: "__sanitizer_cov_load16", "__tsan_read16", "__tsan_unaligned_read16", "__tsan_volatile_read16", "__tsan_unaligned_volatile_read16";
+    Store 1: "__sanitizer_cov_store1", "__tsan_write1", "__tsan_unaligned_write1", "__tsan_volatile_write1", "__tsan_unaligned_volatile_write1";
+    Store 2: "__sanitizer_cov_store2", "__tsan_write2", "__tsan_unaligned_write2", "__tsan_volatile_write2", "__tsan_unaligned_volatile_write2";
+    Store 4: "__sanitizer_cov_store4", "__tsan_write4", "__tsan_unaligned_write4", "__tsan_volatile_write4", "__tsan_unaligned_volatile_write4";
+    Store 8: "__sanitizer_cov_store8", "__tsan_write8", "__tsan_unaligned_write8", "__tsan_volatile_write8", "__tsan_unaligned_volatile_write8", "__tsan_vptr_update";
+    Store 16: "__sanitizer_cov_store16", "__tsan_write16", "__tsan_unaligned_write16", "__tsan_volatile_write16", "__tsan_unaligned_volatile_write16";
 }
 
 /// clang's compound accesses (a read and a write of the same place): two records.

@@ -48,7 +48,7 @@ pub fn rescan() {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) {
+        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) || Segment::is_absent() {
             return;
         }
         (*t).busy = 1;
@@ -56,6 +56,8 @@ pub fn rescan() {
         announce_all(&*slot);
         (*t).busy = 0;
     }
+    // At once: other threads may run what was loaded, and their notes are read with its descriptors.
+    thread::flush();
 }
 
 unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_int {

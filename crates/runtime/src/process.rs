@@ -57,9 +57,29 @@ pub extern "C" fn __tsan_init() {
     }
 }
 
-/// Programs without the compiler's hooks begin here, after their libraries.
+/// Programs that do not say that the compiler's hooks are in them begin here, after their libraries.
 extern "C" fn constructor() {
+    // By this name the analysing side knows that a program has the run time in it: the linker must not drop it.
+    core::hint::black_box(reuselens_wire::ENVIRONMENT.as_ptr());
+    if were_hooks_linked() {
+        INSTRUMENTED.store(1, Ordering::Relaxed);
+    }
     begin();
+}
+
+/// Whether the linker was told that the hooks are in the program: rustc's do not say so themselves.
+fn were_hooks_linked() -> bool {
+    let symbol: u64;
+    // SAFETY: reads an entry of the table of addresses: a symbol that the linker may have been given.
+    unsafe {
+        core::arch::asm!(
+            ".weak __reuselens_hooks",
+            "mov {0}, qword ptr [rip + __reuselens_hooks@GOTPCREL]",
+            out(reg) symbol,
+            options(nostack, pure, readonly, preserves_flags)
+        );
+    }
+    symbol != 0
 }
 
 #[used]

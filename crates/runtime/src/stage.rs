@@ -199,12 +199,25 @@ pub unsafe fn settle(t: *mut Tls) {
     }
 }
 
+/// What comes before the first note of code that the LLVM pass has seen, which cannot be told apart here. Such
+/// programs are rewritten if there is something to control; this is about a library of such code in another.
+fn readable(records: &[Record]) -> &[Record] {
+    let is_note = |record: &Record| record.kind() == reuselens_wire::NOTE;
+    match records.iter().position(is_note) {
+        Some(first) => {
+            thread::count_lost();
+            &records[..first]
+        }
+        None => records,
+    }
+}
+
 unsafe fn sort(t: *mut Tls, control: &Control, start: u64, cursor: u64) {
     // SAFETY: by the caller.
     unsafe {
         let stage = (*t).stage;
         let count = (cursor.saturating_sub(start) as usize).min(BLOCK_BYTES) / size_of::<Record>();
-        let records = core::slice::from_raw_parts(start as *const Record, count);
+        let records = readable(core::slice::from_raw_parts(start as *const Record, count));
         let known = RANGES_KNOWN.load(Ordering::Acquire) as usize;
         let gate = &mut (*stage).gate;
         let ranges = (&raw const RANGES).cast::<Range>();

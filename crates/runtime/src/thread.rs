@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{process, stage, sys};
+use crate::{notes, process, stage, sys};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -83,7 +83,7 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
 pub fn prepare() -> bool {
     let t = tls();
     // SAFETY: this thread's own state.
-    unsafe { (*t).busy == 0 && (room(&*(*t).slot) > 0 || make_room(t)) }
+    unsafe { (*t).busy == 0 && !Segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t)) }
 }
 
 /// Like [`prepare`], also where the thread only waits to be told what is to be recorded.
@@ -133,7 +133,10 @@ unsafe fn write(cursor: &mut u64, record: Record) {
 }
 
 /// Gets the thread a block with room; false if it does not record.
-unsafe fn make_room(t: *mut Tls) -> bool {
+///
+/// # Safety
+/// `t` must be the calling thread's state.
+pub unsafe fn make_room(t: *mut Tls) -> bool {
     // SAFETY: this thread's own state.
     if unsafe { stage::is_staged(t) } {
         // SAFETY: as above.
@@ -345,6 +348,7 @@ pub unsafe fn end(t: *mut Tls) {
     unsafe {
         (*t).busy = 1;
         stage::close(t);
+        notes::end(t);
         // A handler that was left by a jump may have left us on its slot.
         let slot = if core::ptr::eq((*t).slot, &DUMMY) {
             &raw const DUMMY

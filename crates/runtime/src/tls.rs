@@ -3,7 +3,7 @@
 
 use core::arch::global_asm;
 
-use reuselens_wire::{Place, Slot, Stage};
+use reuselens_wire::{NOTE_BYTES_MOST, Place, Slot, Stage};
 
 /// The dummy slot: its cursor never has room, so that a thread without a slot takes the slow path.
 pub static DUMMY: Slot = Slot {
@@ -27,11 +27,17 @@ global_asm!(
     ".globl rl_tls",
     ".hidden rl_tls",
     ".type rl_tls,@object",
-    ".size rl_tls,104",
+    ".size rl_tls,{size}",
+    // The same for code that the LLVM pass has seen, which may lie in libraries.
+    ".globl __reuselens_tls",
+    ".type __reuselens_tls,@object",
+    ".size __reuselens_tls,8",
+    "__reuselens_tls:",
     "rl_tls: .quad {dummy}",
-    ".zero 96",
+    ".zero {size} - 8",
     ".text",
     dummy = sym DUMMY,
+    size = const size_of::<Tls>(),
 );
 
 /// Where a thread stands.
@@ -46,6 +52,17 @@ pub enum State {
     Unrecorded = 2,
     /// It is past its end.
     Ended = 3,
+}
+
+/// A place for one note that is not recorded.
+#[repr(C)]
+pub struct Aside {
+    /// In place of a slot: its cursor.
+    pub cursor: u64,
+    /// The page that notes go to as long as nobody listens, or 0.
+    pub page: u64,
+    /// Room for a note.
+    pub note: [u8; NOTE_BYTES_MOST],
 }
 
 /// The layout of `rl_tls`.
@@ -73,9 +90,9 @@ pub struct Tls {
     pub stage: *mut Stage,
     /// The regions and the function that the thread is in, for a child process.
     pub place: Place,
+    /// What is written through where nothing is recorded; see `notes`.
+    pub aside: Aside,
 }
-
-const _: () = assert!(size_of::<Tls>() == 104);
 
 /// This thread's state.
 #[inline(always)]

@@ -130,11 +130,15 @@ pub struct Block {
 }
 
 /// The columns of a block, all of one length.
-pub(crate) struct Columns<'a> {
-    pub(crate) kinds: &'a mut [Kind],
-    pub(crate) sizes: &'a mut [u8],
-    pub(crate) pcs: &'a mut [u64],
-    pub(crate) addrs: &'a mut [u64],
+pub struct Columns<'a> {
+    /// What each row says.
+    pub kinds: &'a mut [Kind],
+    /// Sizes in bytes.
+    pub sizes: &'a mut [u8],
+    /// Program counters.
+    pub pcs: &'a mut [u64],
+    /// Addresses and operands.
+    pub addrs: &'a mut [u64],
 }
 
 impl Block {
@@ -200,8 +204,9 @@ impl Block {
     }
 
     /// The columns, made `rows` long, to be written over: what is in them is anything. Does not touch
-    /// memory that a block had before, so a block used again costs nothing.
-    pub(crate) fn overwrite(&mut self, rows: usize) -> Columns<'_> {
+    /// memory that a block had before, so a block used again costs nothing. [`Self::truncate`] takes off what was
+    /// not needed.
+    pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
         self.kinds.resize(rows, Kind::Load);
         self.sizes.resize(rows, 0);
         self.pcs.resize(rows, 0);

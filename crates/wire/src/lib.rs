@@ -39,5 +39,6 @@ pub use layout::{
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
 pub use record::{
-    ENTER_DEPTH_UNKNOWN, Record, WireKind, basic_block_words, enter_words, unpack_enter,
+    ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words, enter_words,
+    unpack_enter,
 };

@@ -4,6 +4,12 @@
 //! word 0: address, or the number that the kind calls for
 //! word 1: kind (8 bits) | size (8) | program counter (48)
 //! ```
+//!
+//! Programs built with `reuselens cc --llvm` write *notes* between them, of one or more times sixteen bytes:
+//!
+//! ```text
+//! word 0, address of a descriptor in the program (kind 0), word 1, word 2 ...
+//! ```
 
 /// What a record says. Numbers below 32 are those of the trace crate's row kinds; the others are
 /// control events that become events of the stream.
@@ -50,6 +56,11 @@ pub enum WireKind {
     /// A module: word 0 = bias; operands: low, high, length of the path, then the path.
     Module = 67,
 }
+
+/// The number of the kind of a note; see the head of this module.
+pub const NOTE: u8 = 0;
+/// Bytes of the longest note.
+pub const NOTE_BYTES_MOST: usize = 512;
 
 /// A record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

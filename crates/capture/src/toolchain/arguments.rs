@@ -25,6 +25,8 @@ pub struct Arguments {
     pub compiler: Option<OsString>,
     /// `--rl-names`: record only the program's own calls.
     pub names_only: bool,
+    /// `--llvm`: the LLVM pass in place of hooks.
+    pub llvm: bool,
     pub stage: Stage,
     pub has_sources: bool,
     /// `-x`: the compiler takes all that follows for a source in that language.
@@ -76,6 +78,7 @@ impl Arguments {
             passed_on: Vec::with_capacity(arguments.len()),
             compiler: None,
             names_only: false,
+            llvm: false,
             stage: Stage::Link,
             has_sources: false,
             has_language: false,
@@ -108,7 +111,8 @@ impl Arguments {
             return true;
         }
         self.names_only |= text == "--rl-names";
-        text == "--rl-names"
+        self.llvm |= text == "--llvm";
+        text == "--rl-names" || text == "--llvm"
     }
 
     /// Looks at a word; true if it is an input. `value_of` is the option whose value comes next.

@@ -10,10 +10,11 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o"));
 /// An archive without members: stands in for the compiler's own run time.
 const EMPTY_ARCHIVE: &[u8] = b"!<arch>\n";
 /// What a program exports to instrumented libraries that it loads.
-const DYNAMIC_LIST: &[u8] = b"{ __tsan_*; __wrap_*; Record*; record*_; };\n";
+const DYNAMIC_LIST: &[u8] = b"{ __tsan_*; __reuselens_*; __wrap_*; Record*; record*_; };\n";
 
-const FILES: [(&str, &[u8]); 7] = [
+const FILES: [(&str, &[u8]); 8] = [
     ("reuselens.o", OBJECT),
+    ("pass.cpp", include_bytes!("../../llvm/pass.cpp")),
     ("dynamic.list", DYNAMIC_LIST),
     ("empty/libtsan.a", EMPTY_ARCHIVE),
     ("empty/libtsan_preinit.o", EMPTY_ARCHIVE),
@@ -82,6 +83,16 @@ impl RunTimeFiles {
     /// The directory of `reuselens.h`, `reuselens.inc` and `reuselens.f90`.
     pub fn include(&self) -> PathBuf {
         self.directory.join("include")
+    }
+
+    /// The source of the LLVM pass.
+    pub(super) fn pass_source(&self) -> PathBuf {
+        self.directory.join("pass.cpp")
+    }
+
+    /// The LLVM pass, once it has been compiled.
+    pub(super) fn pass(&self) -> PathBuf {
+        self.directory.join("pass-19.so")
     }
 
     /// A directory with empty stand-ins for the compiler's own run time, for `-B`.

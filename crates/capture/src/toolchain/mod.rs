@@ -1,20 +1,24 @@
 //! `reuselens cc`, `c++`, `fortran`: the system compiler with our hooks.
 //!
-//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`; programs
-//! are linked with our run time instead of the compiler's. So the commands work as `CC=`, `CXX=` and
+//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`, or with `--llvm` by LLVM 19 with
+//! our own pass; programs are linked with our run time instead of the compiler's. So the commands work as `CC=`, `CXX=` and
 //! `FC=` of existing builds.
 
 mod arguments;
 mod files;
+mod llvm;
 mod response;
+mod rust;
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::CaptureError;
 use arguments::{Arguments, Stage};
 pub use files::RunTimeFiles;
+pub use rust::rust_flags;
 
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +58,23 @@ impl Language {
 /// that cannot be measured.
 pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus, CaptureError> {
     let files = RunTimeFiles::install()?;
-    let mut command = command(language, arguments, &files)?;
-    command.status().map_err(|source| CaptureError::Compiler {
-        compiler: command.get_program().to_owned(),
-        source,
+    let arguments = Arguments::read(arguments);
+    let mut command = command_of(language, &arguments, &files)?;
+    if arguments.llvm {
+        if arguments.compiler.is_some() {
+            llvm::check(command.get_program())?;
+        }
+        if arguments.has_sources && arguments.stage != Stage::Neither && !arguments.names_only {
+            llvm::install(&files)?;
+        }
+    }
+    command.status().map_err(|source| {
+        let compiler = command.get_program().to_owned();
+        if arguments.llvm && source.kind() == io::ErrorKind::NotFound {
+            let reason = format!("there is no {}", compiler.display());
+            return CaptureError::Llvm { reason };
+        }
+        CaptureError::Compiler { compiler, source }
     })
 }
 
@@ -70,16 +87,19 @@ pub fn command(
     arguments: &[OsString],
     files: &RunTimeFiles,
 ) -> Result<Command, CaptureError> {
-    let arguments = Arguments::read(arguments);
-    let compiler = arguments
-        .compiler
-        .clone()
-        .or_else(|| std::env::var_os(language.variable()))
-        .unwrap_or_else(|| language.default_compiler().into());
+    command_of(language, &Arguments::read(arguments), files)
+}
+
+fn command_of(
+    language: Language,
+    arguments: &Arguments,
+    files: &RunTimeFiles,
+) -> Result<Command, CaptureError> {
+    let compiler = compiler(language, arguments);
     let clang = is_clang(&compiler);
-    if language == Language::Fortran && clang {
+    if language == Language::Fortran && clang && !arguments.llvm {
         return Err(CaptureError::Unsupported(
-            "flang has no -fsanitize=thread; use gfortran (the default of `reuselens fortran`)",
+            "flang has no -fsanitize=thread; use gfortran (the default of `reuselens fortran`), or --llvm",
         ));
     }
     let mut command = Command::new(&compiler);
@@ -88,12 +108,23 @@ pub fn command(
         return Ok(command);
     }
     if arguments.has_sources {
-        compile_flags(&mut command, language, &arguments, clang, files);
+        compile_flags(&mut command, language, arguments, clang, files);
     }
     if arguments.stage == Stage::Link {
-        link_flags(&mut command, &arguments, clang, files)?;
+        link_flags(&mut command, arguments, clang, files)?;
     }
     Ok(command)
+}
+
+/// The compiler that is named, or the usual one. With `--llvm` the variables do not count: they name others.
+fn compiler(language: Language, arguments: &Arguments) -> OsString {
+    let named = arguments.compiler.clone();
+    if arguments.llvm {
+        return named.unwrap_or_else(|| language.llvm_compiler().into());
+    }
+    named
+        .or_else(|| std::env::var_os(language.variable()))
+        .unwrap_or_else(|| language.default_compiler().into())
 }
 
 fn is_clang(compiler: &OsStr) -> bool {
@@ -121,6 +152,12 @@ fn compile_flags(
     };
     command.arg(include).arg(files.include());
     if arguments.names_only {
+        return;
+    }
+    if arguments.llvm {
+        let mut plugin = OsString::from("-fpass-plugin=");
+        plugin.push(files.pass());
+        command.arg(plugin);
         return;
     }
     command.arg("-fsanitize=thread");
@@ -158,7 +195,7 @@ fn link_flags(
              replaced; leave -static out",
         ));
     }
-    if !arguments.names_only {
+    if !arguments.names_only && !arguments.llvm {
         keep_sanitizer_out(command, arguments, clang, files);
     }
     if arguments.is_shared {
@@ -299,6 +336,26 @@ mod tests {
             program.contains("--wrap=memcpy") && !program.contains("rl-compiler"),
             "{program}"
         );
+    }
+
+    #[test]
+    fn the_pass_takes_the_place_of_the_hooks() {
+        let object = line(Language::C, "--llvm -O2 -c a.c");
+        assert_eq!(
+            object,
+            "-O2 -c a.c -g -isystem /rl/include -fpass-plugin=/rl/pass-19.so"
+        );
+        let program = line(Language::Fortran, "--llvm a.o -o a");
+        assert!(
+            program.contains("reuselens.o") && program.contains("--wrap=memcpy"),
+            "{program}"
+        );
+        assert!(
+            !program.contains("sanitize") && !program.contains("-B"),
+            "{program}"
+        );
+        let names = line(Language::Cxx, "--llvm --rl-names a.cc -o a");
+        assert!(!names.contains("plugin"), "{names}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! for build systems that want a compiler without a space in it.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +19,8 @@ use crate::exit::Outcome;
 ///
 /// Use it as CC=, CXX= or FC= of make, CMake or configure. All arguments are the compiler's own, and
 /// these are ours: --rl-compiler=NAME takes another compiler (clang, gcc-13), --rl-names records only
-/// the program's own RecordAccess calls.
+/// the program's own RecordAccess calls, --llvm takes LLVM 19 and a pass of ours, which costs a fraction of the hooks, and
+/// --rl-rustflags alone prints flags for rustc.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Args {
@@ -39,6 +41,10 @@ impl Args {
                 "no arguments for the compiler; use it as one, for instance: \
                  reuselens cc -O2 program.c -o program"
             );
+        }
+        if self.arguments == ["--rl-rustflags"] {
+            writeln!(std::io::stdout(), "{}", toolchain::rust_flags()?)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let status = toolchain::compile(language, &self.arguments)?;
         let code = status

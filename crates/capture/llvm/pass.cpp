@@ -1,0 +1,591 @@
+// The LLVM pass behind `reuselens cc --llvm`: what a program does to memory is noted by stores between its own
+// instructions, not by calls.
+//
+// A stretch of a basic block between two calls is a *segment*. It has a *descriptor*, a constant in the section
+// `reuselens_notes`: all that is known when the program is compiled. When the segment runs it takes room in its
+// thread's block of the shared segment (one test), and writes a *note* there: the descriptor's address and those words
+// that only then are known. The analysing side makes rows of it. Both forms are read by `src/notes/`, which must be
+// changed along with this file.
+//
+//     note:        word 0 | descriptor's address | word 1 | word 2 …, whole multiples of 16 bytes
+//     descriptor:  head { i32 place of the first access, from here; u16 words; u16 entries }, then
+//     entry:       { u8 kind; u8 size; u16 word; i32 displacement }, an address being word + displacement
+//
+// The place of an access is a byte in a *shadow* of its function in the section `reuselens_sites`: an instruction that
+// never runs, with the debug information of the access. So a program counter in the stream is an address in the
+// program, and names its line, its function and what was inlined, however far code generation moves things about.
+
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/PassPlugin.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+namespace {
+
+// Rows' numbers, as in the wire crate.
+enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Operand = 14 };
+// What follows an access that is not always made: `word` has a bit for each lane; `displacement` says which bit is
+// this access's, or how many lanes the access is.
+enum Condition : uint8_t { OneLane = 0x40, Lanes = 0x41 };
+
+// Words of an address that is the displacement alone, from the displacement's own place on.
+constexpr uint16_t FROM_HERE = 0xffff;
+// A note's words; the run time has room to spare for so many where nothing is recorded.
+constexpr size_t WORDS_MOST = 62;
+// Entries of a descriptor; the reader makes room for so many rows at once.
+constexpr size_t ENTRIES_MOST = 256;
+// Words that an address is compared with, to share one.
+constexpr size_t COMPARED = 8;
+constexpr uint64_t BLOCK_BYTES = 1 << 16;
+
+/// A word of a note: where it is known, and what it is.
+struct Word {
+  Instruction *At;
+  Value *Known;
+};
+
+/// An entry of a descriptor.
+struct Entry {
+  uint8_t Kind;
+  uint8_t Size;
+  uint16_t Word;
+  int64_t Displacement;
+  GlobalValue *Global; // for FROM_HERE
+  DebugLoc Place;
+};
+
+/// What a stretch of code does.
+struct Segment {
+  Instruction *First = nullptr;
+  Instruction *Last = nullptr;
+  SmallVector<Word, 8> Words;
+  SmallVector<Entry, 16> Entries;
+  /// The address of the function's return address, if it was asked for.
+  Value *Frame = nullptr;
+};
+
+/// Copies of a size that is known and small become plain instructions; all others are calls of the C library, where
+/// the run time sees them.
+constexpr uint64_t INLINE_BYTES = 32;
+
+/// One function: first all is looked at, then all is written.
+class Pass {
+public:
+  Pass(Function &F, ScalarEvolution &SE) : F(F), SE(SE), Layout(F.getParent()->getDataLayout()) {}
+
+  bool look();
+  void write(GlobalVariable *State, FunctionCallee Room);
+
+private:
+  void block(BasicBlock &Block);
+  void instruction(Instruction &I);
+  void access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of);
+  void bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes);
+  bool copy(Instruction &I);
+  bool masked(IntrinsicInst &I);
+  void lanes(IntrinsicInst &I, uint8_t Kind, Value *Pointers, Value *Mask, Type *Of);
+  Segment &at(Instruction &I, size_t NewWords = 4, size_t NewEntries = 4);
+  void end() { Open = false; }
+  void entry(Segment &S, Entry E) { S.Entries.push_back(E); }
+  uint16_t word(Segment &S, Instruction &I, Value *V);
+  Entry address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Value *Pointer);
+  void entered(Instruction &I, bool Again);
+  void left(Instruction &I);
+  uint16_t frame(Segment &S, Instruction &I);
+  Constant *descriptor(Segment &S, size_t FirstSite);
+  void shadow();
+  void write(Segment &S, Constant *Descriptor, GlobalVariable *State, FunctionCallee Room);
+  DebugLoc place(DebugLoc Of, DISubprogram *Shadow);
+
+  Function &F;
+  ScalarEvolution &SE;
+  const DataLayout &Layout;
+  SmallVector<Segment, 32> Segments;
+  bool Open = false;
+  Function *Shadow = nullptr;
+};
+
+bool isSeen(const Function &F) {
+  return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
+         !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation);
+}
+
+/// The segment that an access belongs to, with room for what it takes.
+Segment &Pass::at(Instruction &I, size_t NewWords, size_t NewEntries) {
+  if (Open) {
+    Segment &S = Segments.back();
+    if (S.Words.size() + NewWords > WORDS_MOST || S.Entries.size() + NewEntries > ENTRIES_MOST)
+      Open = false;
+  }
+  if (!Open) {
+    Segments.emplace_back();
+    Segments.back().First = &I;
+    Open = true;
+  }
+  Segments.back().Last = &I;
+  return Segments.back();
+}
+
+uint16_t Pass::word(Segment &S, Instruction &I, Value *V) {
+  for (size_t Index = 0; Index < S.Words.size(); Index++)
+    if (S.Words[Index].Known == V)
+      return Index;
+  S.Words.push_back({&I, V});
+  return S.Words.size() - 1;
+}
+
+/// An entry for an access; its address shares a word with an earlier one if they are a constant apart.
+Entry Pass::address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Value *Pointer) {
+  APInt Offset(Layout.getIndexTypeSizeInBits(Pointer->getType()), 0);
+  Value *Base = Pointer->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true);
+  int64_t Displacement = Offset.getSExtValue();
+  if (!isInt<31>(Displacement)) {
+    Base = Pointer;
+    Displacement = 0;
+  }
+  Entry Made{Kind, Size, 0, Displacement, nullptr, I.getDebugLoc()};
+  auto *Global = dyn_cast<GlobalVariable>(Base);
+  if (Global && Global->isDSOLocal() && !Global->isThreadLocal()) {
+    Made.Word = FROM_HERE;
+    Made.Global = Global;
+    return Made;
+  }
+  for (size_t Index = 0; Index < S.Words.size(); Index++)
+    if (S.Words[Index].Known == Base) {
+      Made.Word = Index;
+      return Made;
+    }
+  if (SE.isSCEVable(Base->getType())) {
+    const SCEV *This = SE.getSCEV(Base);
+    size_t From = S.Words.size() > COMPARED ? S.Words.size() - COMPARED : 0;
+    for (size_t Index = From; Index < S.Words.size(); Index++) {
+      Value *Other = S.Words[Index].Known;
+      if (Other->getType() != Base->getType())
+        continue;
+      auto *Apart = dyn_cast<SCEVConstant>(SE.getMinusSCEV(This, SE.getSCEV(Other)));
+      if (!Apart || Apart->getAPInt().getSignificantBits() > 31)
+        continue;
+      int64_t Sum = Apart->getAPInt().getSExtValue() + Displacement;
+      if (!isInt<32>(Sum))
+        continue;
+      Made.Word = Index;
+      Made.Displacement = Sum;
+      return Made;
+    }
+  }
+  Made.Word = word(S, I, Base);
+  return Made;
+}
+
+void Pass::bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes) {
+  if (Pointer->getType()->getPointerAddressSpace() != 0)
+    return;
+  Segment &S = at(I, 1, 1 + Bytes / 128);
+  // Larger than a row's size can be (whole structures, vectors of many registers): in pieces.
+  for (uint64_t Done = 0; Done < Bytes;) {
+    uint64_t Piece = std::min<uint64_t>(Bytes - Done, Bytes > 255 ? 128 : 255);
+    Entry Made = address(S, I, Kind, Piece, Pointer);
+    Made.Displacement += Done;
+    entry(S, Made);
+    Done += Piece;
+  }
+}
+
+void Pass::access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of) {
+  TypeSize Bytes = Layout.getTypeStoreSize(Of);
+  if (!Bytes.isScalable() && Bytes.getFixedValue() <= 128 * (ENTRIES_MOST / 2))
+    bytes(I, Kind, Pointer, Bytes.getFixedValue());
+}
+
+/// `memcpy` and its kin; false if it stays or becomes a call.
+bool Pass::copy(Instruction &I) {
+  auto *Memory = cast<AnyMemIntrinsic>(&I);
+  auto *Length = dyn_cast<ConstantInt>(Memory->getLength());
+  bool Inline = isa<MemCpyInlineInst, MemSetInlineInst>(I);
+  if (Length && (Inline || Length->getZExtValue() <= INLINE_BYTES)) {
+    uint64_t Bytes = std::min<uint64_t>(Length->getZExtValue(), 128 * (ENTRIES_MOST / 4));
+    if (auto *Transfer = dyn_cast<AnyMemTransferInst>(Memory))
+      bytes(I, Load, Transfer->getRawSource(), Bytes);
+    bytes(I, Store, Memory->getRawDest(), Bytes);
+    return true;
+  }
+  return false;
+}
+
+/// A vector's access with a mask: as one from its first active lane to its last.
+bool Pass::masked(IntrinsicInst &I) {
+  auto Lane = [](Type *T) { return cast<VectorType>(T); };
+  switch (I.getIntrinsicID()) {
+  case Intrinsic::masked_load:
+    lanes(I, Load, I.getArgOperand(0), I.getArgOperand(2), Lane(I.getType()));
+    return true;
+  case Intrinsic::masked_store:
+    lanes(I, Store, I.getArgOperand(1), I.getArgOperand(3), Lane(I.getArgOperand(0)->getType()));
+    return true;
+  case Intrinsic::masked_gather:
+    lanes(I, Load, I.getArgOperand(0), I.getArgOperand(2), Lane(I.getType()));
+    return true;
+  case Intrinsic::masked_scatter:
+    lanes(I, Store, I.getArgOperand(1), I.getArgOperand(3), Lane(I.getArgOperand(0)->getType()));
+    return true;
+  default:
+    return false;
+  }
+}
+
+void Pass::lanes(IntrinsicInst &I, uint8_t Kind, Value *Pointers, Value *Mask, Type *Of) {
+  auto *Vector = dyn_cast<FixedVectorType>(Of);
+  if (!Vector || Vector->getNumElements() > 32)
+    return;
+  unsigned Count = Vector->getNumElements();
+  IRBuilder<> B(&I);
+  Value *Bits = B.CreateZExt(B.CreateBitCast(Mask, B.getIntNTy(Count)), B.getInt64Ty());
+  uint64_t Bytes = Layout.getTypeStoreSize(Vector->getElementType());
+  bool Each = Pointers->getType()->isVectorTy();
+  Segment &S = at(I, 1 + (Each ? Count : 1), 2 * Count);
+  uint16_t Active = word(S, I, Bits);
+  if (!Each) {
+    entry(S, address(S, I, Kind, Bytes, Pointers));
+    entry(S, {Lanes, 0, Active, Count, nullptr, I.getDebugLoc()});
+    return;
+  }
+  for (unsigned Index = 0; Index < Count; Index++) {
+    entry(S, {Kind, uint8_t(Bytes), word(S, I, B.CreateExtractElement(Pointers, Index)), 0, nullptr, I.getDebugLoc()});
+    entry(S, {OneLane, 0, Active, Index, nullptr, I.getDebugLoc()});
+  }
+}
+
+/// The address of the function's return address: the stack pointer at its first instruction.
+uint16_t Pass::frame(Segment &S, Instruction &I) {
+  IRBuilder<> B(&I);
+  if (!S.Frame)
+    S.Frame = B.CreateIntrinsic(Intrinsic::addressofreturnaddress, {B.getPtrTy()}, {});
+  return word(S, I, S.Frame);
+}
+
+/// The function is entered, or entered again past functions that were left without a word (unwinding, `longjmp`).
+void Pass::entered(Instruction &I, bool Again) {
+  Segment &S = at(I);
+  IRBuilder<> B(&I);
+  uint16_t Pointer = frame(S, I);
+  DebugLoc Place = Again ? I.getDebugLoc() : DebugLoc();
+  if (Again)
+    entry(S, {Exit, 0, Pointer, 0, nullptr, Place});
+  Value *Back = B.CreateIntrinsic(Intrinsic::returnaddress, {}, {B.getInt32(0)});
+  entry(S, {Enter, 1, Pointer, 0, nullptr, Place});
+  entry(S, {Operand, 0, word(S, I, Back), 0, nullptr, Place});
+}
+
+void Pass::left(Instruction &I) {
+  Segment &S = at(I);
+  entry(S, {Exit, 0, frame(S, I), 0, nullptr, I.getDebugLoc()});
+}
+
+void Pass::instruction(Instruction &I) {
+  if (I.hasMetadata(LLVMContext::MD_nosanitize))
+    return;
+  if (auto *L = dyn_cast<LoadInst>(&I)) {
+    access(I, Load, L->getPointerOperand(), L->getType());
+  } else if (auto *S = dyn_cast<StoreInst>(&I)) {
+    // What was done before is to be seen before what another thread does because of it.
+    if (S->isAtomic())
+      end();
+    access(I, Store, S->getPointerOperand(), S->getValueOperand()->getType());
+  } else if (auto *R = dyn_cast<AtomicRMWInst>(&I)) {
+    end();
+    access(I, Atomic, R->getPointerOperand(), R->getType());
+  } else if (auto *X = dyn_cast<AtomicCmpXchgInst>(&I)) {
+    end();
+    access(I, Atomic, X->getPointerOperand(), X->getCompareOperand()->getType());
+  } else if (isa<FenceInst>(I)) {
+    end();
+  } else if (isa<AnyMemIntrinsic>(I)) {
+    if (!copy(I))
+      end();
+  } else if (auto *N = dyn_cast<IntrinsicInst>(&I)) {
+    masked(*N);
+  } else if (isa<ReturnInst, ResumeInst>(I)) {
+    if (!I.getParent()->getTerminatingMustTailCall())
+      left(I);
+  } else if (auto *C = dyn_cast<CallBase>(&I)) {
+    if (C->isMustTailCall())
+      left(I);
+    end();
+    if (C->hasFnAttr(Attribute::ReturnsTwice) && !C->isTerminator())
+      entered(*C->getNextNonDebugInstruction(), true);
+  }
+}
+
+void Pass::block(BasicBlock &Block) {
+  Open = false;
+  SmallVector<Instruction *, 64> All;
+  for (Instruction &I : Block)
+    if (!isa<PHINode, AllocaInst, DbgInfoIntrinsic>(I))
+      All.push_back(&I);
+  if (Block.isEntryBlock()) {
+    Instruction *Start = All.front();
+    // Split in front of an alloca, and it would become one that is made at run time.
+    SmallVector<AllocaInst *, 8> Late;
+    for (auto At = Start->getIterator(); At != Block.end(); ++At)
+      if (auto *A = dyn_cast<AllocaInst>(&*At); A && isa<ConstantInt>(A->getArraySize()))
+        Late.push_back(A);
+    for (AllocaInst *A : Late)
+      A->moveBefore(Start);
+    entered(*Start, false);
+  } else if (Block.isLandingPad()) {
+    entered(*Block.getFirstInsertionPt(), true);
+  }
+  for (Instruction *I : All)
+    instruction(*I);
+}
+
+bool Pass::look() {
+  bool Works = false;
+  for (Instruction &I : instructions(F))
+    Works |= I.mayReadOrWriteMemory();
+  if (!Works)
+    return false;
+  SmallVector<BasicBlock *, 32> Blocks;
+  for (BasicBlock &Block : F)
+    Blocks.push_back(&Block);
+  for (BasicBlock *Block : Blocks)
+    block(*Block);
+  return true;
+}
+
+/// Where the shadow says that an access is: in the shadow's own function, where it was in this one.
+DebugLoc Pass::place(DebugLoc Of, DISubprogram *Shadow) {
+  LLVMContext &Context = F.getContext();
+  if (!Of)
+    return DILocation::get(Context, F.getSubprogram()->getLine(), 0, Shadow);
+  SmallVector<DILocation *, 4> Chain;
+  for (DILocation *L = Of; L; L = L->getInlinedAt())
+    Chain.push_back(L);
+  DILocation *Made = DILocation::get(Context, Chain.back()->getLine(), Chain.back()->getColumn(), Shadow);
+  for (DILocation *L : reverse(ArrayRef(Chain).drop_back()))
+    Made = DILocation::getDistinct(Context, L->getLine(), L->getColumn(), L->getScope(), Made);
+  return Made;
+}
+
+/// The function's shadow: a byte for each entry.
+void Pass::shadow() {
+  Module &M = *F.getParent();
+  LLVMContext &Context = F.getContext();
+  auto *Type = FunctionType::get(Type::getVoidTy(Context), false);
+  Shadow = Function::Create(Type, GlobalValue::InternalLinkage, F.getName() + ".reuselens", M);
+  Shadow->setSection("reuselens_sites");
+  Shadow->setComdat(F.getComdat());
+  Shadow->setAlignment(Align(1));
+  for (auto Attribute : {Attribute::Naked, Attribute::NoInline, Attribute::NoUnwind, Attribute::NoCfCheck})
+    Shadow->addFnAttr(Attribute);
+  IRBuilder<> B(BasicBlock::Create(Context, "", Shadow));
+  DISubprogram *Named = nullptr;
+  if (DISubprogram *Real = F.getSubprogram()) {
+    Named = MDNode::replaceWithDistinct(Real->clone());
+    Named->replaceRetainedNodes(MDTuple::get(Context, {}));
+    Shadow->setSubprogram(Named);
+  }
+  InlineAsm *Byte = InlineAsm::get(Type, "nop", "", /*hasSideEffects=*/true);
+  // Inlined calls are told apart by their locations, which are made once each.
+  DenseMap<DILocation *, DebugLoc> Made;
+  for (Segment &S : Segments)
+    for (Entry &E : S.Entries) {
+      if (Named) {
+        DebugLoc &Known = Made[E.Place.get()];
+        if (!Known)
+          Known = place(E.Place, Named);
+        B.SetCurrentDebugLocation(Known);
+      }
+      B.CreateCall(Byte);
+    }
+  B.CreateUnreachable();
+}
+
+Constant *Pass::descriptor(Segment &S, size_t FirstSite) {
+  Module &M = *F.getParent();
+  LLVMContext &Context = F.getContext();
+  Type *I8 = Type::getInt8Ty(Context), *I16 = Type::getInt16Ty(Context), *I32 = Type::getInt32Ty(Context);
+  Type *I64 = Type::getInt64Ty(Context);
+  auto *Each = StructType::get(Context, {I8, I8, I16, I32}, true);
+  auto *All = ArrayType::get(Each, S.Entries.size());
+  auto *Whole = StructType::get(Context, {I32, I16, I16, All}, true);
+  auto *Made = new GlobalVariable(M, Whole, true, GlobalValue::PrivateLinkage, nullptr, "reuselens.note");
+  Made->setSection("reuselens_notes");
+  Made->setAlignment(Align(8));
+  Made->setComdat(F.getComdat());
+  // The distance from byte `Here` of the descriptor.
+  auto From = [&](GlobalValue *To, int64_t Plus, uint64_t Here) {
+    Constant *End = ConstantExpr::getAdd(ConstantExpr::getPtrToInt(To, I64), ConstantInt::get(I64, Plus - int64_t(Here)));
+    return ConstantExpr::getTrunc(ConstantExpr::getSub(End, ConstantExpr::getPtrToInt(Made, I64)), I32);
+  };
+  SmallVector<Constant *, 16> Entries;
+  for (Entry &E : S.Entries) {
+    uint64_t Here = 8 + 8 * Entries.size();
+    Constant *Displacement = E.Global ? From(E.Global, E.Displacement, Here + 4)
+                                      : ConstantInt::get(I32, uint32_t(E.Displacement));
+    Entries.push_back(ConstantStruct::get(Each, {ConstantInt::get(I8, E.Kind), ConstantInt::get(I8, E.Size),
+                                                 ConstantInt::get(I16, E.Word), Displacement}));
+  }
+  Made->setInitializer(ConstantStruct::get(
+      Whole, {From(Shadow, FirstSite, 0), ConstantInt::get(I16, S.Words.size()),
+              ConstantInt::get(I16, S.Entries.size()), ConstantArray::get(All, Entries)}));
+  return Made;
+}
+
+/// Room for the note in front of the segment, each word where it is known, and at the last access the new end.
+void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, FunctionCallee Room) {
+  uint64_t Bytes = alignTo(8 + 8 * std::max<size_t>(S.Words.size(), 1), 16);
+  IRBuilder<> B(S.First);
+  Type *Pointer = B.getPtrTy();
+  Value *Slot = B.CreateLoad(Pointer, B.CreateThreadLocalAddress(State));
+  Value *End = B.CreateLoad(B.getInt64Ty(), Slot);
+  Value *Low = B.CreateTrunc(End, B.getInt16Ty());
+  // A block ends where the low bits are zero.
+  Value *Full = Bytes == 16 ? B.CreateICmpEQ(Low, B.getInt16(0))
+                            : B.CreateICmpUGT(B.CreateSub(Low, B.getInt16(1)), B.getInt16(BLOCK_BYTES - 1 - Bytes));
+  BasicBlock *Head = S.First->getParent();
+  MDNode *Rarely = MDBuilder(F.getContext()).createBranchWeights(1, 1 << 20);
+  Instruction *Then = SplitBlockAndInsertIfThen(Full, S.First, false, Rarely);
+  IRBuilder<> Slow(Then);
+  Slow.SetCurrentDebugLocation(S.First->getDebugLoc());
+  CallInst *Call = Slow.CreateCall(Room, {Slow.getInt64(Bytes)});
+  Call->setCallingConv(CallingConv::PreserveMost);
+  Value *NewEnd = Slow.CreateExtractValue(Call, 0);
+  Value *NewSlot = Slow.CreateExtractValue(Call, 1);
+  BasicBlock *Tail = S.First->getParent();
+  IRBuilder<> T(Tail, Tail->begin());
+  T.SetCurrentDebugLocation(S.First->getDebugLoc());
+  PHINode *At = T.CreatePHI(B.getInt64Ty(), 2), *Through = T.CreatePHI(Pointer, 2);
+  At->addIncoming(End, Head);
+  At->addIncoming(NewEnd, Then->getParent());
+  Through->addIncoming(Slot, Head);
+  Through->addIncoming(NewSlot, Then->getParent());
+  Value *Note = T.CreateIntToPtr(At, Pointer);
+  auto Put = [&](IRBuilder<> &Before, Value *What, uint64_t Offset) {
+    if (!What->getType()->isPointerTy())
+      What = Before.CreateZExtOrTrunc(What, Before.getInt64Ty());
+    Before.CreateAlignedStore(What, Before.CreateConstGEP1_64(Before.getInt8Ty(), Note, Offset), Align(8));
+  };
+  Put(T, Descriptor, 8);
+  for (size_t Index = 0; Index < S.Words.size(); Index++) {
+    IRBuilder<> W(S.Words[Index].At);
+    Put(W, S.Words[Index].Known, Index == 0 ? 0 : 8 + 8 * Index);
+  }
+  IRBuilder<> L(S.Last);
+  StoreInst *Done = L.CreateAlignedStore(L.CreateAdd(At, L.getInt64(Bytes)), Through, Align(8));
+  // After the words: the reader sees whole notes.
+  Done->setAtomic(AtomicOrdering::Release);
+}
+
+void Pass::write(GlobalVariable *State, FunctionCallee Room) {
+  shadow();
+  size_t Sites = 0;
+  for (Segment &S : Segments) {
+    Constant *Made = descriptor(S, Sites);
+    Sites += S.Entries.size();
+    write(S, Made, State, Room);
+  }
+  // It does more now than was known of it, and what it is called by is read from its frame.
+  F.removeFnAttr(Attribute::Memory);
+  F.removeFnAttr(Attribute::Speculatable);
+  F.removeFnAttr(Attribute::AlwaysInline);
+  F.addFnAttr(Attribute::NoInline);
+  for (User *U : F.users())
+    if (auto *C = dyn_cast<CallBase>(U))
+      C->removeFnAttr(Attribute::Memory);
+}
+
+/// Copies that may become calls are calls: the linker sends those through the run time.
+void callCopies(Function &F) {
+  SmallVector<MemIntrinsic *, 8> All;
+  for (Instruction &I : instructions(F))
+    if (auto *M = dyn_cast<MemIntrinsic>(&I); M && !isa<MemCpyInlineInst, MemSetInlineInst>(M)) {
+      auto *Length = dyn_cast<ConstantInt>(M->getLength());
+      bool Plain = M->getDestAddressSpace() == 0 &&
+                   (!isa<MemTransferInst>(M) || cast<MemTransferInst>(M)->getSourceAddressSpace() == 0);
+      if (Plain && !(Length && Length->getZExtValue() <= INLINE_BYTES))
+        All.push_back(M);
+    }
+  for (MemIntrinsic *M : All) {
+    IRBuilder<> B(M);
+    Type *P = B.getPtrTy(), *N = B.getInt64Ty();
+    auto *Set = dyn_cast<MemSetInst>(M);
+    const char *Name = Set ? "memset" : isa<MemMoveInst>(M) ? "memmove" : "memcpy";
+    FunctionCallee To = F.getParent()->getOrInsertFunction(Name, P, P, Set ? B.getInt32Ty() : P, N);
+    Value *Second = Set ? B.CreateZExt(Set->getValue(), B.getInt32Ty()) : cast<MemTransferInst>(M)->getRawSource();
+    CallInst *Call = B.CreateCall(To, {M->getRawDest(), Second, B.CreateZExtOrTrunc(M->getLength(), N)});
+    Call->addFnAttr(Attribute::NoBuiltin);
+    M->eraseFromParent();
+  }
+}
+
+struct Notes : PassInfoMixin<Notes> {
+  static bool isRequired() { return true; }
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &Analyses) {
+    LLVMContext &Context = M.getContext();
+    Type *Pointer = PointerType::getUnqual(Context);
+    if (M.getNamedValue("__reuselens_tls"))
+      return PreservedAnalyses::all(); // seen before (compiled again at the link)
+    auto *State = new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, "__reuselens_tls", nullptr,
+                                     GlobalValue::InitialExecTLSModel);
+    auto *Two = StructType::get(Context, {Type::getInt64Ty(Context), Pointer});
+    FunctionCallee Room = M.getOrInsertFunction("__reuselens_room", Two, Type::getInt64Ty(Context));
+    cast<Function>(Room.getCallee())->setCallingConv(CallingConv::PreserveMost);
+    auto &Functions = Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    SmallVector<Function *, 64> All;
+    for (Function &F : M)
+      if (isSeen(F))
+        All.push_back(&F);
+    for (Function *F : All) {
+      callCopies(*F);
+      Functions.invalidate(*F, PreservedAnalyses::none());
+      Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F));
+      if (Seen.look())
+        Seen.write(State, Room);
+      Functions.invalidate(*F, PreservedAnalyses::none());
+    }
+    constructor(M);
+    return PreservedAnalyses::none();
+  }
+
+  /// Tells the run time that the program, or a library, is there; once for all that is linked together.
+  void constructor(Module &M) {
+    LLVMContext &Context = M.getContext();
+    auto *Type = FunctionType::get(Type::getVoidTy(Context), false);
+    FunctionCallee Begin = M.getOrInsertFunction("__tsan_init", Type);
+    auto *Made = Function::Create(Type, GlobalValue::LinkOnceODRLinkage, "reuselens.begin", M);
+    Made->setVisibility(GlobalValue::HiddenVisibility);
+    Made->setComdat(M.getOrInsertComdat("reuselens.begin"));
+    Made->addFnAttr(Attribute::NoUnwind);
+    IRBuilder<> B(BasicBlock::Create(Context, "", Made));
+    B.CreateCall(Begin);
+    B.CreateRetVoid();
+    appendToGlobalCtors(M, Made, 0, Made);
+  }
+};
+
+} // namespace
+
+// flang has no assembler for the bytes of the shadows ready, unless it is told to.
+extern "C" LLVM_ATTRIBUTE_WEAK void LLVMInitializeX86AsmParser();
+
+extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  if (LLVMInitializeX86AsmParser)
+    LLVMInitializeX86AsmParser();
+  return {LLVM_PLUGIN_API_VERSION, "reuselens", LLVM_VERSION_STRING, [](PassBuilder &Builder) {
+            Builder.registerOptimizerLastEPCallback(
+                [](ModulePassManager &Passes, OptimizationLevel) { Passes.addPass(Notes()); });
+          }};
+}

@@ -1,0 +1,272 @@
+//! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass (`llvm/pass.cpp`) says
+//! what they are made of.
+
+use object::{Object as _, ObjectSection as _};
+use reuselens_trace::Kind;
+
+/// Rows are made so many at a time: most segments have as many or fewer accesses.
+pub(super) const GROUP: usize = 4;
+/// Rows of one note, at most.
+pub(super) const ROWS_MOST: usize = 256;
+
+/// The section that the pass puts descriptors into.
+pub(crate) const SECTION: &str = "reuselens_notes";
+const HEAD_BYTES: usize = 8;
+const ENTRY_BYTES: usize = 8;
+/// Instead of a word: the displacement counts from where it stands itself.
+const FROM_HERE: u16 = 0xffff;
+/// The descriptor's own place in a note, which is 0 by the time that rows are made.
+const NO_WORD: u16 = 1;
+const ONE_LANE: u8 = 0x40;
+const LANES: u8 = 0x41;
+
+/// Rows as a note's words complete them: `addrs` are words plus displacements.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub kinds: [Kind; GROUP],
+    pub sizes: [u8; GROUP],
+    pub pcs: [u64; GROUP],
+    pub displacements: [u64; GROUP],
+    /// Places in the note, in units of eight bytes.
+    pub words: [u16; GROUP],
+}
+
+/// Which rows of a note are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Always,
+    /// If this bit of the word at this place is set.
+    OneLane(u16, u32),
+    /// From the first of so many lanes whose bit is set to the last.
+    Lanes(u16, u32),
+}
+
+/// What a segment of code does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descriptor {
+    /// Its first group.
+    pub group: u32,
+    pub rows: u16,
+    /// Records that a note takes the place of.
+    pub records: u16,
+    /// Where the conditions of its rows are, if not all rows are always there.
+    pub conditions: Option<u32>,
+}
+
+/// The descriptors of one module, as it was loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    low: u64,
+    /// For each eight bytes of the section the descriptor that begins there + 1, or 0.
+    index: Vec<u32>,
+    descriptors: Vec<Descriptor>,
+    pub(super) groups: Vec<Group>,
+    pub(super) conditions: Vec<Condition>,
+}
+
+impl Table {
+    /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if it has none.
+    pub fn read(file: &object::File<'_>, bias: u64) -> Option<Table> {
+        let section = file.section_by_name(SECTION)?;
+        let bytes = section.uncompressed_data().ok()?;
+        let low = bias.wrapping_add(section.address());
+        Some(Table::of(&bytes, low))
+    }
+
+    /// The descriptors in a section at address `low`. What comes after damage is left out.
+    fn of(bytes: &[u8], low: u64) -> Table {
+        let mut table = Table {
+            low,
+            index: vec![0; bytes.len() / 8],
+            ..Table::default()
+        };
+        let mut at = 0;
+        while at + HEAD_BYTES <= bytes.len() {
+            let count = usize::from(number16(bytes, at + 6));
+            let end = at + HEAD_BYTES + ENTRY_BYTES * count;
+            if count > 0 {
+                let whole = bytes.get(at..end);
+                let Some(()) = whole.and_then(|whole| table.add(whole, low + at as u64)) else {
+                    break;
+                };
+                table.index[at / 8] = table.descriptors.len() as u32;
+            }
+            at = end;
+        }
+        table
+    }
+
+    /// The descriptor at an address in the program.
+    #[inline]
+    pub(super) fn find(&self, address: u64) -> Option<&Descriptor> {
+        let offset = address.wrapping_sub(self.low);
+        let number = *self.index.get((offset / 8) as usize)?;
+        self.descriptors.get((number as usize).wrapping_sub(1))
+    }
+
+    /// The groups of a descriptor's rows.
+    #[inline]
+    pub(super) fn groups_of(&self, of: &Descriptor) -> &[Group] {
+        let first = of.group as usize;
+        let count = usize::from(of.rows).div_ceil(GROUP);
+        self.groups.get(first..first + count).unwrap_or_default()
+    }
+
+    /// Adds the descriptor that these bytes are, if they are one.
+    fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
+        let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
+        let words = number16(bytes, 4);
+        let first = self.groups.len() as u32;
+        let conditions = self.conditions.len();
+        let mut rows = 0;
+        for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
+            let place = match number16(entry, 2) {
+                FROM_HERE => NO_WORD,
+                0 => 0,
+                word if word < words => word + 1,
+                _ => return None,
+            };
+            let displacement = i64::from(signed32(entry, 4));
+            let condition = match entry[0] {
+                ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
+                LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
+                kind => {
+                    let here = address + (HEAD_BYTES + ENTRY_BYTES * index + 4) as u64;
+                    let base = if place == NO_WORD { here } else { 0 };
+                    // As all program counters of a stream, the one behind what accesses.
+                    let pc = sites.wrapping_add(index as u64 + 1);
+                    self.row(
+                        kind,
+                        entry[1],
+                        pc,
+                        place,
+                        base.wrapping_add_signed(displacement),
+                        rows,
+                    )?;
+                    self.conditions.push(Condition::Always);
+                    rows += 1;
+                    continue;
+                }
+            };
+            *self.conditions[conditions..].last_mut()? = condition;
+        }
+        let conditional = self.conditions[conditions..]
+            .iter()
+            .any(|c| *c != Condition::Always);
+        if !conditional {
+            self.conditions.truncate(conditions);
+        }
+        let known = rows > 0 && rows <= ROWS_MOST;
+        self.descriptors.push(Descriptor {
+            group: first,
+            rows: rows as u16,
+            records: (words.max(1) + 1).div_ceil(2),
+            conditions: conditional.then_some(conditions as u32),
+        });
+        known.then_some(())
+    }
+
+    /// Adds a row, as number `rows` of its descriptor.
+    fn row(
+        &mut self,
+        kind: u8,
+        size: u8,
+        pc: u64,
+        word: u16,
+        displacement: u64,
+        rows: usize,
+    ) -> Option<()> {
+        const PC_MASK: u64 = (1 << 48) - 1;
+        let kind = Kind::from_u8(kind)?;
+        if rows.is_multiple_of(GROUP) {
+            self.groups.push(Group {
+                kinds: [Kind::Load; GROUP],
+                sizes: [0; GROUP],
+                pcs: [0; GROUP],
+                displacements: [0; GROUP],
+                words: [NO_WORD; GROUP],
+            });
+        }
+        let (group, at) = (self.groups.last_mut()?, rows % GROUP);
+        group.kinds[at] = kind;
+        group.sizes[at] = size;
+        // Operands belong to the row before.
+        group.pcs[at] = if kind == Kind::Operand {
+            0
+        } else {
+            pc & PC_MASK
+        };
+        group.displacements[at] = displacement;
+        group.words[at] = word;
+        Some(())
+    }
+}
+
+fn number16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn signed32(bytes: &[u8], at: usize) -> i32 {
+    i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
+    pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
+        let mut bytes = sites.to_le_bytes().to_vec();
+        bytes.extend(words.to_le_bytes());
+        bytes.extend((entries.len() as u16).to_le_bytes());
+        for (kind, size, word, displacement) in entries {
+            bytes.extend([*kind, *size]);
+            bytes.extend(word.to_le_bytes());
+            bytes.extend(displacement.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn table(descriptors: &[Vec<u8>], low: u64) -> Table {
+        Table::of(&descriptors.concat(), low)
+    }
+
+    #[test]
+    fn descriptors_are_found_by_their_addresses_alone() {
+        let table = table(
+            &[
+                bytes(0x100, 1, &[(1, 8, 0, 16), (2, 4, FROM_HERE, -8)]),
+                vec![0; 8],
+                bytes(0, 3, &[(1, 1, 2, 0)]),
+            ],
+            0x5000,
+        );
+        let first = table.find(0x5000).unwrap();
+        assert_eq!((first.rows, first.records), (2, 1));
+        let group = &table.groups[first.group as usize];
+        assert_eq!(group.pcs[..2], [0x5101, 0x5102]);
+        assert_eq!(group.displacements[..2], [16, 0x5000 + 8 + 8 + 4 - 8]);
+        assert_eq!(group.words[..2], [0, NO_WORD]);
+        let third = table.find(0x5020).unwrap();
+        assert_eq!((third.rows, third.records), (1, 2));
+        for unknown in [0x4ff8, 0x5008, 0x5018, 0x5028, 0x9000, 0] {
+            assert!(table.find(unknown).is_none(), "{unknown:#x}");
+        }
+    }
+
+    #[test]
+    fn damage_ends_a_table_and_nothing_else() {
+        let good = bytes(0, 1, &[(1, 8, 0, 0)]);
+        for bad in [
+            bytes(0, 1, &[(1, 8, 1, 0)]),
+            bytes(0, 1, &[(99, 8, 0, 0)]),
+            bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
+            bytes(0, 1, &[(1, 8, 0, 0)])[..12].to_vec(),
+            bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
+        ] {
+            let table = table(&[good.clone(), bad], 0x40);
+            assert_eq!(table.find(0x40).unwrap().rows, 1);
+            assert!(table.find(0x50).is_none());
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Programs built with `--llvm` are seen as exactly as those with hooks, in all the ways that programs are built and end.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Done, Place, expected, has, source};
+
+/// Whether LLVM 19 is there: compilers and the headers that the pass is made with.
+fn has_llvm() -> bool {
+    has("clang-19") && has("clang++-19") && has("llvm-config-19")
+}
+
+/// Builds one source of `programs/` into this folder, under the source's name.
+fn build(place: &Place, path: &str, flags: &[&str]) -> String {
+    let verb = if path.ends_with(".cc") { "c++" } else { "cc" };
+    let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
+    let source = source(path);
+    let mut words = vec![verb, "--llvm", "-O1", &source, "-o", name];
+    words.extend(flags);
+    place.run(&words).succeeds();
+    format!("./{name}")
+}
+
+/// Holds `./NAME` built of `count.c` against its own numbers.
+fn is_seen(place: &Place, program: &str) {
+    place.counts_are_exact(&[], &[program, "40", "25", "2"]);
+}
+
+fn with_count() -> Place {
+    let place = Place::new();
+    place.write("count.c", std::fs::read(source("count/count.c")).unwrap());
+    place
+}
+
+#[test]
+fn without_llvm_it_is_said_what_to_install() {
+    let place = with_count();
+    let mut command = place.command(&["cc", "--llvm", "-c", "count.c"]);
+    command
+        .env("PATH", place.path(""))
+        .env("XDG_CACHE_HOME", place.path("cache"));
+    let done = Done::of(&mut command).fails(1);
+    done.says(&["LLVM", "apt install clang-19 llvm-19-dev"]);
+    let done = place.run(&["cc", "--llvm", "--rl-compiler=gcc", "-c", "count.c"]);
+    done.fails(1).says(&["gcc is not a compiler of LLVM 19"]);
+}
+
+#[test]
+fn threads_are_counted_exactly_at_every_level_of_optimisation() {
+    if !has_llvm() {
+        return;
+    }
+    let place = with_count();
+    for flags in [
+        &["-O0"][..],
+        &["-O1"],
+        &["-O2"],
+        &["-O3", "-march=x86-64-v3"],
+        &["-Os"],
+        &["-O2", "-fPIE", "-pie"],
+        &["-O2", "-no-pie", "-fno-pie"],
+        &["-O2", "-g0"],
+        &["-O2", "-flto"],
+        &["-O2", "-flto=thin"],
+        &["-O2", "-fcf-protection", "-fstack-protector-all"],
+        &["-O2", "-ffunction-sections", "-Wl,--gc-sections"],
+    ] {
+        if flags.iter().any(|flag| flag.starts_with("-flto")) && !has("ld.lld-19") {
+            continue;
+        }
+        let lld: &[&str] = if flags.iter().any(|flag| flag.starts_with("-flto")) {
+            &["-fuse-ld=lld"]
+        } else {
+            &[]
+        };
+        let words = ["cc", "--llvm", "-pthread", "count.c", "-o", "count"];
+        place.run(&[&words[..], flags, lld].concat()).succeeds();
+        is_seen(&place, "./count");
+        place.counts_are_exact(&[], &["./count", "30", "40"]);
+    }
+}
+
+#[test]
+fn lines_functions_and_contexts_are_those_of_the_source() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "inlined.c",
+        "volatile int a, b;\nstatic inline void small(void) {\n    a = 1;\n}\n\
+         __attribute__((noinline)) void outer(void) {\n    small();\n    b = 2;\n}\n\
+         int main(void) {\n    for (int i = 0; i < 10; i++)\n        outer();\n    return 0;\n}\n",
+    );
+    place
+        .run(&["cc", "--llvm", "-O2", "inlined.c", "-o", "inlined"])
+        .succeeds();
+    let by = ["--by", "line,function,context,object"];
+    let (_, json) = place.profile(&by, &["./inlined"]);
+    assert_eq!(json.warnings(), [""; 0]);
+    assert_eq!(json.accesses("line", "inlined.c:3"), 10);
+    assert_eq!(json.accesses("line", "inlined.c:7"), 10);
+    assert_eq!(json.accesses("function", "small"), 10);
+    assert_eq!(json.accesses("function", "outer"), 10);
+    assert_eq!(json.accesses("context", "main > outer"), 20);
+    assert_eq!((json.object("a"), json.object("b")), (10, 10));
+}
+
+#[test]
+fn threads_that_come_and_go_and_stay_are_all_there() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/threads.c", &["-pthread"]);
+    place.counts_are_exact(&[], &[&program]);
+    let (_, json) = place.profile(&["--by", "thread,context"], &[&program]);
+    assert_eq!(json.groups("thread").len(), 14);
+    assert_eq!(json.accesses("context", "work"), 12 * 200_000);
+    // The one that stays has its work inlined, and says when it is done.
+    assert_eq!(json.accesses("context", "work_and_stay"), 200_001);
+}
+
+#[test]
+fn a_fork_is_two_processes_that_share_nothing() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/forking.c", &[]);
+    place.counts_are_exact(&[], &[&program]);
+    let (_, json) = place.profile(&["--by", "context"], &[&program]);
+    assert_eq!(json.accesses("context", "main > work"), 1_200_000);
+}
+
+#[test]
+fn ends_in_the_middle_and_crashes_lose_nothing_that_came_before() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/exit_middle.c", &[]);
+    for how in ["exit", "_exit", "quick_exit", "return"] {
+        place.counts_are_exact(&[], &[&program, how]);
+    }
+    let program = build(&place, "count/crash.c", &[]);
+    for how in ["null", "abort", "kill"] {
+        place.counts_are_exact(&[], &[&program, how]);
+    }
+}
+
+#[test]
+fn exceptions_leave_functions_without_confusing_contexts() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/exceptions.cc", &[]);
+    place.counts_are_exact(&[], &[&program]);
+    let (_, json) = place.profile(&["--by", "context"], &[&program]);
+    let names: Vec<String> = json.groups("context").into_iter().map(|g| g.name).collect();
+    let after = names.iter().find(|name| name.contains("after")).unwrap();
+    assert_eq!(after.split(" > ").count(), 2, "called from main: {after}");
+    assert_eq!(json.accesses("context", after), 2000);
+    // Ten calls deep and no deeper, in each of a thousand rounds.
+    let deepest = names.iter().map(|name| name.split(" > ").count()).max();
+    assert_eq!(deepest, Some(1 + 11), "{names:?}");
+}
+
+#[test]
+fn long_jumps_come_back_to_the_function_that_they_left() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "jump.c",
+        "#include <setjmp.h>\nstatic jmp_buf back;\nvolatile int cells[8];\n\
+         __attribute__((noinline)) static void down(int n) {\n    cells[n]++;\n    if (n == 0) longjmp(back, 1);\n    \
+         down(n - 1);\n    cells[n]++;\n}\n__attribute__((noinline)) static void after(void) { cells[7]++; }\n\
+         int main(void) {\n    for (volatile int i = 0; i < 100; i++) {\n        if (!setjmp(back)) down(5);\n        \
+         after();\n    }\n    return 0;\n}\n",
+    );
+    place
+        .run(&["cc", "--llvm", "-O1", "jump.c", "-o", "jump"])
+        .succeeds();
+    let (_, json) = place.profile(&["--by", "object,context"], &["./jump"]);
+    assert_eq!(json.object("cells"), 100 * 2 * 7);
+    assert_eq!(json.accesses("context", "main > after"), 200);
+}
+
+#[test]
+fn ranges_count_each_byte_once() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    for level in ["-O0", "-O2"] {
+        let program = build(&place, "count/range.c", &[level]);
+        for (kind, word) in [("loads", "loaded"), ("stores", "stored")] {
+            let options = ["--granularity", "1", "--by", "object", "--kind", kind];
+            let (done, json) = place.profile(&options, &[&program]);
+            for (object, count) in expected(&done.out, word) {
+                assert_eq!(json.object(&object), count, "{object} {word} {level}");
+            }
+        }
+    }
+}
+
+#[test]
+fn atomic_operations_are_recorded_and_still_atomic() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/atomics.c", &["-mcx16", "-pthread"]);
+    let (done, json) = place.profile(&["--by", "object"], &[&program]);
+    assert!(done.out.contains("atomics right"), "{}", done.out);
+    for (object, count) in expected(&done.out, "operations") {
+        assert_eq!(json.object(&object), count, "{object}");
+    }
+}
+
+#[test]
+fn signal_handlers_are_recorded_beside_what_they_interrupt() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let program = build(&place, "count/signals.c", &[]);
+    place.counts_are_exact(&[], &[&program, "100"]);
+}
+
+#[test]
+fn libraries_linked_and_opened_are_found_under_their_own_names() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let library = source("count/dl_lib.c");
+    let words = [
+        "cc",
+        "--llvm",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        &library,
+        "-o",
+        "libcells.so",
+    ];
+    place.run(&words).succeeds();
+    let program = build(&place, "count/dl_main.c", &["-ldl"]);
+    let command = [program.as_str(), "./libcells.so"];
+    place.counts_are_exact(&[], &command);
+    let (_, json) = place.profile(&["--by", "function"], &command);
+    assert_eq!(json.accesses("function", "library_work"), 300_000);
+}
+
+#[test]
+fn hooks_and_notes_go_together_in_one_program() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "a.c",
+        "#include <string.h>\nint f(int i);\nvolatile int x[100];\n__attribute__((aligned(64))) char from[4096], to[4096];\nvolatile size_t n = 4096;\n\
+         int main(void) { for (int i = 0; i < 100; i++) { x[i] = f(i); memcpy(to, from, n); } return 0; }\n",
+    );
+    place.write(
+        "b.c",
+        "volatile int y;\nint f(int i) { y = i; return i; }\n",
+    );
+    for (one, other) in [("a.c", "b.c"), ("b.c", "a.c")] {
+        place.run(&["cc", "--llvm", "-O1", "-c", one]).succeeds();
+        place.run(&["cc", "-O1", "-c", other]).succeeds();
+        for link in [&["cc", "--llvm"][..], &["cc"]] {
+            place
+                .run(&[link, &["a.o", "b.o", "-o", "both"]].concat())
+                .succeeds();
+            let by = [
+                "--by",
+                "object,context",
+                "--kind",
+                "stores",
+                "--granularity",
+                "64",
+            ];
+            let (_, json) = place.profile(&by, &["./both"]);
+            let counts = ["x", "y", "to"].map(|name| json.object(name));
+            assert_eq!(
+                counts,
+                [100, 100, 6400],
+                "{one} with notes, linked by {link:?}"
+            );
+            assert_eq!(json.accesses("context", "main > f"), 100);
+        }
+    }
+}
+
+#[test]
+fn vectors_with_masks_touch_what_their_masks_say() {
+    if !has_llvm() || !is_avx512() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "masks.c",
+        "double a[64], b[64]; int which[64];\n__attribute__((noinline)) void go(int n) {\n    \
+         for (int i = 0; i < n; i++) if (which[i]) a[i] = b[which[i]];\n}\n\
+         int main(void) { for (int i = 0; i < 64; i++) which[i] = i % 3 == 0 ? 63 - i : 0; go(61); return 0; }\n",
+    );
+    let flags = ["-O3", "-march=x86-64-v4", "-mprefer-vector-width=512"];
+    let words = ["cc", "--llvm", "masks.c", "-o", "masks"];
+    place.run(&[&words[..], &flags].concat()).succeeds();
+    let by = ["--by", "object", "--granularity", "8", "--kind", "loads"];
+    let (_, json) = place.profile(&by, &["./masks"]);
+    // Entries 0, 3 … 60 but the last, which is 63 − 63: 21 of 61 have a value that is not 0.
+    assert_eq!(json.object("b"), 21);
+    let (_, json) = place.profile(&["--by", "object", "--granularity", "8"], &["./masks"]);
+    assert!(
+        json.object("a") >= 21 && json.object("a") <= 64,
+        "{}",
+        json.object("a")
+    );
+}
+
+fn is_avx512() -> bool {
+    let found =
+        std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512vl"));
+    if !found {
+        eprintln!("skipped: no AVX-512");
+    }
+    found
+}
+
+#[test]
+fn a_built_program_runs_alone_too() {
+    if !has_llvm() {
+        return;
+    }
+    let place = with_count();
+    place
+        .run(&["cc", "--llvm", "-O1", "-pthread", "count.c", "-o", "count"])
+        .succeeds();
+    let mut alone = Command::new(place.path("count"));
+    let done = Done::of(alone.args(["5000", "50", "9"]).current_dir(place.path(""))).succeeds();
+    assert!(
+        done.out.contains("right") && done.err.is_empty(),
+        "{done:?}"
+    );
+    assert_eq!(place.files(), ["count", "count.c"]);
+}
+
+#[test]
+fn notes_that_cannot_be_read_are_not_passed_over_in_silence() {
+    if !has_llvm() || !has("llvm-objcopy-19") {
+        return;
+    }
+    let place = with_count();
+    place
+        .run(&["cc", "--llvm", "-O1", "-pthread", "count.c", "-o", "count"])
+        .succeeds();
+    let mut strip = Command::new("llvm-objcopy-19");
+    let words = ["--strip-sections", "count", "bare"];
+    Done::of(strip.args(words).current_dir(place.path(""))).succeeds();
+    let (_, json) = place.profile(&[], &["./bare"]);
+    assert_eq!(json.number("accesses"), 0);
+    assert!(
+        json.warnings().iter().any(|code| code == "notes-not-read"),
+        "{:?}",
+        json.warnings()
+    );
+    // Without names they are still there.
+    let mut strip = Command::new("llvm-objcopy-19");
+    let words = ["--strip-all", "count", "stripped"];
+    Done::of(strip.args(words).current_dir(place.path(""))).succeeds();
+    let (_, json) = place.profile(&[], &["./stripped", "40", "25"]);
+    assert!(json.number("accesses") >= 2000);
+}
+
+#[test]
+fn fortran_is_seen_with_its_lines_and_common_blocks() {
+    if !has_llvm() || !has("flang-new-19") {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "sum.f",
+        "      PROGRAM SUMS\n      REAL*8 A(100)\n      COMMON /GRID/ A\n      INTEGER I\n      DO I=1,100\n        \
+         A(I)=I\n      ENDDO\n      CALL ADD\n      END\n      SUBROUTINE ADD\n      REAL*8 A(100),S\n      \
+         COMMON /GRID/ A\n      INTEGER I\n      S=0\n      DO I=1,100\n        S=S+A(I)\n      ENDDO\n      \
+         A(1)=S\n      END\n",
+    );
+    place
+        .run(&["fortran", "--llvm", "-O1", "sum.f", "-o", "sum"])
+        .succeeds();
+    let by = ["--by", "line,function,object", "--granularity", "8"];
+    let (_, json) = place.profile(&by, &["./sum"]);
+    assert_eq!(json.object("grid_"), 201);
+    assert_eq!(json.accesses("line", "sum.f:16"), 100);
+    assert_eq!(json.accesses("line", "sum.f:6"), 100);
+    assert_eq!(json.accesses("function", "add"), 101);
+}
