@@ -4,6 +4,7 @@
 //! - [`predict()`]: everything about an input of another size, from profiles of two or more; [`predict_whole`] and
 //!   [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what those are made of.
 //! - [`Check`], [`GroupCheck`], [`is_right`]: how good a prediction was.
+//! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data together.
 //!
 //! No function here reads or writes anything; profiles come from the `locality` crate.
 //!
@@ -17,6 +18,7 @@ mod group;
 mod known;
 mod prediction;
 mod program;
+mod reorder;
 mod shape;
 mod tracker;
 mod whole;
@@ -29,6 +31,7 @@ pub use group::{
 };
 pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
 pub use program::{By, ProgramError, groups, same_program, sizes};
+pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
 pub use tracker::PathTracker;
 pub use whole::{
