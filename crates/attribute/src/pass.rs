@@ -136,7 +136,7 @@ impl<'a> Pass<'a> {
                         None,
                     );
                 }
-                Kind::Operand => {}
+                Kind::Operand | Kind::BasicBlock => {}
                 Kind::Enter => {
                     self.enter((pc, sizes[row] != 0), address, operand(block, row, 1));
                 }

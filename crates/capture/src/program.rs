@@ -36,6 +36,9 @@ pub struct Launch {
     pub output_to_error: bool,
     /// How accesses are seen.
     pub capture: Capture,
+    /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
+    /// them, so that is what [`Capture::Automatic`] then is; the compiler's hooks do not.
+    pub basic_blocks: bool,
 }
 
 /// A program that was started.
@@ -62,7 +65,7 @@ impl Launch {
         }
         let randomise = self.randomise;
         let rewritten = match self.capture {
-            Capture::Automatic => !carries_run_time(program),
+            Capture::Automatic => self.basic_blocks || !carries_run_time(program),
             Capture::CompiledIn => false,
             Capture::Rewriting => true,
         };

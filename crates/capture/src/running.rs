@@ -44,7 +44,12 @@ impl Running {
     /// # Errors
     /// If it does not exist or cannot be started, or there is no shared memory.
     pub fn start(launch: &Launch) -> Result<Running, CaptureError> {
-        let segment = Segment::create().map_err(|source| CaptureError::Segment { source })?;
+        let wants = if launch.basic_blocks {
+            reuselens_wire::WANTS_BASIC_BLOCKS
+        } else {
+            0
+        };
+        let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
         let started = launch.start(&segment.path())?;
         leave_interrupts_to_the_program();
         Ok(Running {

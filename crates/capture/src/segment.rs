@@ -23,8 +23,8 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 
 impl Segment {
-    /// Makes an empty segment. Memory is taken as blocks are used.
-    pub fn create() -> io::Result<Segment> {
+    /// Makes an empty segment; `wants` is what is to be recorded. Memory is taken as blocks are used.
+    pub fn create(wants: u32) -> io::Result<Segment> {
         // SAFETY: plain system calls; the descriptor is owned from here on, and the mapping is as
         // long as the file.
         let (file, base) = unsafe {
@@ -54,6 +54,7 @@ impl Segment {
         let header = segment.header();
         header.queue.init();
         header.version.store(VERSION, Ordering::Relaxed);
+        header.wants.store(wants, Ordering::Relaxed);
         header
             .consumer_pid
             .store(std::process::id(), Ordering::Relaxed);

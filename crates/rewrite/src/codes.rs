@@ -12,7 +12,7 @@ use super::descriptor::{Descriptor, Entry, GROUP, Quick};
 use super::lock::Lock;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
-use super::{memory, sys};
+use super::{memory, segment, sys};
 
 /// Where the cache lies: behind the image, within reach of its jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
@@ -198,6 +198,7 @@ impl Codes {
             code: source.code,
             allocator: source.allocator,
             results: source.results,
+            blocks: segment::wants_basic_blocks(),
             at,
             descriptor: number,
         };

@@ -1,16 +1,23 @@
 //! The shared segment, mapped into the program.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
-    Slot, SlotState, VERSION,
+    Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
 };
 
 use super::{memory, sys};
 
 /// Where it is; 0 = nobody listens.
 static BASE: AtomicU64 = AtomicU64::new(0);
+/// What is to be recorded, as the header said when it was opened.
+static WANTS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether basic blocks are to be recorded.
+pub fn wants_basic_blocks() -> bool {
+    WANTS.load(Ordering::Relaxed) & WANTS_BASIC_BLOCKS != 0
+}
 
 /// The mapped segment.
 #[derive(Clone, Copy)]
@@ -101,6 +108,7 @@ pub fn open(path: &[u8]) {
     if header.magic.load(Ordering::Acquire) == MAGIC
         && header.version.load(Ordering::Relaxed) == VERSION
     {
+        WANTS.store(header.wants.load(Ordering::Relaxed), Ordering::Relaxed);
         BASE.store(at, Ordering::Release);
     }
 }

@@ -43,6 +43,9 @@ pub enum Kind {
     PartialData = 13,
     /// A further number (`addr`) of the row before.
     Operand = 14,
+    /// A basic block began; see [`crate::BasicBlock`], which such a row unpacks to. Only in traces that were
+    /// asked for it.
+    BasicBlock = 15,
 }
 
 impl Kind {
@@ -64,6 +67,7 @@ impl Kind {
             12 => Kind::Data,
             13 => Kind::PartialData,
             14 => Kind::Operand,
+            15 => Kind::BasicBlock,
             _ => return None,
         })
     }
@@ -85,7 +89,8 @@ impl Kind {
             | Kind::Atomic
             | Kind::Exit
             | Kind::Statement
-            | Kind::Operand => 0,
+            | Kind::Operand
+            | Kind::BasicBlock => 0,
         }
     }
 }

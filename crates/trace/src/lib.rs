@@ -12,6 +12,7 @@
 //! Not for: analysis. Nothing here counts, measures or judges a trace.
 
 mod atomic_file;
+mod basic_block;
 mod block;
 mod convert;
 mod event;
@@ -22,6 +23,7 @@ mod stage;
 mod unpack;
 
 pub use atomic_file::AtomicFile;
+pub use basic_block::{BasicBlock, BlockEnd};
 pub(crate) use block::Columns;
 pub use block::{Block, Kind, Row};
 pub use convert::{Converted, Target, convert};

@@ -7,9 +7,12 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
+
+/// In [`Header::wants`]: basic blocks are recorded too.
+pub const WANTS_BASIC_BLOCKS: u32 = 1;
 
 /// Bytes of a block; a power of two, and blocks are aligned to it, so that "the low bits of the
 /// cursor are zero" is the only bounds check that an access needs.
@@ -59,6 +62,8 @@ pub struct Header {
     pub lost_events: AtomicU64,
     /// Threads that went on unseen because their code cannot be rewritten.
     pub left: AtomicU32,
+    /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.
+    pub wants: AtomicU32,
     /// Where a rewritten process says that another program is about to take its place.
     pub exec: Exec,
     /// Full blocks, in the order of completion.

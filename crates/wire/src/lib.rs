@@ -26,8 +26,10 @@ pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec,
     ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES,
-    SLOTS, Slot, SlotState, VERSION,
+    SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
-pub use record::{ENTER_DEPTH_UNKNOWN, Record, WireKind, enter_words, unpack_enter};
+pub use record::{
+    ENTER_DEPTH_UNKNOWN, Record, WireKind, basic_block_words, enter_words, unpack_enter,
+};

@@ -38,6 +38,8 @@ pub enum WireKind {
     PartialData = 13,
     /// A further number.
     Operand = 14,
+    /// A basic block began, packed by [`basic_block_words`]; only if [`crate::WANTS_BASIC_BLOCKS`].
+    BasicBlock = 15,
     /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if rewritten, length
     /// of the executable's path, then the path.
     Process = 64,
@@ -119,6 +121,16 @@ pub const fn enter_words(pc: u64, return_address: u64, depth: u64) -> Record {
 pub const fn unpack_enter(record: Record) -> (u64, u64) {
     let depth = (record.word0 >> PC_BITS) | (record.size() as u64) << 16;
     (record.word0 & PC_MASK, depth)
+}
+
+/// Packs the beginning of a basic block: where it begins (or any number that stands for it), how it ends (see
+/// the trace crate's `BlockEnd`), the block that its branch goes to if it is taken, or 0, and its bytes.
+pub const fn basic_block_words(pc: u64, end: u8, taken: u64, bytes: u64) -> Record {
+    let bytes = if bytes < 0xffff { bytes } else { 0xffff };
+    Record {
+        word0: (taken & PC_MASK) | bytes << PC_BITS,
+        word1: Record::meta(WireKind::BasicBlock, end) | (pc & PC_MASK),
+    }
 }
 
 #[cfg(test)]

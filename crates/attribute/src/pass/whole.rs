@@ -48,7 +48,7 @@ impl Pass<'_> {
                     let (size, address) = (block.sizes()[from], block.addrs()[from]);
                     self.touch(*kind, block.pcs()[from], address, size.into());
                 }
-                Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement => {}
+                Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
                 // Names need to know where the heap's blocks are.
                 _ => self.rare::<false>(block, from),
             }
@@ -67,7 +67,10 @@ impl Pass<'_> {
         let (mut touches, mut taken) = (0, 0);
         for ((&kind, &size), &address) in kinds.iter().zip(sizes).zip(addrs) {
             let (first, last) = granularity.cover(address ^ fold, size.into());
-            let skipped = matches!(kind, Kind::Operand | Kind::Enter | Kind::Exit);
+            let skipped = matches!(
+                kind,
+                Kind::Operand | Kind::Enter | Kind::Exit | Kind::BasicBlock
+            );
             let access = matches!(kind, Kind::Load | Kind::Store | Kind::Atomic);
             if !(skipped | (access & (first == last))) {
                 break;

@@ -9,7 +9,7 @@ use reuselens::locality::Outcome as Ended;
 use reuselens::trace::ProcessEnd;
 
 use super::profile::{not_instrumented, program_name, status};
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::options::CaptureWay;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
@@ -42,11 +42,21 @@ pub struct Args {
     /// How the program's accesses are seen
     #[arg(long, value_enum, default_value = "auto", value_name = "WAY")]
     capture: CaptureWay,
+
+    /// Keep the basic blocks too: the path that the program takes. Seen by rewriting
+    #[arg(long)]
+    basic_blocks: bool,
 }
 
 impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
+        if self.basic_blocks && matches!(self.capture, CaptureWay::CompiledIn) {
+            return Err(Usage(
+                "--basic-blocks needs --capture rewriting: the compiler's hooks do not see basic blocks".to_owned(),
+            )
+            .into());
+        }
         let name = program_name(&self.command);
         let path = self
             .output
@@ -55,6 +65,7 @@ impl Args {
             command: self.command.clone(),
             randomise: self.randomise,
             capture: self.capture.into(),
+            basic_blocks: self.basic_blocks,
             ..Launch::default()
         };
         let recorded = reuselens::record_program(&launch, &path, self.force)?;

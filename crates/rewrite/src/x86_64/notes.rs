@@ -105,6 +105,18 @@ impl Body {
         });
     }
 
+    /// Adds a record that is the same each time.
+    pub fn constant(&mut self, record: Record) {
+        self.accesses.push(Access {
+            meta: record.word1,
+            displacement: record.word0,
+            word: NO_WORD,
+            fs: false,
+            instruction: 0,
+            op: Op::Plain,
+        });
+    }
+
     /// Notes what is needed to know an address: word, displacement, whether fs is added.
     pub fn place(&mut self, memory: &UsedMemory) -> (u16, u64, bool) {
         let fs = memory.segment() == Register::FS;

@@ -4,7 +4,7 @@ use iced_x86::{
     Code, Encoder, FlowControl, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpKind,
     Register,
 };
-use reuselens_wire::WireKind;
+use reuselens_wire::{Record, WireKind, basic_block_words};
 
 use super::notes::Body;
 use super::registers::{RAX, RCX, RSP, number, register};
@@ -21,6 +21,24 @@ pub fn is_indirect(end: &End) -> bool {
         last.code(),
         Code::Retnq | Code::Retnq_imm16 | Code::Jmp_rm64 | Code::Call_rm64
     )
+}
+
+/// The record that says that a block began. Its end has the numbers of the trace crate's `BlockEnd`.
+pub fn basic_block(pc: u64, decoded: &Decoded) -> Record {
+    let bytes = decoded.next.wrapping_sub(pc);
+    let End::With(last) = &decoded.end else {
+        return basic_block_words(pc, 0, 0, bytes);
+    };
+    let (end, taken) = match last.flow_control() {
+        FlowControl::ConditionalBranch => (1, last.near_branch_target()),
+        FlowControl::UnconditionalBranch => (2, last.near_branch_target()),
+        FlowControl::IndirectBranch => (3, 0),
+        FlowControl::Call if last.mnemonic() != Mnemonic::Syscall => (4, last.near_branch_target()),
+        FlowControl::IndirectCall => (4, 0),
+        FlowControl::Return => (5, 0),
+        _ => (0, 0),
+    };
+    basic_block_words(pc, end, taken, bytes)
 }
 
 /// Whether a block is but a jump through a table, as calls into other libraries go.

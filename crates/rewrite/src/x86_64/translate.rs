@@ -24,6 +24,8 @@ pub struct Input<'a> {
     pub allocator: Option<u8>,
     /// Whether functions of this code may return blocks of memory.
     pub results: bool,
+    /// Whether it is noted that the block began.
+    pub blocks: bool,
     /// Where in the cache there is room.
     pub at: u64,
     /// The number that the descriptor will have.
@@ -161,6 +163,10 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     let (scratch, pointer) = borrow(decoded);
     let mut body = Body::new(scratch, pointer);
     let mut factory = InstructionInfoFactory::new();
+    if input.blocks {
+        let block = terminator::basic_block(input.pc, decoded);
+        body.constant(block);
+    }
     if let Some(function) = input.allocator {
         begin_allocator(&mut body, function);
     }

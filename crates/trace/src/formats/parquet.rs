@@ -210,5 +210,6 @@ fn name(kind: Kind) -> &'static str {
         Kind::Data => "data",
         Kind::PartialData => "partial-data",
         Kind::Operand => "operand",
+        Kind::BasicBlock => "basic-block",
     }
 }
