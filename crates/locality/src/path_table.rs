@@ -171,6 +171,17 @@ impl PathTable {
         }
     }
 
+    /// Gives the instructions other numbers; those that get the same become one.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        let cells = std::mem::take(&mut self.cells).into_iter().map(|mut cell| {
+            cell.site = number(cell.site);
+            cell
+        });
+        self.cells = join(cells.collect());
+        self.recent.clear();
+        self.index(self.slots.len());
+    }
+
     /// Adds all counts of another table, whose instructions have the same numbers. The shorter length is kept.
     pub fn merge(&mut self, other: PathTable) {
         self.length = self.length.min(other.length);

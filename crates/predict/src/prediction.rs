@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::estimate::{Estimate, Intervals};
 use crate::group::{GroupCheck, GroupForecast, Groups, Unpredictable, predict_groups};
-use crate::program::{By, ProgramError, groups, same_program, sizes};
+use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
 
@@ -121,6 +121,7 @@ pub fn predict(
     options: &PredictOptions,
 ) -> Result<Prediction, ProgramError> {
     same_program(runs, options.loose)?;
+    have_paths(runs, options.by)?;
     let training = sizes(runs, &options.sizes)?;
     if !(size.is_finite() && size >= 1.0) {
         let text = format!("a size of {size} is nothing to predict; give 1 or more items: --size");
@@ -309,6 +310,7 @@ impl Prediction {
     ) -> Result<Check, ProgramError> {
         let all: Vec<&Profile> = training.iter().copied().chain([observed]).collect();
         same_program(&all, options.loose)?;
+        have_paths(&all, options.by)?;
         let run = all.len();
         let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
         let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);

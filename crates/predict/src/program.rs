@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Frame, PatternBin, Profile, Site};
+use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, Profile, Site};
 use thiserror::Error;
 
 use crate::group::{GroupRun, Groups};
@@ -15,6 +15,8 @@ pub enum By {
     Line,
     /// Instructions.
     Instruction,
+    /// Instructions and so many outcomes before them, where profiles have paths that long.
+    Path(u32),
 }
 
 /// Profiles that do not belong together. Runs are counted from 1 as they were given.
@@ -97,6 +99,18 @@ pub enum ProgramError {
     NoReuses {
         /// Which.
         run: usize,
+    },
+    /// No paths, or too short ones.
+    #[error(
+        "run {run} has no paths of {length} outcomes ({there}); profile it with --by path, or ask for shorter ones: --history"
+    )]
+    Paths {
+        /// Which.
+        run: usize,
+        /// What was asked for.
+        length: u32,
+        /// What there is.
+        there: String,
     },
     /// A size that is no size.
     #[error("{text}")]
@@ -239,6 +253,9 @@ pub fn sizes(profiles: &[&Profile], given: &[f64]) -> Result<Vec<(usize, f64)>, 
 /// The groups of a profile, under names that do not depend on what else is in it: `dir/a.c:12`, `prog+0x12ab`; what has
 /// no line is named by its file and function.
 pub fn groups(profile: &Profile, by: By) -> Groups {
+    if let By::Path(length) = by {
+        return path_groups(profile, length);
+    }
     let name = |site: &Site| match (by, site.frames.first()) {
         (By::Line, Some(Frame { file, line, .. })) if !file.is_empty() && *line > 0 => {
             format!("{file}:{line}")
@@ -254,7 +271,7 @@ pub fn groups(profile: &Profile, by: By) -> Groups {
                 &site.module
             }
         ),
-        (By::Instruction, _) => format!("{}+{:#x}", site.module, site.offset),
+        (By::Instruction | By::Path(_), _) => format!("{}+{:#x}", site.module, site.offset),
     };
     let names: Vec<String> = profile.sites.iter().map(name).collect();
     let mut sums: BTreeMap<&str, FineHistogram> = BTreeMap::new();
@@ -272,4 +289,51 @@ pub fn groups(profile: &Profile, by: By) -> Groups {
     sums.iter()
         .map(|(name, fine)| ((*name).to_owned(), run(fine)))
         .collect()
+}
+
+fn path_groups(profile: &Profile, length: u32) -> Groups {
+    let sites = profile
+        .paths
+        .as_ref()
+        .and_then(|paths| paths.at(length))
+        .unwrap_or_default();
+    let mut groups = Groups::new();
+    for (site, paths) in sites {
+        for path in paths {
+            let run = GroupRun {
+                accesses: path.bins.accesses(),
+                cold: path.bins.cold(),
+                bins: path.bins.iter().collect(),
+            };
+            groups.insert(
+                format!(
+                    "{}+{:#x} after {}",
+                    site.module,
+                    site.offset,
+                    path.digits(length)
+                ),
+                run,
+            );
+        }
+    }
+    groups
+}
+
+/// Refuses profiles without paths that long.
+///
+/// # Errors
+/// The first such.
+pub(crate) fn have_paths(profiles: &[&Profile], by: By) -> Result<(), ProgramError> {
+    let By::Path(length) = by else {
+        return Ok(());
+    };
+    for (run, profile) in (1..).zip(profiles) {
+        let there = match &profile.paths {
+            None => "no paths were followed".to_owned(),
+            Some(paths) if paths.length < length => format!("the longest have {}", paths.length),
+            Some(_) => continue,
+        };
+        return Err(ProgramError::Paths { run, length, there });
+    }
+    Ok(())
 }

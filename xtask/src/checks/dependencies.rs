@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "locality",
             "attribute",
             "capture",
+            "predict",
         ],
     ),
     (

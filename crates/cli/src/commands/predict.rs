@@ -42,6 +42,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "line")]
     by: ByArg,
 
+    /// Outcomes that tell paths apart, for --by path
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=32))]
+    history: u32,
+
     /// Ways of growing to choose from
     #[arg(long, value_enum, default_value = "all")]
     models: Models,
@@ -82,6 +86,8 @@ enum ByArg {
     Line,
     /// Instructions
     Instruction,
+    /// Instructions and the outcomes of branches before them (profiles made with --by path)
+    Path,
 }
 
 /// Ways of growing.
@@ -126,6 +132,7 @@ impl Args {
             by: match self.by {
                 ByArg::Line => "line",
                 ByArg::Instruction => "instruction",
+                ByArg::Path => "path",
             },
             top: self.top,
             width: terminal_width(),
@@ -143,6 +150,7 @@ impl Args {
             rule: self.patterns,
             by: match (self.by, self.loose) {
                 (ByArg::Instruction, false) => By::Instruction,
+                (ByArg::Path, false) => By::Path(self.history),
                 _ => By::Line,
             },
             sizes: self.sizes.clone(),

@@ -54,6 +54,7 @@ impl Args {
             randomise: self.randomise,
             output_to_error: self.show.standard_output_is_taken(),
             capture: self.capture.into(),
+            basic_blocks: options.paths,
             ..Launch::default()
         };
         let mut running = Running::start(&launch)?;
