@@ -123,11 +123,8 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
         counts(ExactHistogram::cold),
     );
     let make = |end: fn(&Estimate) -> f64| {
-        histogram(
-            &accesses,
-            &cold,
-            groups.iter().map(|group| end(&group.distance)),
-        )
+        let distances = groups.iter().map(|group| end(&group.distance));
+        histogram(accesses.value, end(&cold), distances)
     };
     Some(WholePrediction {
         size,
@@ -142,14 +139,14 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
 
 /// Accesses at the distances of groups of equally many.
 fn histogram(
-    accesses: &Estimate,
-    cold: &Estimate,
+    accesses: f64,
+    cold: f64,
     distances: impl ExactSizeIterator<Item = f64>,
 ) -> ExactHistogram {
     let mut histogram = ExactHistogram::new();
-    let colds = cold.value.min(accesses.value);
-    histogram.add(Distance::COLD, colds.round() as u64);
-    let reuses = (accesses.value.round() - colds.round()).max(0.0);
+    let cold = cold.min(accesses).round();
+    histogram.add(Distance::COLD, cold as u64);
+    let reuses = (accesses.round() - cold).max(0.0);
     let groups = distances.len() as f64;
     // Rounded as a running sum, so that none is lost.
     let mut counted = 0.0;
@@ -163,13 +160,15 @@ fn histogram(
 }
 
 impl WholePrediction {
-    /// The predicted miss ratio of a fully associative LRU cache of `items` items.
+    /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is that of all
+    /// distances and of the cold accesses, and no narrower than one group on either side.
     pub fn miss_ratio(&self, items: u64) -> Estimate {
         let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
+        let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);
         Estimate {
-            value: at(&self.histogram),
-            low: at(&self.bounds.0),
-            high: at(&self.bounds.1),
+            value,
+            low: at(&self.bounds.0).min(value - group).max(0.0),
+            high: at(&self.bounds.1).max(value + group).min(1.0),
         }
     }
 

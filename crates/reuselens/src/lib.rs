@@ -32,6 +32,7 @@ mod error;
 mod machine;
 mod options;
 mod recording;
+mod reordering;
 pub mod shard;
 
 pub use analysis::{Progress, analyze};
@@ -39,6 +40,7 @@ pub use error::Error;
 pub use machine::{available_memory, this_machine};
 pub use options::AnalysisOptions;
 pub use recording::{Recorded, record, record_program};
+pub use reordering::{Reordered, reorder};
 
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;

@@ -13,6 +13,7 @@ pub mod merge;
 pub mod predict;
 pub mod profile;
 pub mod record;
+pub mod reorder;
 pub mod report;
 pub mod shard;
 
@@ -44,6 +45,7 @@ pub enum Command {
     Report(report::Args),
     Diff(diff::Args),
     Predict(predict::Args),
+    Reorder(reorder::Args),
     Demo(demo::Args),
     #[command(name = "cc")]
     Cc(cc::Args),
@@ -69,6 +71,7 @@ impl Command {
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Predict(args) => args.run(),
+            Command::Reorder(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),

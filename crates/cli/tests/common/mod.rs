@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 17] = [
+pub const COMMANDS: [&str; 18] = [
     "profile",
     "record",
     "analyze",
@@ -18,6 +18,7 @@ pub const COMMANDS: [&str; 17] = [
     "report",
     "diff",
     "predict",
+    "reorder",
     "demo",
     "cc",
     "c++",
