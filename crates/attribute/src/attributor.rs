@@ -106,7 +106,7 @@ impl Attributor {
         const PIECE: usize = 1 << 18;
         columns.clear();
         self.pass(block, columns, PIECE, &mut consume);
-        if !columns.is_empty() {
+        if !columns.is_empty() || !columns.basic_blocks.is_empty() {
             consume(columns);
         }
     }

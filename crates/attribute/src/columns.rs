@@ -1,5 +1,7 @@
 //! What an attributor makes of a block.
 
+use reuselens_trace::BasicBlock;
+
 /// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell and of
 /// the element it counts for. The columns are always equally long, or there is none of elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub struct Columns {
     /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty where
     /// no touch is of an element that is told apart.
     pub elements: Vec<u32>,
+    /// Basic blocks that began, each with the number of touches before it; empty where they are not asked for.
+    pub basic_blocks: Vec<(u32, BasicBlock)>,
 }
 
 impl Columns {
@@ -36,6 +40,7 @@ impl Columns {
         self.items.clear();
         self.cells.clear();
         self.elements.clear();
+        self.basic_blocks.clear();
     }
 
     /// Makes room for `touches` more.

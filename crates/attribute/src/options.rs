@@ -76,6 +76,8 @@ pub struct Options {
     /// Whether the elements of static symbols are told apart too, where their size is known. Those of
     /// named structures always are.
     pub elements: bool,
+    /// Whether basic blocks are handed on beside the touches, where something is told apart.
+    pub basic_blocks: bool,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
     /// processes, sites and objects do not apply.
     pub ids: bool,
@@ -99,6 +101,7 @@ impl Default for Options {
             max_cells: 1 << 18,
             whole: false,
             elements: false,
+            basic_blocks: false,
             ids: false,
         }
     }

@@ -6,7 +6,7 @@ mod named;
 mod rare;
 mod whole;
 
-use reuselens_trace::{Block, Kind};
+use reuselens_trace::{BasicBlock, Block, Kind};
 use reuselens_units::Granularity;
 
 use crate::attributor::{ProcessState, ThreadState};
@@ -114,6 +114,7 @@ impl<'a> Pass<'a> {
 
     /// `PLAIN`: everything counts.
     fn run_rows<const PLAIN: bool>(&mut self, block: &Block) {
+        let options = self.options;
         let kinds = block.kinds();
         let rows = kinds.len();
         let (sizes, pcs, addrs) = (
@@ -136,13 +137,27 @@ impl<'a> Pass<'a> {
                         None,
                     );
                 }
-                Kind::Operand | Kind::BasicBlock => {}
+                Kind::Operand => {}
+                Kind::BasicBlock => {
+                    if options.basic_blocks {
+                        self.basic_block(block, row);
+                    }
+                }
                 Kind::Enter => {
                     self.enter((pc, sizes[row] != 0), address, operand(block, row, 1));
                 }
                 Kind::Exit => self.exit(pc, address),
                 _ => self.rare::<PLAIN>(block, row),
             }
+        }
+    }
+
+    /// Notes that a basic block began.
+    fn basic_block(&mut self, block: &Block, row: usize) {
+        let began = block.row(row).as_ref().and_then(BasicBlock::of);
+        if let Some(began) = began {
+            let touches = self.columns.items.len() as u32;
+            self.columns.basic_blocks.push((touches, began));
         }
     }
 

@@ -110,6 +110,7 @@ impl Analysis {
                 Names::Statement => NamesMode::Statement,
             },
             contexts: !self.no_contexts,
+            paths: by.contains(&Dimension::Path),
             whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
             sharing: match self.sharing {

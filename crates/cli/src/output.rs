@@ -320,6 +320,15 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Writes a file whole or not at all; `-` is standard output.
+pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    write_whole(path, text.as_bytes(), force)
+}
+
 /// The source files that the profile names and that are there.
 fn sources(profile: &Profile) -> BTreeMap<String, String> {
     const MOST_BYTES: u64 = 1 << 20;
@@ -335,11 +344,11 @@ fn sources(profile: &Profile) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn color() -> bool {
+pub fn color() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-fn terminal_width() -> usize {
+pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
     let columns = std::env::var("COLUMNS")
         .ok()

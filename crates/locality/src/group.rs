@@ -10,6 +10,9 @@ use thiserror::Error;
 use crate::names;
 use crate::{Cell, ExactHistogram, FineHistogram, Profile};
 
+/// Outcomes that tell paths apart where they are shown.
+const SHOWN_OUTCOMES: u32 = 8;
+
 /// What to group accesses by: the names that `--by` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -30,12 +33,14 @@ pub enum Dimension {
     Context,
     /// The instruction that accessed.
     Instruction,
+    /// The way to the instruction that accessed: recent outcomes of branches, where they were followed.
+    Path,
 }
 
 /// A name that `--by` does not take.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{fact}; use one of program, thread, function, line, object, element, context, instruction, for instance --by line"
+    "{fact}; use one of program, thread, function, line, object, element, context, instruction, path, for instance --by line"
 )]
 pub struct DimensionError {
     fact: String,
@@ -43,7 +48,7 @@ pub struct DimensionError {
 
 impl Dimension {
     /// All of them, from coarse to fine.
-    pub const ALL: [Dimension; 8] = [
+    pub const ALL: [Dimension; 9] = [
         Dimension::Program,
         Dimension::Thread,
         Dimension::Function,
@@ -52,6 +57,7 @@ impl Dimension {
         Dimension::Element,
         Dimension::Context,
         Dimension::Instruction,
+        Dimension::Path,
     ];
 
     /// The name that `--by` takes.
@@ -65,6 +71,7 @@ impl Dimension {
             Dimension::Element => "element",
             Dimension::Context => "context",
             Dimension::Instruction => "instruction",
+            Dimension::Path => "path",
         }
     }
 
@@ -73,7 +80,9 @@ impl Dimension {
         let index = match self {
             Dimension::Program => 0,
             Dimension::Thread => cell.thread,
-            Dimension::Function | Dimension::Line | Dimension::Instruction => cell.site,
+            Dimension::Function | Dimension::Line | Dimension::Instruction | Dimension::Path => {
+                cell.site
+            }
             // Cells hold all elements of their object, so none has a name of this dimension.
             Dimension::Object | Dimension::Element => cell.object,
             Dimension::Context => cell.context,
@@ -98,10 +107,7 @@ impl FromStr for Dimension {
         {
             return Ok(dimension);
         }
-        let fact = match text {
-            "path" => "grouping by path is not available yet".to_owned(),
-            _ => format!("'{text}' is nothing to group by"),
-        };
+        let fact = format!("'{text}' is nothing to group by");
         Err(DimensionError { fact })
     }
 }
@@ -197,8 +203,10 @@ impl Profile {
             whole.forward = self.all_cells().group(by, String::new()).forward;
             return vec![whole];
         }
-        if by == Dimension::Element {
-            return self.element_groups();
+        match by {
+            Dimension::Element => return self.element_groups(),
+            Dimension::Path => return self.path_groups(),
+            _ => {}
         }
         let names = Names::new(self, by);
         let tallies = self.tally(|cell| names.of(cell));
@@ -206,6 +214,49 @@ impl Profile {
             .into_iter()
             .map(|(name, tally)| tally.group(by, name.to_owned()))
             .collect();
+        groups.sort_by(|a, b| {
+            b.accesses
+                .cmp(&a.accesses)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        groups
+    }
+
+    /// The accesses by instruction and its newest outcomes. A group's distances are those of its pattern bins, each at
+    /// its mean.
+    fn path_groups(&self) -> Vec<Group> {
+        let known = self
+            .paths
+            .as_ref()
+            .and_then(|paths| paths.at(paths.length.min(SHOWN_OUTCOMES)));
+        let Some(sites) = known else {
+            let mut all = whole(&self.histogram);
+            all.by = Dimension::Path;
+            all.name = names::unknown(Dimension::Path);
+            return vec![all];
+        };
+        let length = self
+            .paths
+            .as_ref()
+            .map_or(0, |paths| paths.length.min(SHOWN_OUTCOMES));
+        let mut groups = Vec::new();
+        for (site, paths) in sites {
+            let instruction = names::path_site(site);
+            for path in paths {
+                let mut tally = Tally {
+                    histogram: path.fine(),
+                    ..Tally::default()
+                };
+                for bin in path.bins.iter() {
+                    tally.sum += (bin.mean * bin.accesses as f64) as u128;
+                    tally.max = tally.max.max(bin.max);
+                }
+                groups.push(tally.group(
+                    Dimension::Path,
+                    format!("{instruction} after {}", path.digits(length)),
+                ));
+            }
+        }
         groups.sort_by(|a, b| {
             b.accesses
                 .cmp(&a.accesses)
@@ -288,10 +339,10 @@ mod tests {
         for dimension in Dimension::ALL {
             assert_eq!(dimension.to_string().parse(), Ok(dimension));
         }
-        let path = "path".parse::<Dimension>().unwrap_err().to_string();
+        let wrong = "way".parse::<Dimension>().unwrap_err().to_string();
         assert!(
-            path.starts_with("grouping by path is not available yet; use one of program"),
-            "{path}"
+            wrong.starts_with("'way' is nothing to group by; use one of program"),
+            "{wrong}"
         );
         assert!("Line".parse::<Dimension>().is_err());
     }

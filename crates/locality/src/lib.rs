@@ -13,6 +13,7 @@
 //!   model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
+//! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by [`patterns()`].
 //! - Profiles: [`Profile`] is everything about one run; [`Profile::groups`], [`Profile::cross`] and
 //!   [`Profile::context_tree`] ask it questions, [`Profile::merge`] adds runs up, and
 //!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one. [`Framed`] is what such files are made
@@ -58,6 +59,11 @@ mod log2;
 mod machine;
 mod merge;
 mod names;
+mod path;
+mod path_profile;
+mod path_table;
+mod pattern;
+mod pattern_bins;
 mod profile;
 mod profile_file;
 mod reuse_times;
@@ -84,6 +90,11 @@ pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
 pub use log2::Log2Histogram;
 pub use merge::MergeError;
+pub use path::{BlockTrace, Path, PathShares};
+pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};
+pub use path_table::{PathCell, PathTable};
+pub use pattern::{Pattern, PatternRule, patterns};
+pub use pattern_bins::{PatternBin, PatternBins};
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
     ProfiledThread, Sharing, Site, Warning,

@@ -64,6 +64,8 @@ impl Profile {
                 .fold(0, |sum, one| sum.saturating_add(one.references)),
             histogram: ExactHistogram::new(),
             reuse_times: reuse_times(profiles),
+            // Shares of several runs do not add up.
+            paths: first.paths.clone().filter(|_| rest.is_empty()),
             sites: tables.sites(),
             objects: tables.objects(),
             contexts: tables.contexts(),

@@ -31,7 +31,7 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
             .map(|each| object(each).to_owned())
             .collect(),
         // See `Profile::element_groups`.
-        Dimension::Element => Vec::new(),
+        Dimension::Element | Dimension::Path => Vec::new(),
         Dimension::Context => (0..profile.contexts.len())
             .map(|node| context(&profile.contexts, node))
             .collect(),
@@ -51,6 +51,16 @@ pub(crate) fn unknown(by: Dimension) -> String {
     match by {
         Dimension::Element => "(no element)".to_owned(),
         _ => format!("(unknown {by})"),
+    }
+}
+
+/// `module+0x12ab (file:line)` of an instruction with paths; the file without its folder.
+pub(crate) fn path_site(site: &crate::PathSite) -> String {
+    let module = known(&site.module, "(unknown module)");
+    let Frame { file, line, .. } = &site.frame;
+    match file.rsplit('/').next().filter(|_| *line > 0) {
+        Some(file) => format!("{module}+{:#x} ({file}:{line})", site.offset),
+        None => format!("{module}+{:#x}", site.offset),
     }
 }
 

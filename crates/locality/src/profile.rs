@@ -3,7 +3,7 @@
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, ReuseTimes};
+use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -254,6 +254,9 @@ pub struct Profile {
     /// Reuse times of all accesses, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_times: Option<ReuseTimes>,
+    /// Distances by instruction and path, if paths were followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathProfile>,
     /// The instructions; index 0 is the unknown one.
     pub sites: Vec<Site>,
     /// The objects; index 0 is the unknown one.

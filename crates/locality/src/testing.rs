@@ -55,6 +55,7 @@ pub(crate) fn profile() -> Profile {
         references: 100,
         histogram: ExactHistogram::new(),
         reuse_times: None,
+        paths: None,
         sites: vec![
             Site::default(),
             site("sweep", "/p/a.c", 12),

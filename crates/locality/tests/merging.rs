@@ -158,6 +158,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                     references,
                     histogram: ExactHistogram::new(),
                     reuse_times: None,
+                    paths: None,
                     sites,
                     objects,
                     contexts,

@@ -5,15 +5,17 @@
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
+//! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`]: curves and dots of any numbers, as SVG.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
-//! For: showing results. Not for: computing them; every number here comes from the `locality` crate.
+//! For: showing results. Not for: computing them; every number here comes from the `locality` and `predict` crates.
 
 mod caches;
 mod chart;
 mod csv;
 mod diff_text;
+mod forecast;
 mod html;
 mod json;
 mod numbers;
@@ -25,6 +27,7 @@ mod words;
 pub use chart::{Line, Panel, Row, chart};
 pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
+pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use html::{CompareOptions, HtmlOptions, Variant, compare, page};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use parquet::{ParquetExportError, groups_parquet};

@@ -2,6 +2,7 @@
 
 mod bars;
 mod paint;
+mod paths;
 mod tables;
 mod times;
 
@@ -63,6 +64,7 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
         times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
         which_miss_ratio(&mut out, profile, &levels, paint);
+        paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
     }
     warnings(&mut out, &profile.warnings, width, paint);

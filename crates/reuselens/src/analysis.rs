@@ -1,7 +1,7 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, Profile, Warning};
+use reuselens_locality::{Outcome, PathProfile, Profile, Warning};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
@@ -73,6 +73,16 @@ pub fn analyze(
         for (number, cell) in (0..).zip(&mut profile.cells) {
             cell.forward = forward.get(number).unwrap_or_default().0;
         }
+    }
+    if let Some(mut paths) = counted.more.paths {
+        let profile = &mut uncounted.profile;
+        let cells = &profile.cells;
+        paths
+            .table
+            .renumber(|cell| cells.get(cell as usize).map_or(0, |cell| cell.site));
+        let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
+        profile.warnings.extend(path_warnings(&kept));
+        profile.paths = Some(kept);
     }
     if options.is_whole() {
         return Ok(uncounted.whole());
@@ -228,6 +238,30 @@ impl Budget {
         let left = left.checked_sub(self.others.get());
         left.is_some_and(|left| counts.shrink(Bytes(left), self.limit))
     }
+}
+
+/// What is less than it seems of paths.
+fn path_warnings(paths: &PathProfile) -> Option<Warning> {
+    const LONGEST: u32 = 32;
+    let (message, hint) = if paths.blocks == 0 {
+        ("paths were asked for, but there are no basic blocks in what was read: all paths are empty".to_owned(),
+         "record with --basic-blocks, or profile the program without its run time: --capture rewriting")
+    } else if paths.length < LONGEST {
+        (
+            format!(
+                "there were too many paths: they are told apart by the last {} outcomes, not {LONGEST}",
+                paths.length
+            ),
+            "profile a smaller part, or one kind of data: --data heap",
+        )
+    } else {
+        return None;
+    };
+    Some(Warning {
+        code: "paths".to_owned(),
+        message,
+        hint: hint.to_owned(),
+    })
 }
 
 fn bounded_history(limit: u64) -> Warning {

@@ -55,6 +55,7 @@ impl Attribution {
             contexts: options.contexts,
             whole: options.whole,
             elements: options.elements,
+            basic_blocks: options.paths,
             ids: !source.has_addresses(),
             ..Options::default()
         };
@@ -129,6 +130,7 @@ impl Attribution {
                 references,
                 histogram: Default::default(),
                 reuse_times: None,
+                paths: None,
                 cells: tables.cells.iter().map(cell).collect(),
                 sites: tables.sites,
                 objects: tables.objects,

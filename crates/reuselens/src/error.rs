@@ -61,6 +61,19 @@ pub enum Error {
         "--sample looks at all threads of the program as one stream and cannot tell distances within each of them; leave out --sample or --sharing private"
     )]
     NoPrivateSample,
+    /// A trace without statements.
+    #[error(
+        "the trace has no statements to reorder: the program must name its elements and mark its statements (RecordAccess, RecordStatement), be built with --rl-names, and be recorded: reuselens record -- PROGRAM"
+    )]
+    NoStatements,
+    /// Too many statements.
+    #[error(transparent)]
+    TooManyStatements(#[from] reuselens_predict::TooMany),
+    /// The order that was found does not keep the dependences: a fault of ours.
+    #[error(
+        "the order that was found breaks a dependence, so it is worth nothing; this is a bug of reuselens, please report the trace"
+    )]
+    Reordered,
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),

@@ -33,6 +33,7 @@ mod keeping;
 mod machine;
 mod options;
 mod recording;
+mod reordering;
 pub mod shard;
 
 pub use analysis::{Progress, analyze};
@@ -40,6 +41,7 @@ pub use error::Error;
 pub use machine::{available_memory, this_machine};
 pub use options::AnalysisOptions;
 pub use recording::{Recorded, RecordingOptions, record, record_program};
+pub use reordering::{Reordered, reorder};
 
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;

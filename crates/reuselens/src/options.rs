@@ -36,6 +36,8 @@ pub struct AnalysisOptions {
     pub reuse_times: bool,
     /// Whether forward distances are counted, per cell. As `reuse_times`, and a count per access.
     pub forward: bool,
+    /// Whether paths are followed, and distances counted by instruction and path; needs a source with basic blocks.
+    pub paths: bool,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,
     /// Whether the engine `hp-rda` adjusts distances beyond the number of items.
@@ -77,6 +79,7 @@ impl Default for AnalysisOptions {
             max_distance: None,
             reuse_times: false,
             forward: false,
+            paths: false,
             threads: None,
             adjusting: true,
             memory_limit: None,

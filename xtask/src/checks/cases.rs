@@ -13,6 +13,8 @@ pub const WHY: &str =
 const FOLDER: &str = "cases/";
 /// The test that reads every `*.toml` of the folder.
 const HARNESS: &str = "crates/distance/tests/cases.rs";
+/// Cases of predictions, which have forms of their own, and the test that reads them.
+const PREDICT: (&str, &str) = ("cases/predict/", "crates/predict/tests/cases.rs");
 const EXPLANATION: &str = "cases/README.md";
 const NEEDED: [&str; 5] = ["name", "source", "histogram", "cold", "distinct"];
 const STREAMS: [&str; 3] = ["trace", "items", "generator"];
@@ -29,7 +31,9 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
             why: WHY,
             fix: fix.to_owned(),
         };
-        if path == EXPLANATION {
+        let harness = workspace.get(PREDICT.1).unwrap_or_default();
+        let predicts = path.starts_with(PREDICT.0) && path.ends_with(".toml");
+        if path == EXPLANATION || predicts && harness.contains("../../cases/predict") {
             continue;
         }
         if !is_read(workspace, path) {
@@ -131,6 +135,14 @@ mod tests {
             found(&[TEST, ("cases/deep/a.toml", CASE), ("cases/b.json", "")]).len(),
             2
         );
+    }
+
+    #[test]
+    fn cases_of_predictions_have_a_test_of_their_own() {
+        let case = ("cases/predict/a.toml", "[[merge]]\n");
+        assert_eq!(found(&[TEST, case]).len(), 1);
+        let reads = (PREDICT.1, "join(\"../../cases/predict\")");
+        assert_eq!(found(&[TEST, case, reads]), [""; 0]);
     }
 
     #[test]

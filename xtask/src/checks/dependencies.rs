@@ -22,7 +22,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("locality", &["units", "memory"]),
     ("attribute", &["units", "trace", "locality"]),
     ("capture", &["units", "wire", "trace"]),
-    ("report", &["units", "locality"]),
+    ("predict", &["units", "locality"]),
+    ("report", &["units", "locality", "predict"]),
     (
         "reuselens",
         &[
@@ -32,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "locality",
             "attribute",
             "capture",
+            "predict",
         ],
     ),
     (
@@ -41,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "trace",
             "locality",
             "capture",
+            "predict",
             "report",
             "reuselens",
         ],

@@ -9,7 +9,14 @@ pub const NAME: &str = "io";
 pub const WHY: &str = "the cores are pure values and functions, so that anyone can use them anywhere; only the command line talks";
 
 /// Crates without input and output.
-const PURE: [&str; 5] = ["units", "distance", "locality", "attribute", "report"];
+const PURE: [&str; 6] = [
+    "units",
+    "distance",
+    "locality",
+    "attribute",
+    "predict",
+    "report",
+];
 const MODULES: [&str; 3] = ["fs", "process", "net"];
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
 const MACROS: [&str; 5] = ["println", "print", "eprintln", "eprint", "dbg"];

@@ -10,8 +10,10 @@ pub mod engines;
 pub mod formats;
 pub mod man;
 pub mod merge;
+pub mod predict;
 pub mod profile;
 pub mod record;
+pub mod reorder;
 pub mod report;
 pub mod shard;
 
@@ -42,6 +44,8 @@ pub enum Command {
     Merge(merge::Args),
     Report(report::Args),
     Diff(diff::Args),
+    Predict(predict::Args),
+    Reorder(reorder::Args),
     Demo(demo::Args),
     #[command(name = "cc")]
     Cc(cc::Args),
@@ -66,6 +70,8 @@ impl Command {
             Command::Merge(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
+            Command::Predict(args) => args.run(),
+            Command::Reorder(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),

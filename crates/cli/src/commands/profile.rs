@@ -59,6 +59,7 @@ impl Args {
             output_to_error: self.show.standard_output_is_taken(),
             capture: self.capture.into(),
             control,
+            basic_blocks: options.paths,
             ..Launch::default()
         };
         let mut running = Running::start(&launch)?;

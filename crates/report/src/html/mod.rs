@@ -10,7 +10,7 @@ mod headline;
 mod histogram;
 mod icicle;
 mod lessons;
-mod page;
+pub(crate) mod page;
 mod plot;
 mod scene;
 mod source;

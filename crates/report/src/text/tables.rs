@@ -147,6 +147,7 @@ fn tells(profile: &Profile, by: Dimension) -> bool {
         Dimension::Object => "unknown",
         Dimension::Context => "(root)",
         Dimension::Instruction => "(unknown instruction)",
+        Dimension::Path => "(unknown path)",
         Dimension::Program | Dimension::Thread | Dimension::Element => return true,
     };
     let groups = profile.groups(by);

@@ -204,6 +204,7 @@ pub fn empty() -> Profile {
         references: 0,
         histogram: ExactHistogram::new(),
         reuse_times: None,
+        paths: None,
         sites: vec![Site::default()],
         objects: vec![Object {
             name: "unknown memory".into(),

@@ -5,6 +5,7 @@ use reuselens_distance::{Previous, PreviousAccess};
 use reuselens_locality::{KeyedHistograms, ReuseTimeCounts, ReuseTimes};
 use reuselens_units::{Bytes, Distance};
 
+use super::paths::PathCounts;
 use super::{Counted, Counts};
 
 /// What is counted beside the distances.
@@ -14,6 +15,8 @@ pub(crate) struct More {
     pub reuse_times: Option<ReuseTimes>,
     /// The forward distances of each cell, if they were asked for.
     pub forward: Option<KeyedHistograms>,
+    /// The distances of each cell by path, if they were asked for.
+    pub paths: Option<PathCounts>,
 }
 
 /// A way of counting, and a table of previous accesses beside it.
@@ -124,6 +127,7 @@ impl Counts for Extras {
         } = *self;
         let mut counted = inner.finish();
         counted.more = More {
+            paths: counted.more.paths,
             reuse_times: times.map(|times| {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))

@@ -5,6 +5,7 @@ mod extras;
 mod gather;
 mod hp_rda;
 mod parallel;
+mod paths;
 mod piped;
 mod private;
 mod sampled;
@@ -18,7 +19,7 @@ use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
 use reuselens_trace::{ProcessId, ThreadId};
-use reuselens_units::{Bytes, Distance};
+use reuselens_units::{Bytes, Distance, Granularity};
 
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
@@ -87,6 +88,9 @@ pub(crate) struct Counted {
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = threads(options);
+    if options.paths {
+        return with_paths(options);
+    }
     if options.sharing == Sharing::Private {
         return Ok(Box::new(private::begin(options, threads)?));
     }
@@ -97,6 +101,41 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
         true => piped::Piped::begin(counts),
         false => counts,
     })
+}
+
+/// With paths beside the distances, on this thread: which program thread a touch is of must be known where it counts.
+fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+    let refused = |other, why| Error::Together {
+        one: "--by path",
+        other,
+        why,
+    };
+    if options.sharing == Sharing::Private {
+        return Err(refused(
+            "--sharing private",
+            "paths are counted with distances over all threads",
+        ));
+    }
+    if options.sample.is_some() {
+        return Err(refused(
+            "--sample",
+            "a sample knows the distances of some accesses only",
+        ));
+    }
+    let counts = more(options, counts(options)?)?;
+    if counts.distances().is_none() {
+        return Err(refused(
+            "this --engine",
+            "it does not tell the distance of every access in order; counting does",
+        ));
+    }
+    let line = options
+        .granularity
+        .or_else(|| crate::this_machine().line())
+        .unwrap_or(Granularity::LINE_64);
+    // As many doubles as an item has.
+    let keep = (line.bytes() / 8).clamp(1, 64) as u32;
+    Ok(Box::new(paths::Paths::new(counts, keep)))
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
@@ -171,7 +210,7 @@ fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
 }
 
 fn needs_exact(options: &AnalysisOptions) -> bool {
-    options.max_distance.is_some() || options.reuse_times || options.forward
+    options.max_distance.is_some() || options.reuse_times || options.forward || options.paths
 }
 
 /// The engine, or one in bounded memory if a largest distance is given.

@@ -172,6 +172,7 @@ impl Counts for Private {
             keyed: sums.keyed,
             elements: sums.elements,
             more: More {
+                paths: None,
                 reuse_times: recipe.reuse_times.then_some(sums.times),
                 forward: recipe.forward.then_some(sums.forward),
             },

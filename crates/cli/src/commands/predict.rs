@@ -1,0 +1,255 @@
+//! `reuselens predict`: reuse distances of an input that has not been run.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use reuselens::locality::{PatternRule, Profile};
+use reuselens::units::Bytes;
+use reuselens_predict::{By, PredictOptions, Prediction, Shape, data_size};
+use reuselens_report::Forecast;
+
+use crate::exit::{Outcome, Usage};
+use crate::files::read_profile;
+use crate::output::{color, terminal_width, write_text};
+
+/// Predict an input that has not been run from two or more that have: misses per cache and line, and where they begin
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Profiles of two or more inputs of different size
+    #[arg(long, value_name = "PROFILE", num_args = 1.., required = true)]
+    train: Vec<PathBuf>,
+
+    /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of ids
+    #[arg(long, value_name = "SIZE", required_unless_present_any = ["like", "check"], conflicts_with = "like")]
+    size: Option<String>,
+
+    /// Predict for data of the size that this run has
+    #[arg(long, value_name = "PROFILE")]
+    like: Option<PathBuf>,
+
+    /// Compare with this run; without --size and --like, that is the run to predict
+    #[arg(long, value_name = "PROFILE")]
+    check: Option<PathBuf>,
+
+    /// Sizes of the training inputs, one for each, if their data do not tell (the size of a file that streams through);
+    /// --size is then in the same unit
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    sizes: Vec<f64>,
+
+    /// Tell apart beside the whole program
+    #[arg(long, value_enum, default_value = "line")]
+    by: ByArg,
+
+    /// Outcomes that tell paths apart, for --by path
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=32))]
+    history: u32,
+
+    /// Ways of growing to choose from
+    #[arg(long, value_enum, default_value = "all")]
+    models: Models,
+
+    /// Where a locality pattern ends: valley:DEPTH or threshold:SHARE
+    #[arg(long, value_name = "RULE", default_value = "valley:2")]
+    patterns: PatternRule,
+
+    /// Match different programs or builds, by the names of their lines
+    #[arg(long)]
+    loose: bool,
+
+    /// Write the prediction as JSON; `-` is standard output, and then nothing else is printed there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write a page with curves, hills and tables to this file
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// How many lines each table names
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Output")]
+    top: usize,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Print no summary
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// What to tell apart.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ByArg {
+    /// Source lines
+    Line,
+    /// Instructions
+    Instruction,
+    /// Instructions and the outcomes of branches before them (profiles made with --by path)
+    Path,
+}
+
+/// Ways of growing.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Models {
+    /// constant, log s, s^1/3, s^1/2, s^2/3, s
+    All,
+    /// Without log s, as in the literature
+    Published,
+}
+
+impl Args {
+    /// Predicts.
+    pub fn run(self) -> Outcome {
+        let runs: Vec<Profile> = self
+            .train
+            .iter()
+            .map(|path| read_profile(path))
+            .collect::<Result<_, _>>()?;
+        let runs: Vec<&Profile> = runs.iter().collect();
+        let observed = self.check.as_deref().map(read_profile).transpose()?;
+        let options = self.options();
+        let size = self.wanted(&runs, observed.as_ref())?;
+        let prediction = reuselens_predict::predict(&runs, size, &options)?;
+        let check = observed
+            .as_ref()
+            .map(|run| prediction.check(run, &runs, &options))
+            .transpose()?;
+        let names: Vec<String> = self.train.iter().map(|path| name(path)).collect();
+        let checked = self.check.as_deref().map(name).unwrap_or_default();
+        let forecast = Forecast {
+            prediction: &prediction,
+            training: names
+                .iter()
+                .map(String::as_str)
+                .zip(runs.iter().copied())
+                .collect(),
+            observed: observed
+                .as_ref()
+                .zip(check.as_ref())
+                .map(|(run, check)| (checked.as_str(), run, check)),
+            by: match self.by {
+                ByArg::Line => "line",
+                ByArg::Instruction => "instruction",
+                ByArg::Path => "path",
+            },
+            top: self.top,
+            width: terminal_width(),
+            color: color(),
+        };
+        self.show(&forecast)
+    }
+
+    fn options(&self) -> PredictOptions {
+        PredictOptions {
+            shapes: match self.models {
+                Models::All => Shape::ALL.to_vec(),
+                Models::Published => Shape::PUBLISHED.to_vec(),
+            },
+            rule: self.patterns,
+            by: match (self.by, self.loose) {
+                (ByArg::Instruction, false) => By::Instruction,
+                (ByArg::Path, false) => By::Path(self.history),
+                _ => By::Line,
+            },
+            sizes: self.sizes.clone(),
+            loose: self.loose,
+            ..PredictOptions::default()
+        }
+    }
+
+    /// The size to predict for, in items, or in the unit of `--sizes`.
+    fn wanted(&self, runs: &[&Profile], observed: Option<&Profile>) -> anyhow::Result<f64> {
+        if let Some(text) = &self.size {
+            if !self.sizes.is_empty() {
+                return text
+                    .parse()
+                    .map_err(|_| bad_size(text, "a number, in the unit of --sizes"));
+            }
+            if runs[0].method.ids {
+                return text.parse().map_err(|_| {
+                    bad_size(
+                        text,
+                        "a number of ids: those of these profiles have no size",
+                    )
+                });
+            }
+            let bytes: Bytes = text
+                .parse()
+                .map_err(|_| bad_size(text, "a size in bytes, for instance 64M"))?;
+            return Ok(bytes.items(runs[0].granularity).get() as f64);
+        }
+        if !self.sizes.is_empty() {
+            let text = "--sizes says how large the training inputs are, so --size must say what to predict, in the same unit";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let like = self.like.as_deref().map(read_profile).transpose()?;
+        let run = like
+            .as_ref()
+            .or(observed)
+            .context("there is no size to predict for; say --size")?;
+        if run.granularity != runs[0].granularity {
+            anyhow::bail!(
+                "the run to be like counts items of {} bytes and the training runs of {}; profile again with the same --granularity",
+                run.granularity.bytes(),
+                runs[0].granularity.bytes()
+            );
+        }
+        let size = data_size(&run.histogram)
+            .context("the run to be like has no reuses, so no size; say --size")?;
+        Ok(size as f64)
+    }
+
+    fn show(&self, forecast: &Forecast) -> Outcome {
+        let taken = self.json.as_deref() == Some(Path::new("-"));
+        if let Some(path) = &self.json {
+            write_text(path, &reuselens_report::forecast_json(forecast), self.force)?;
+        }
+        if let Some(path) = &self.output {
+            write_text(path, &reuselens_report::forecast_page(forecast), self.force)?;
+        }
+        if !self.quiet && !taken {
+            let text = reuselens_report::forecast(forecast);
+            let next = self.next(forecast.prediction);
+            write_text(Path::new("-"), &format!("{text}\n{next}\n"), false)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn next(&self, prediction: &Prediction) -> String {
+        if let Some(page) = &self.output {
+            return format!("Page: {}  (open it in a browser)", page.display());
+        }
+        let runs: Vec<String> = self
+            .train
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let (train, items) = (runs.join(" "), prediction.size);
+        match &self.check {
+            Some(run) => format!(
+                "Next: reuselens predict --train {train} --check {} -o prediction.html",
+                run.display()
+            ),
+            None => {
+                let bytes = items as u64 * prediction.granularity.bytes();
+                format!(
+                    "Next: profile an input of that size ({bytes} bytes), and compare: reuselens predict --train {train} --check THAT.rlprof"
+                )
+            }
+        }
+    }
+}
+
+/// How a profile is called: its file without folder and ending.
+fn name(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn bad_size(text: &str, what: &str) -> anyhow::Error {
+    Usage(format!("--size {text} is not {what}")).into()
+}

@@ -1,0 +1,57 @@
+//! `reuselens reorder`: what another order of statements could gain.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens::units::Granularity;
+
+use super::analyze;
+use crate::exit::Outcome;
+use crate::files::open_trace;
+use crate::options::granularity;
+use crate::output::{Show, with_ending, write_whole};
+
+/// Bring uses of the same data together in a trace of statements, as far as dependences permit: the bound of what
+/// reordering could gain
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A trace of a program that names its data and marks its statements (RecordAccess, RecordStatement)
+    trace: PathBuf,
+
+    /// Bytes per item: an element
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = granularity)]
+    granularity: Granularity,
+
+    /// Call the outputs FILE.program.rlprof and FILE.reordered.rlprof
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    show: Show,
+}
+
+impl Args {
+    /// Reads, reorders, compares.
+    pub fn run(self) -> Outcome {
+        self.show.refuse_exports()?;
+        let mut source = open_trace(&self.trace, None)?;
+        let name = self
+            .output
+            .clone()
+            .unwrap_or_else(|| analyze::name(&self.trace).into());
+        let paths = ["program.rlprof", "reordered.rlprof"].map(|ending| with_ending(&name, ending));
+        let command = [self.trace.display().to_string()];
+        let done = reuselens::reorder(&mut *source, &command, self.granularity)?;
+        for (path, profile) in paths.iter().zip([&done.program, &done.reordered]) {
+            write_whole(path, &profile.to_bytes(), self.show.force)?;
+        }
+        self.show
+            .difference(&done.program, &done.reordered, false)?;
+        let [before, after] = paths.map(|path| path.display().to_string());
+        self.show.say(&format!(
+            "{} statements; every dependence between them is kept.\nNext: reuselens diff {before} {after} --html reordered.html",
+            done.statements
+        ))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

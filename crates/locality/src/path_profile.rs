@@ -1,0 +1,137 @@
+//! What a profile keeps of paths.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::path::{LONGEST, Path, PathShares};
+use crate::{FineHistogram, Frame, PathTable, PatternBins, PatternRule, Site};
+use reuselens_units::Distance;
+
+/// Lengths of paths that are reported, where they are kept.
+pub const PATH_LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
+
+/// A pattern whose mean distance is this many items is long: 32 KiB in lines of 32 bytes, as published.
+pub const LONG: u64 = 1024;
+
+/// The distances of one path to an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathDistances {
+    /// Outcomes of conditional branches, 1 for taken, the newest in the lowest bit.
+    pub outcomes: u32,
+    /// The distances.
+    pub bins: PatternBins,
+}
+
+/// The paths to one instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathSite {
+    /// File name of the module that it lies in.
+    pub module: String,
+    /// Where in it.
+    pub offset: u64,
+    /// Where that is in the source, innermost.
+    pub frame: Frame,
+    /// The paths, ascending by outcomes.
+    pub paths: Vec<PathDistances>,
+}
+
+/// Distances by instruction and path, and what they say about the program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathProfile {
+    /// Iterations of a loop whose outcomes were kept.
+    pub keep: u32,
+    /// Outcomes of the longest paths that are here.
+    pub length: u32,
+    /// Where patterns ended, for the shares.
+    pub rule: PatternRule,
+    /// The mean distance from which a pattern was long, for the shares.
+    pub long: u64,
+    /// Basic blocks that were seen; without any there were no paths to follow.
+    pub blocks: u64,
+    /// The shares, by length.
+    pub shares: Vec<PathShares>,
+    /// The instructions, by module and offset.
+    pub sites: Vec<PathSite>,
+}
+
+impl PathProfile {
+    /// From a table whose instructions are numbers of `sites`; other numbers are unknown instructions.
+    pub fn new(table: &PathTable, sites: &[Site], keep: u32, blocks: u64) -> Self {
+        let rule = PatternRule::default();
+        let unknown = Site::default();
+        let mut found: BTreeMap<(&str, u64), PathSite> = BTreeMap::new();
+        for cell in table.at(table.length()).unwrap_or_default() {
+            let site = sites.get(cell.site as usize).unwrap_or(&unknown);
+            let paths = found
+                .entry((&site.module, site.offset))
+                .or_insert_with(|| PathSite {
+                    module: site.module.clone(),
+                    offset: site.offset,
+                    frame: site.frames.first().cloned().unwrap_or_default(),
+                    paths: Vec::new(),
+                });
+            paths.paths.push(PathDistances {
+                outcomes: cell.outcomes,
+                bins: cell.bins,
+            });
+        }
+        let sites = found.into_values().map(|mut site| {
+            site.paths = joined(site.paths, LONGEST);
+            site
+        });
+        PathProfile {
+            keep,
+            length: table.length(),
+            rule,
+            long: LONG,
+            blocks,
+            shares: PATH_LENGTHS
+                .iter()
+                .filter_map(|length| table.shares(*length, rule, LONG))
+                .collect(),
+            sites: sites.collect(),
+        }
+    }
+
+    /// The paths of `length` outcomes to each instruction; none if paths that long were not kept.
+    pub fn at(&self, length: u32) -> Option<Vec<(&PathSite, Vec<PathDistances>)>> {
+        let shorter = |site: &'_ PathSite| joined(site.paths.clone(), length);
+        (length <= self.length).then(|| {
+            self.sites
+                .iter()
+                .map(|site| (site, shorter(site)))
+                .collect()
+        })
+    }
+}
+
+/// Paths cut to a length, those that become one added up.
+fn joined(paths: Vec<PathDistances>, length: u32) -> Vec<PathDistances> {
+    let mut sums: BTreeMap<u32, PatternBins> = BTreeMap::new();
+    for path in paths {
+        sums.entry(Path::newest(path.outcomes, length))
+            .or_default()
+            .merge(&path.bins);
+    }
+    let path = |(outcomes, bins)| PathDistances { outcomes, bins };
+    sums.into_iter().map(path).collect()
+}
+
+impl PathDistances {
+    /// The distances in narrow bins: each bin's accesses at the mean of those that were seen in it.
+    pub fn fine(&self) -> FineHistogram {
+        let mut fine = FineHistogram::new();
+        fine.add(Distance::COLD, self.bins.cold());
+        for bin in self.bins.iter() {
+            fine.add(Distance::new(bin.mean.round() as u64), bin.accesses);
+        }
+        fine
+    }
+
+    /// The newest `length` outcomes as digits, the newest last.
+    pub fn digits(&self, length: u32) -> String {
+        let all = format!("{:032b}", self.outcomes);
+        all[all.len() - length.min(LONGEST) as usize..].to_owned()
+    }
+}

@@ -1,0 +1,43 @@
+//! Basic blocks, as they are about to run.
+
+/// How a basic block ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BlockEnd {
+    /// It goes on with the block after it, or nothing is known.
+    #[default]
+    Falls,
+    /// With a conditional branch.
+    Branch,
+    /// With a jump to a fixed place.
+    Jump,
+    /// With a jump to a place that is computed.
+    Indirect,
+    /// With a call.
+    Call,
+    /// With a return.
+    Return,
+}
+
+/// A basic block that a thread is about to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BasicBlock {
+    /// Address of its first byte, by which it is known.
+    pub start: u64,
+    /// Its bytes.
+    pub length: u32,
+    /// Where it goes on if the conditional branch at its end is taken; without such a branch of no meaning.
+    pub taken: u64,
+    /// How it ends.
+    pub end: BlockEnd,
+    /// The edge to `taken` is known to close a loop.
+    pub closes_if_taken: bool,
+    /// The edge to the block after it is known to close a loop.
+    pub closes_if_not: bool,
+}
+
+impl BasicBlock {
+    /// The address after its last byte.
+    pub fn after(&self) -> u64 {
+        self.start.saturating_add(u64::from(self.length))
+    }
+}

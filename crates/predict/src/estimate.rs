@@ -1,0 +1,220 @@
+//! Predicted quantities, each with an interval.
+
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{Fit, Point, Shape};
+
+/// The confidence of intervals from three or more runs.
+pub const CONFIDENCE: f64 = 0.9;
+
+/// Two-sided 90 % quantiles of Student's t, by degrees of freedom from 1.
+const T_90: [f64; 10] = [
+    6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812,
+];
+
+/// A predicted quantity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// What is expected.
+    pub value: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// How the intervals of a prediction came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Intervals {
+    /// From two runs: two points say nothing about their own error. The interval reaches from what the next slower
+    /// to what the next faster way of growing would give. It has no confidence.
+    NeighbouringShapes,
+    /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
+    /// and the way of growing is right; and no narrower than that of two runs would be.
+    Regression,
+}
+
+impl Intervals {
+    /// What so many runs allow.
+    pub fn of(runs: usize) -> Self {
+        match runs {
+            0..=2 => Intervals::NeighbouringShapes,
+            _ => Intervals::Regression,
+        }
+    }
+
+    /// The confidence that can be stated.
+    pub fn confidence(self) -> Option<f64> {
+        (self == Intervals::Regression).then_some(CONFIDENCE)
+    }
+
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Intervals::NeighbouringShapes => {
+                "from the next slower to the next faster way of growing; two runs allow no confidence to be stated"
+            }
+            Intervals::Regression => {
+                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing"
+            }
+        }
+    }
+}
+
+/// A quantity that is at least 0, at another data size, from the runs that it was seen in.
+///
+/// The fit that was used comes with it; a prediction below 0 is 0.
+pub fn estimate(points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate) {
+    let fit = Fit::best(points, shapes);
+    let value = fit.at(size);
+    let at = shapes
+        .iter()
+        .position(|shape| *shape == fit.shape)
+        .unwrap_or(0);
+    let neighbours = shapes[at.saturating_sub(1)..(at + 2).min(shapes.len())].iter();
+    let others = neighbours.map(|shape| Fit::with(*shape, points).at(size));
+    let (mut low, mut high) =
+        others.fold((value, value), |(l, h), other| (l.min(other), h.max(other)));
+    if let Some(half) = half_width(&fit, points, size) {
+        (low, high) = (low.min(value - half), high.max(value + half));
+    }
+    let estimate = Estimate {
+        value: value.max(0.0),
+        low: low.max(0.0),
+        high: high.max(0.0),
+    };
+    (fit, estimate)
+}
+
+/// Half the width of the prediction interval of the regression, if there are points to spare.
+fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
+    let parameters = if fit.shape == Shape::Constant { 1 } else { 2 };
+    let spare = points
+        .len()
+        .checked_sub(parameters)
+        .filter(|_| points.len() > 2)?;
+    let t = T_90.get(spare.checked_sub(1)?).copied().unwrap_or(1.645);
+    let count = points.len() as f64;
+    let mean = points.iter().map(|p| fit.shape.at(p.0)).sum::<f64>() / count;
+    let spread: f64 = points
+        .iter()
+        .map(|p| (fit.shape.at(p.0) - mean).powi(2))
+        .sum();
+    let away = (fit.shape.at(size) - mean).powi(2);
+    let leverage = if spread > 0.0 { away / spread } else { 0.0 };
+    Some(t * (fit.residual / spare as f64 * (1.0 + 1.0 / count + leverage)).sqrt())
+}
+
+/// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run
+/// counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent, wider and narrower by
+/// what the runs deviate, or by a tenth of it from two runs.
+pub fn power(points: &[Point], size: f64) -> Estimate {
+    if points.iter().all(|p| p.1 <= 0.0) {
+        return Estimate::default();
+    }
+    let logs: Vec<Point> = points
+        .iter()
+        .map(|p| (p.0.max(1.0).ln(), p.1.max(1.0).ln()))
+        .collect();
+    let count = logs.len() as f64;
+    let (x, y) = logs
+        .iter()
+        .fold((0.0, 0.0), |(x, y), p| (x + p.0 / count, y + p.1 / count));
+    let square: f64 = logs.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let product: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    let exponent = if square > 0.0 { product / square } else { 0.0 };
+    let away = size.max(1.0).ln() - x;
+    let residual: f64 = logs
+        .iter()
+        .map(|p| (y + exponent * (p.0 - x) - p.1).powi(2))
+        .sum();
+    let half = match logs.len() {
+        0..=2 => exponent.abs() / 10.0 * (size.max(1.0).ln() - logs[logs.len() - 1].0).abs(),
+        runs => {
+            let t = T_90.get(runs - 3).copied().unwrap_or(1.645);
+            let leverage = if square > 0.0 {
+                away * away / square
+            } else {
+                0.0
+            };
+            t * (residual / (count - 2.0) * (1.0 + 1.0 / count + leverage)).sqrt()
+        }
+    };
+    let middle = y + exponent * away;
+    Estimate {
+        value: middle.exp(),
+        low: (middle - half).exp(),
+        high: (middle + half).exp(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_hold_the_neighbours_of_two_runs() {
+        let points = [(1000.0, 1000.0), (4000.0, 2000.0)];
+        let (fit, estimate) = estimate(&points, &Shape::PUBLISHED, 64_000.0);
+        assert_eq!(fit.shape, Shape::SquareRoot);
+        assert!((estimate.value - 8000.0).abs() < 1e-6);
+        let other = |shape| Fit::with(shape, &points).at(64_000.0);
+        assert_eq!(estimate.low, other(Shape::CubeRoot));
+        assert_eq!(estimate.high, other(Shape::TwoThirds));
+        assert_eq!(Intervals::of(2).confidence(), None);
+    }
+
+    #[test]
+    fn three_runs_that_deviate_have_wide_intervals() {
+        let exact = [(100.0, 100.0), (200.0, 200.0), (400.0, 400.0)];
+        let rough = [(100.0, 100.0), (200.0, 260.0), (400.0, 400.0)];
+        let width = |points: &[Point]| {
+            let (_, e) = estimate(points, &[Shape::Linear], 3200.0);
+            assert!(e.low <= e.value && e.value <= e.high);
+            e.high - e.low
+        };
+        assert!(width(&exact) < 1e-6);
+        // s = 2.7·10³ · x: t = 6.314, σ² = 2057, leverage (2967)²/46,667 ≈ 189.
+        assert!(
+            (6000.0..9000.0).contains(&width(&rough)),
+            "{}",
+            width(&rough)
+        );
+        assert_eq!(Intervals::of(3).confidence(), Some(0.9));
+    }
+
+    #[test]
+    fn the_regression_interval_is_that_of_the_textbook() {
+        // y = 1, 3, 2 at x = 1, 2, 3: slope 0.5, residual 1.5, s² = 1.5; at x = 4:
+        // half width 6.314 · sqrt(1.5 · (1 + 1/3 + 4/2)) = 14.118.
+        let points = [(1.0, 1.0), (2.0, 3.0), (3.0, 2.0)];
+        let fit = Fit::with(Shape::Linear, &points);
+        assert!((fit.factor - 0.5).abs() < 1e-12 && (fit.residual - 1.5).abs() < 1e-12);
+        let half = half_width(&fit, &points, 4.0).unwrap();
+        assert!((half - 14.118).abs() < 1e-3, "{half}");
+        assert_eq!(half_width(&fit, &points[..2], 4.0), None);
+    }
+
+    #[test]
+    fn below_nothing_there_is_nothing() {
+        let falling = [(100.0, 1000.0), (200.0, 500.0), (300.0, 10.0)];
+        let (_, estimate) = estimate(&falling, &[Shape::Linear], 3000.0);
+        assert_eq!((estimate.value, estimate.low), (0.0, 0.0));
+        assert!(estimate.high >= 0.0);
+    }
+
+    #[test]
+    fn counts_grow_as_powers() {
+        let cubes = [(10.0, 1000.0), (20.0, 8000.0)];
+        let estimate = power(&cubes, 100.0);
+        assert!((estimate.value - 1e6).abs() < 1e-3);
+        assert!(estimate.low < 1e6 && estimate.high > 1e6);
+        assert_eq!(
+            power(&[(10.0, 0.0), (20.0, 0.0)], 100.0),
+            Estimate::default()
+        );
+        let three = power(&[(10.0, 100.0), (20.0, 200.0), (40.0, 400.0)], 80.0);
+        assert!((three.value - 800.0).abs() < 1e-6 && three.high - three.low < 1e-6);
+    }
+}

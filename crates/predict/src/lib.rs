@@ -1,0 +1,39 @@
+//! Paths to accesses, reuse distances for inputs that have not been run, and orders of statements that shorten them.
+//!
+//! - [`PathTracker`]: which way a thread came, from the basic blocks that it runs, with loops squashed.
+//! - [`predict()`]: everything about an input of another size, from profiles of two or more; [`predict_whole`] and
+//!   [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what those are made of.
+//! - [`Check`], [`GroupCheck`], [`is_right`]: how good a prediction was.
+//! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data together.
+//!
+//! No function here reads or writes anything; profiles come from the `locality` crate.
+//!
+//! For: anyone who has profiles of two inputs, or a trace of blocks.
+//! Not for: making profiles (the `reuselens` crate) or showing them (the `report` crate).
+
+mod blocks;
+mod check;
+mod estimate;
+mod group;
+mod known;
+mod prediction;
+mod program;
+mod reorder;
+mod shape;
+mod tracker;
+mod whole;
+
+pub use blocks::{BasicBlock, BlockEnd};
+pub use check::{are_right, is_right, overlap};
+pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
+pub use group::{
+    GroupCheck, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
+};
+pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
+pub use program::{By, ProgramError, groups, same_program, sizes};
+pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
+pub use shape::{Fit, Point, Shape};
+pub use tracker::PathTracker;
+pub use whole::{
+    GROUPS, GroupPrediction, WholePrediction, WholeRun, data_size, group_means, predict_whole,
+};

@@ -1,0 +1,358 @@
+//! Everything that can be said about an input that has not been run.
+
+use reuselens_locality::{
+    Cache, Log2Histogram, Machine, MissRatioCurve, PatternRule, Profile, Warning, error,
+};
+use reuselens_units::Granularity;
+use serde::Serialize;
+
+use crate::estimate::{Estimate, Intervals};
+use crate::group::{GroupCheck, GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
+use crate::shape::Shape;
+use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
+
+/// Data this many times as large as the largest that was run are far away.
+pub const FAR: f64 = 16.0;
+
+/// How to predict.
+#[derive(Clone, Debug)]
+pub struct PredictOptions {
+    /// Ways of growing to choose from, the slowest first.
+    pub shapes: Vec<Shape>,
+    /// Where patterns end.
+    pub rule: PatternRule,
+    /// Lines or instructions.
+    pub by: By,
+    /// Sizes of the training runs, where they are not their largest distances; empty or one for each.
+    pub sizes: Vec<f64>,
+    /// Match programs and builds that differ, by lines.
+    pub loose: bool,
+    /// How many times the largest training size is far.
+    pub far: f64,
+}
+
+impl Default for PredictOptions {
+    fn default() -> Self {
+        PredictOptions {
+            shapes: Shape::ALL.to_vec(),
+            rule: PatternRule::default(),
+            by: By::Line,
+            sizes: Vec::new(),
+            loose: false,
+            far: FAR,
+        }
+    }
+}
+
+/// A cache, and what is expected there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CacheForecast {
+    /// `L1d`.
+    pub name: String,
+    /// Its items.
+    pub items: u64,
+    /// Misses per access if it is fully associative.
+    pub miss_ratio: Estimate,
+    /// With its sets and ways, where they are known.
+    pub with_sets: Option<f64>,
+}
+
+/// Misses of a group in each of the caches, in their order.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupMisses {
+    /// Fully associative.
+    pub misses: u64,
+    /// With its sets and ways, where they are known.
+    pub with_sets: Option<f64>,
+    /// The data size from which on a pattern of the group misses: the size asked from if it does there already.
+    pub misses_from: Option<f64>,
+}
+
+/// A prediction.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// Bytes per item.
+    pub granularity: Granularity,
+    /// Training runs, by size: index as given, data size.
+    pub training: Vec<(usize, f64)>,
+    /// The data size asked for.
+    pub size: f64,
+    /// Where patterns end.
+    pub rule: PatternRule,
+    /// How intervals came about.
+    pub intervals: Intervals,
+    /// The whole program.
+    pub whole: WholePrediction,
+    /// Caches of the machine of the last training run.
+    pub caches: Vec<CacheForecast>,
+    /// Groups, most misses in the first cache first, then by accesses and name; those that cannot be predicted last.
+    pub groups: Vec<(GroupForecast, Vec<GroupMisses>)>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// How good a prediction was.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Data size of the observed run.
+    pub size: f64,
+    /// 1 − ½·Σ|a − b| over log2 bins and the cold accesses.
+    pub accuracy: f64,
+    /// Mean absolute error of the miss ratio, over cache sizes evenly spaced in log2.
+    pub curve_error: f64,
+    /// Per cache: observed miss ratio, fully associative, and with sets.
+    pub caches: Vec<(f64, Option<f64>)>,
+    /// Lines or instructions.
+    pub groups: GroupCheck,
+    /// Groups of the observed run that are in no training run.
+    pub never_seen: Vec<(String, u64)>,
+    /// Caches, and those of them whose observed miss ratio lies in its interval.
+    pub intervals: (u64, u64),
+}
+
+/// Predicts a run of data size `size` from two or more.
+///
+/// # Errors
+/// If the runs do not belong together, are of equal size, or have no reuses.
+pub fn predict(
+    runs: &[&Profile],
+    size: f64,
+    options: &PredictOptions,
+) -> Result<Prediction, ProgramError> {
+    same_program(runs, options.loose)?;
+    have_paths(runs, options.by)?;
+    let training = sizes(runs, &options.sizes)?;
+    if !(size.is_finite() && size >= 1.0) {
+        let text = format!("a size of {size} is nothing to predict; give 1 or more items: --size");
+        return Err(ProgramError::BadSize { text });
+    }
+    let whole_runs: Vec<WholeRun> = training
+        .iter()
+        .map(|(run, size)| WholeRun {
+            size: *size,
+            histogram: &runs[*run].histogram,
+        })
+        .collect();
+    let whole = predict_whole(&whole_runs, &options.shapes, size)
+        .ok_or(ProgramError::NoReuses { run: 1 })?;
+    let of_runs: Vec<(f64, Groups)> = training
+        .iter()
+        .map(|(run, size)| (*size, groups(runs[*run], options.by)))
+        .collect();
+    let by_size: Vec<(f64, &Groups)> = of_runs
+        .iter()
+        .map(|(size, groups)| (*size, groups))
+        .collect();
+    let forecasts = predict_groups(&by_size, &options.shapes, options.rule, size);
+    let (last, largest) = training[training.len() - 1];
+    let granularity = runs[last].granularity;
+    let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
+    let caches = levels
+        .iter()
+        .map(|(cache, items)| cache_forecast(cache, *items, &whole))
+        .collect();
+    let mut groups: Vec<(GroupForecast, Vec<GroupMisses>)> = forecasts
+        .into_iter()
+        .map(|forecast| {
+            let misses = group_misses(&forecast, &levels, largest);
+            (forecast, misses)
+        })
+        .collect();
+    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
+    let warnings = warnings(runs, &training, size, &whole, &groups, options);
+    Ok(Prediction {
+        granularity,
+        size,
+        rule: options.rule,
+        intervals: Intervals::of(training.len()),
+        training,
+        whole,
+        caches,
+        groups,
+        warnings,
+    })
+}
+
+/// What comes first.
+fn rank((forecast, misses): &(GroupForecast, Vec<GroupMisses>)) -> (bool, u64, u64) {
+    let first = misses.first().map_or(0, |misses| misses.misses);
+    (
+        forecast.patterns.is_ok(),
+        first,
+        forecast.accesses.value as u64,
+    )
+}
+
+/// The data caches of a machine whose lines are the items, with their items; none if items have no size.
+fn levels(machine: &Machine, granularity: Granularity, ids: bool) -> Vec<(Cache, u64)> {
+    if ids {
+        return Vec::new();
+    }
+    let caches = machine.data_caches().into_iter();
+    caches
+        .map(|cache| (cache.clone(), cache.items(granularity)))
+        .filter(|(_, items)| *items > 0)
+        .collect()
+}
+
+fn cache_forecast(cache: &Cache, items: u64, whole: &WholePrediction) -> CacheForecast {
+    CacheForecast {
+        name: cache.label(),
+        items,
+        miss_ratio: whole.miss_ratio(items),
+        with_sets: cache
+            .model()
+            .map(|model| model.miss_ratio(&whole.histogram)),
+    }
+}
+
+fn group_misses(forecast: &GroupForecast, levels: &[(Cache, u64)], from: f64) -> Vec<GroupMisses> {
+    let Some(histogram) = forecast.histogram() else {
+        return Vec::new();
+    };
+    let misses = |(cache, items): &(Cache, u64)| GroupMisses {
+        misses: histogram.misses(*items),
+        with_sets: cache.model().map(|model| model.misses(&histogram)),
+        misses_from: forecast.misses_from(*items, from),
+    };
+    levels.iter().map(misses).collect()
+}
+
+fn warnings(
+    runs: &[&Profile],
+    training: &[(usize, f64)],
+    size: f64,
+    whole: &WholePrediction,
+    groups: &[(GroupForecast, Vec<GroupMisses>)],
+    options: &PredictOptions,
+) -> Vec<Warning> {
+    let mut all = Vec::new();
+    let mut warn = |code: &str, message: String, hint: &str| {
+        all.push(Warning {
+            code: code.to_owned(),
+            message,
+            hint: hint.to_owned(),
+        });
+    };
+    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
+    if size > largest * options.far {
+        let times = size / largest;
+        let message = format!(
+            "the size asked for is {times:.0} times the largest that was run: small errors of the fit become large"
+        );
+        warn(
+            "far-away",
+            message,
+            "profile a larger input, and add it to --train",
+        );
+    }
+    if size < smallest {
+        let message = "the size asked for is smaller than all that were run".to_owned();
+        warn("below-training", message, "profile that input: it is quick");
+    }
+    if largest < smallest * 2.0 {
+        let message = format!(
+            "the largest training run is only {:.2} times the smallest",
+            largest / smallest
+        );
+        warn(
+            "close-sizes",
+            message,
+            "profile inputs that differ fourfold or more",
+        );
+    }
+    let below = groups
+        .iter()
+        .filter(|(forecast, _)| forecast.below_zero)
+        .count();
+    if whole.below_zero > 0 || below > 0 {
+        let message = format!(
+            "less than 0 was predicted for {} of 1000 parts of the program and {below} groups, which became 0",
+            whole.below_zero
+        );
+        warn(
+            "below-zero",
+            message,
+            "their distances shrink with the input, so they cannot be extrapolated this far",
+        );
+    }
+    if runs.iter().any(|run| !run.method.exact) {
+        let message = "a training run is a sample: its error is in the prediction too".to_owned();
+        warn("sampled", message, "profile without --sample");
+    }
+    if options.loose {
+        let message = "programs and builds were not compared (--loose)".to_owned();
+        warn("loose", message, "");
+    }
+    all
+}
+
+impl Prediction {
+    /// Groups of which nothing can be predicted, and why.
+    pub fn unpredictable(&self) -> impl Iterator<Item = (&str, &Unpredictable)> {
+        let why = |(forecast, _): &'_ (GroupForecast, Vec<GroupMisses>)| forecast.patterns.is_err();
+        let failed = self.groups.iter().filter(move |group| why(group));
+        failed.filter_map(|(forecast, _)| {
+            Some((forecast.name.as_str(), forecast.patterns.as_ref().err()?))
+        })
+    }
+
+    /// Compares with a run of that size.
+    ///
+    /// # Errors
+    /// If that run does not belong to the training runs, or has no reuses.
+    pub fn check(
+        &self,
+        observed: &Profile,
+        training: &[&Profile],
+        options: &PredictOptions,
+    ) -> Result<Check, ProgramError> {
+        let all: Vec<&Profile> = training.iter().copied().chain([observed]).collect();
+        same_program(&all, options.loose)?;
+        have_paths(&all, options.by)?;
+        let run = all.len();
+        let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
+        let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);
+        let curves = [&observed.histogram, &self.whole.histogram].map(MissRatioCurve::new);
+        let last = training[self.training[self.training.len() - 1].0];
+        let levels = levels(&last.machine, self.granularity, last.method.ids);
+        let caches: Vec<(f64, Option<f64>)> = levels
+            .iter()
+            .map(|(cache, items)| {
+                let with_sets = cache
+                    .model()
+                    .map(|model| model.miss_ratio(&observed.histogram));
+                (curves[0].at(*items), with_sets)
+            })
+            .collect();
+        let held = |(forecast, (seen, _)): (&CacheForecast, &(f64, _))| {
+            forecast.miss_ratio.low <= *seen && *seen <= forecast.miss_ratio.high
+        };
+        let held = self
+            .caches
+            .iter()
+            .zip(&caches)
+            .filter(|pair| held(*pair))
+            .count();
+        let seen = groups(observed, options.by);
+        let forecasts: Vec<GroupForecast> =
+            self.groups.iter().map(|group| group.0.clone()).collect();
+        let known = |name: &String| forecasts.iter().any(|forecast| forecast.name == *name);
+        let mut never: Vec<(String, u64)> = seen
+            .iter()
+            .filter(|(name, _)| !known(name))
+            .map(|(name, run)| (name.clone(), run.accesses))
+            .collect();
+        never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Ok(Check {
+            size,
+            accuracy: error::accuracy(&logs[0], &logs[1]),
+            curve_error: curves[0].mean_absolute_error(&curves[1]),
+            intervals: (caches.len() as u64, held as u64),
+            caches,
+            groups: GroupCheck::of(&forecasts, &seen, self.rule),
+            never_seen: never,
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! How a quantity grows with the size of the input, fitted to a few runs.
+
+use serde::{Deserialize, Serialize};
+
+/// A way to grow with the data size s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// Not at all.
+    Constant,
+    /// ln s.
+    Logarithm,
+    /// s^(1/3).
+    CubeRoot,
+    /// s^(1/2).
+    SquareRoot,
+    /// s^(2/3).
+    TwoThirds,
+    /// s.
+    Linear,
+}
+
+impl Shape {
+    /// All, the slowest first.
+    pub const ALL: [Shape; 6] = [
+        Shape::Constant,
+        Shape::Logarithm,
+        Shape::CubeRoot,
+        Shape::SquareRoot,
+        Shape::TwoThirds,
+        Shape::Linear,
+    ];
+
+    /// Those of the literature (Ding & Zhong 2003): without the logarithm.
+    pub const PUBLISHED: [Shape; 5] = [
+        Shape::Constant,
+        Shape::CubeRoot,
+        Shape::SquareRoot,
+        Shape::TwoThirds,
+        Shape::Linear,
+    ];
+
+    /// f(s), for s of at least 1.
+    pub fn at(self, size: f64) -> f64 {
+        let size = size.max(1.0);
+        match self {
+            Shape::Constant => 1.0,
+            Shape::Logarithm => size.ln(),
+            Shape::CubeRoot => size.cbrt(),
+            Shape::SquareRoot => size.sqrt(),
+            Shape::TwoThirds => size.cbrt() * size.cbrt(),
+            Shape::Linear => size,
+        }
+    }
+
+    /// The size at which f(s) is this; none for a constant.
+    pub fn inverse(self, value: f64) -> Option<f64> {
+        match self {
+            Shape::Constant => None,
+            Shape::Logarithm => Some(value.exp()),
+            Shape::CubeRoot => Some(value.powi(3)),
+            Shape::SquareRoot => Some(value.powi(2)),
+            Shape::TwoThirds => Some(value.powf(1.5)),
+            Shape::Linear => Some(value),
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Constant => "constant",
+            Shape::Logarithm => "log s",
+            Shape::CubeRoot => "s^1/3",
+            Shape::SquareRoot => "s^1/2",
+            Shape::TwoThirds => "s^2/3",
+            Shape::Linear => "s",
+        }
+    }
+}
+
+/// A quantity that was seen at one data size.
+pub type Point = (f64, f64);
+
+/// d(s) = c + e · f(s).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// f.
+    pub shape: Shape,
+    /// c.
+    pub constant: f64,
+    /// e; 0 for a constant.
+    pub factor: f64,
+    /// Sum of the squares of what the fit misses.
+    pub residual: f64,
+}
+
+impl Fit {
+    /// d(s).
+    pub fn at(&self, size: f64) -> f64 {
+        self.constant + self.factor * self.shape.at(size)
+    }
+
+    /// The size above `from` at which d(s) reaches `value`: `from` itself if it is reached there, none if it never is.
+    pub fn reaches(&self, value: f64, from: f64) -> Option<f64> {
+        if self.at(from) >= value {
+            return Some(from);
+        }
+        if self.factor <= 0.0 {
+            return None;
+        }
+        self.shape.inverse((value - self.constant) / self.factor)
+    }
+
+    /// Least squares with a given shape: through two points, or the mean of a constant.
+    pub fn with(shape: Shape, points: &[Point]) -> Fit {
+        let count = points.len().max(1) as f64;
+        let mean_of = |value: &dyn Fn(&Point) -> f64| points.iter().map(value).sum::<f64>() / count;
+        let (mean_f, mean_d) = (mean_of(&|p| shape.at(p.0)), mean_of(&|p| p.1));
+        let square = mean_of(&|p| (shape.at(p.0) - mean_f).powi(2));
+        let product = mean_of(&|p| (shape.at(p.0) - mean_f) * (p.1 - mean_d));
+        let factor = if shape == Shape::Constant || square == 0.0 {
+            0.0
+        } else {
+            product / square
+        };
+        let mut fit = Fit {
+            shape,
+            constant: mean_d - factor * mean_f,
+            factor,
+            residual: 0.0,
+        };
+        fit.residual = points.iter().map(|p| (fit.at(p.0) - p.1).powi(2)).sum();
+        fit
+    }
+
+    /// The best of several shapes, which are given from slow to fast.
+    ///
+    /// Of two points: the one for which f(s₂)/f(s₁) is nearest to d₂/d₁. Of more: least squares, and the smallest
+    /// residual. Of equally good ones, the slowest. Points are at different sizes, ascending.
+    ///
+    /// Source: Ding & Zhong 2003, section 2.3; Fang et al. 2006, section 3.3. More than two points is ours.
+    pub fn best(points: &[Point], shapes: &[Shape]) -> Fit {
+        let badness = |shape: Shape| match points {
+            [(s1, d1), (s2, d2)] => {
+                let grown = if d1 == d2 { 1.0 } else { d2 / d1 };
+                let asked = shape.at(*s2) / shape.at(*s1);
+                // Out of nothing, nothing grows but the fastest.
+                if grown.is_finite() {
+                    (asked - grown).abs()
+                } else {
+                    -asked
+                }
+            }
+            _ => Fit::with(shape, points).residual,
+        };
+        let mut best = (Shape::Constant, f64::INFINITY);
+        let scale: f64 = points.iter().map(|p| p.1 * p.1).sum();
+        for shape in shapes {
+            let bad = badness(*shape);
+            // Rounding is no reason for a faster one.
+            if bad < best.1 - scale.max(1.0) * 1e-12 {
+                best = (*shape, bad);
+            }
+        }
+        Fit::with(best.0, points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_points_choose_by_ratio() {
+        let grown =
+            |ratio: f64| Fit::best(&[(1000.0, 100.0), (8000.0, 100.0 * ratio)], &Shape::ALL).shape;
+        assert_eq!(grown(1.0), Shape::Constant);
+        assert_eq!(grown(0.2), Shape::Constant);
+        assert_eq!(grown(1.3), Shape::Logarithm);
+        assert_eq!(grown(2.0), Shape::CubeRoot);
+        assert_eq!(grown(2.8), Shape::SquareRoot);
+        assert_eq!(grown(4.1), Shape::TwoThirds);
+        assert_eq!(grown(7.0), Shape::Linear);
+        assert_eq!(grown(90.0), Shape::Linear);
+    }
+
+    #[test]
+    fn equally_near_is_the_slower_one() {
+        // f(64)/f(1): 1, 4 (cube root), 8, 16, 64; d₂/d₁ = 6 lies between 4 and 8.
+        let fit = Fit::best(&[(1.0, 10.0), (64.0, 60.0)], &Shape::PUBLISHED);
+        assert_eq!(fit.shape, Shape::CubeRoot);
+    }
+
+    #[test]
+    fn nothing_that_becomes_something_is_linear() {
+        assert_eq!(
+            Fit::best(&[(10.0, 0.0), (20.0, 5.0)], &Shape::ALL).shape,
+            Shape::Linear
+        );
+        assert_eq!(
+            Fit::best(&[(10.0, 0.0), (20.0, 0.0)], &Shape::ALL).shape,
+            Shape::Constant
+        );
+        assert_eq!(
+            Fit::best(&[(10.0, 5.0), (20.0, 0.0)], &Shape::ALL).shape,
+            Shape::Constant
+        );
+    }
+
+    #[test]
+    fn every_shape_is_found_again_from_three_points() {
+        for shape in Shape::ALL {
+            let truth = |size: f64| 7.0 + 3.0 * shape.at(size);
+            let points = [100.0, 450.0, 3000.0].map(|size| (size, truth(size)));
+            for points in [&points[..2], &points] {
+                let fit = Fit::with(shape, points);
+                let wrong = (fit.at(90_000.0) - truth(90_000.0)).abs() / truth(90_000.0);
+                assert!(wrong < 1e-9, "{shape:?} {wrong}");
+            }
+            assert_eq!(Fit::best(&points, &Shape::ALL).shape, shape);
+        }
+    }
+
+    #[test]
+    fn sizes_where_a_value_is_reached() {
+        for shape in Shape::ALL {
+            let fit = Fit {
+                shape,
+                constant: 5.0,
+                factor: 2.0,
+                residual: 0.0,
+            };
+            assert_eq!(fit.reaches(1.0, 100.0), Some(100.0));
+            let far = fit.reaches(50.0, 2.0);
+            assert_eq!(far.is_none(), shape == Shape::Constant);
+            assert!(
+                far.is_none_or(|size| (fit.at(size) - 50.0).abs() < 1e-6),
+                "{shape:?}"
+            );
+        }
+        let falling = Fit {
+            shape: Shape::Linear,
+            constant: 5.0,
+            factor: -1.0,
+            residual: 0.0,
+        };
+        assert_eq!(falling.reaches(50.0, 2.0), None);
+    }
+}

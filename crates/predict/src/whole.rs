@@ -1,0 +1,263 @@
+//! The distances of a whole program on another input.
+
+use reuselens_locality::{ExactHistogram, MissRatioCurve};
+use reuselens_units::Distance;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, estimate, power};
+use crate::shape::{Fit, Shape};
+
+/// Groups of equally many accesses that a program is cut into.
+pub const GROUPS: usize = 1000;
+
+/// What is needed of a run to predict others.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeRun<'a> {
+    /// Its data size.
+    pub size: f64,
+    /// Its distances.
+    pub histogram: &'a ExactHistogram,
+}
+
+/// The data size of a run: its largest finite distance; none without reuses.
+///
+/// Source: Ding & Zhong 2003.
+pub fn data_size(histogram: &ExactHistogram) -> Option<u64> {
+    histogram.max()
+}
+
+/// A thousandth of the reuses, from near to far.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupPrediction {
+    /// How its mean distance grows.
+    pub fit: Fit,
+    /// Its mean distance, in items.
+    pub distance: Estimate,
+}
+
+/// A whole program at a data size that has not been run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WholePrediction {
+    /// The data size, in items.
+    pub size: f64,
+    /// Accesses: as a power of the size.
+    pub accesses: Estimate,
+    /// Cold ones among them, likewise.
+    pub cold: Estimate,
+    /// The groups, from near to far in the training runs.
+    pub groups: Vec<GroupPrediction>,
+    /// Groups for which less than 0 was predicted; they were set to 0.
+    pub below_zero: usize,
+    /// The expected distances.
+    pub histogram: ExactHistogram,
+    /// Those of the lower ends of all intervals, and of the upper ends.
+    pub bounds: (ExactHistogram, ExactHistogram),
+}
+
+/// The mean distance of each of `groups` groups of equally many reuses, from near to far. Accesses on a border belong
+/// to both sides by parts. None without reuses.
+///
+/// Source: Ding & Zhong 2003.
+pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>> {
+    let reuses = histogram.accesses() - histogram.cold();
+    if reuses == 0 || groups == 0 {
+        return None;
+    }
+    let each = reuses as f64 / groups as f64;
+    let mut means = Vec::with_capacity(groups);
+    // Filled of the group, and the sum of its distances.
+    let (mut filled, mut sum) = (0.0, 0.0);
+    for (distance, count) in histogram.iter() {
+        let mut left = count as f64;
+        while left > 0.0 && means.len() < groups {
+            let part = left.min(each - filled);
+            (filled, sum, left) = (filled + part, sum + part * distance as f64, left - part);
+            if each - filled <= each * 1e-9 {
+                means.push(sum / filled);
+                (filled, sum) = (0.0, 0.0);
+            }
+        }
+    }
+    let last = histogram.max().unwrap_or(0) as f64;
+    while means.len() < groups {
+        means.push(if filled > 0.0 { sum / filled } else { last });
+        (filled, sum) = (0.0, 0.0);
+    }
+    Some(means)
+}
+
+/// Predicts a whole program at data size `size`, from two or more runs of ascending sizes; none if one has no
+/// reuses.
+///
+/// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated by one of `shapes`.
+///
+/// Source: Ding & Zhong 2003; accesses and cold accesses as powers of the size are ours.
+pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<WholePrediction> {
+    let means: Option<Vec<Vec<f64>>> = runs
+        .iter()
+        .map(|run| group_means(run.histogram, GROUPS))
+        .collect();
+    let means = means?;
+    let mut below_zero = 0;
+    let groups: Vec<GroupPrediction> = (0..GROUPS)
+        .map(|group| {
+            let points: Vec<_> = runs
+                .iter()
+                .zip(&means)
+                .map(|(run, m)| (run.size, m[group]))
+                .collect();
+            let (fit, distance) = estimate(&points, shapes, size);
+            below_zero += usize::from(fit.at(size) < 0.0);
+            GroupPrediction { fit, distance }
+        })
+        .collect();
+    let counts = |count: fn(&ExactHistogram) -> u64| {
+        let points: Vec<_> = runs
+            .iter()
+            .map(|run| (run.size, count(run.histogram) as f64))
+            .collect();
+        power(&points, size)
+    };
+    let (accesses, cold) = (
+        counts(ExactHistogram::accesses),
+        counts(ExactHistogram::cold),
+    );
+    let make = |end: fn(&Estimate) -> f64| {
+        let distances = groups.iter().map(|group| end(&group.distance));
+        histogram(accesses.value, end(&cold), distances)
+    };
+    Some(WholePrediction {
+        size,
+        accesses,
+        cold,
+        below_zero,
+        histogram: make(|e| e.value),
+        bounds: (make(|e| e.low), make(|e| e.high)),
+        groups,
+    })
+}
+
+/// Accesses at the distances of groups of equally many.
+fn histogram(
+    accesses: f64,
+    cold: f64,
+    distances: impl ExactSizeIterator<Item = f64>,
+) -> ExactHistogram {
+    let mut histogram = ExactHistogram::new();
+    let cold = cold.min(accesses).round();
+    histogram.add(Distance::COLD, cold as u64);
+    let reuses = (accesses.round() - cold).max(0.0);
+    let groups = distances.len() as f64;
+    // Rounded as a running sum, so that none is lost.
+    let mut counted = 0.0;
+    for (index, distance) in distances.enumerate() {
+        let until = (reuses * (index + 1) as f64 / groups).round();
+        let items = distance.round().clamp(0.0, (1_u64 << 50) as f64) as u64;
+        histogram.add(Distance::new(items), (until - counted) as u64);
+        counted = until;
+    }
+    histogram
+}
+
+impl WholePrediction {
+    /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is that of all
+    /// distances and of the cold accesses, and no narrower than one group on either side.
+    pub fn miss_ratio(&self, items: u64) -> Estimate {
+        let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
+        let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);
+        Estimate {
+            value,
+            low: at(&self.bounds.0).min(value - group).max(0.0),
+            high: at(&self.bounds.1).max(value + group).min(1.0),
+        }
+    }
+
+    /// How the groups grow: shapes and numbers of groups, the slowest first.
+    pub fn shapes(&self) -> Vec<(Shape, usize)> {
+        let of = |shape: &Shape| {
+            self.groups
+                .iter()
+                .filter(|group| group.fit.shape == *shape)
+                .count()
+        };
+        let counted = Shape::ALL.into_iter().map(|shape| (shape, of(&shape)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_locality::{Log2Histogram, error};
+
+    fn of(pairs: &[(u64, u64)], cold: u64) -> ExactHistogram {
+        let mut histogram = ExactHistogram::new();
+        histogram.add(Distance::COLD, cold);
+        for (distance, count) in pairs {
+            histogram.add(Distance::new(*distance), *count);
+        }
+        histogram
+    }
+
+    #[test]
+    fn groups_are_equal_parts() {
+        let histogram = of(&[(1, 3), (5, 1), (9, 4)], 100);
+        assert_eq!(group_means(&histogram, 2), Some(vec![2.0, 9.0]));
+        assert_eq!(
+            group_means(&histogram, 8),
+            Some(vec![1.0, 1.0, 1.0, 5.0, 9.0, 9.0, 9.0, 9.0])
+        );
+        // Eight thirds each: 1 1 and 2/3 of 1; 1/3 of 1, 5, 4/3 of 9; 9.
+        let three = group_means(&histogram, 3).unwrap();
+        assert!(
+            (three[1] - (1.0 / 3.0 + 5.0 + 12.0) / (8.0 / 3.0)).abs() < 1e-9,
+            "{three:?}"
+        );
+        assert_eq!(group_means(&of(&[], 5), 10), None);
+        assert_eq!(group_means(&of(&[(7, 1)], 0), 1000).unwrap().len(), 1000);
+    }
+
+    /// A program of three hills: constant, the side of a square, and its area.
+    fn hills(side: u64) -> ExactHistogram {
+        let area = side * side;
+        of(
+            &[
+                (3, area * 5),
+                (side * 2, area * 3),
+                (area * 3 - 1, area * 2),
+            ],
+            area * 3,
+        )
+    }
+
+    #[test]
+    fn hills_that_move_are_found_where_they_are() {
+        let (small, large) = (hills(50), hills(100));
+        let size = |h: &ExactHistogram| data_size(h).unwrap() as f64;
+        let runs = [&small, &large].map(|histogram| WholeRun {
+            size: size(histogram),
+            histogram,
+        });
+        let truth = hills(400);
+        let found = predict_whole(&runs, &Shape::ALL, size(&truth)).unwrap();
+        let logs = [&truth, &found.histogram].map(Log2Histogram::of);
+        assert!(error::accuracy(&logs[0], &logs[1]) > 0.999);
+        let accesses = truth.accesses() as f64;
+        assert!((found.accesses.value - accesses).abs() < accesses * 1e-3);
+        assert_eq!(
+            found.histogram.accesses(),
+            found.accesses.value.round() as u64
+        );
+        assert_eq!(found.below_zero, 0);
+        for items in [2, 400, 900, 100_000, 600_000] {
+            let ratio = found.miss_ratio(items);
+            assert!(
+                (ratio.value - truth.miss_ratio(items)).abs() < 2e-3,
+                "{items}"
+            );
+            assert!(ratio.low <= ratio.value && ratio.value <= ratio.high);
+        }
+        let shapes: Vec<Shape> = found.shapes().iter().map(|(shape, _)| *shape).collect();
+        assert_eq!(shapes, [Shape::Constant, Shape::SquareRoot, Shape::Linear]);
+    }
+}

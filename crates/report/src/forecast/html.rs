@@ -1,0 +1,222 @@
+//! A prediction as a page.
+
+use std::fmt::Write;
+
+use super::text::{about, interval, short, short_name};
+use super::{Forecast, pictures, why};
+use crate::caches;
+use crate::chart::chart;
+use crate::html::{escape, page};
+use crate::numbers::{count, ratio_percent};
+
+const CURVES: &str = "Each curve falls off a cliff where the cache becomes large enough for something that the program goes over \
+again and again. From a small input to a large one, <b>cliffs of data that grow move to the right</b>. Where the predicted curve \
+is above that of a training run, the large input will miss and the small one did not.";
+const HILLS: &str = "A hill is a range of distances in which many reuses lie. Those that stay fit into a cache for ever; those that \
+move leave every cache once the data are large enough.";
+const MOVES: &str = "The same hills, each as a line: level ones stay, those that rise with the data move. The last point of each is \
+predicted.";
+const BELIEVE: &str = "<p>A prediction takes each thousandth of the reuses, from near to far, looks at how its mean distance grew from \
+run to run, and goes on in the same way: not at all, or with a power of the data of up to 1. Believe it if</p><ul><li>the training \
+inputs differ several-fold, are of the same kind as the input asked for, and the program does the same with them;</li><li>the size \
+asked for is not many times the largest that was run;</li><li>intervals are narrow, and the lines that you care about are not \
+among those that cannot be predicted.</li></ul><p>The miss ratio is that of a cache that throws out what was unused for the longest \
+time; prefetching and other programs are not in it.</p>";
+
+/// The prediction as one HTML file that works offline: curves and histograms of the training runs with the predicted
+/// and the observed one, hills that move, and tables.
+pub fn forecast_page(forecast: &Forecast) -> String {
+    let mut out = String::with_capacity(96 << 10);
+    page::head(&mut out, "Prediction");
+    let links = [
+        ("sizes", "Sizes"),
+        ("distances", "Distances"),
+        ("moves", "Hills"),
+        ("where", "Where"),
+        ("method", "Method"),
+    ];
+    let moves = pictures::moves(forecast);
+    page::top(&mut out, &links, |id| id != "moves" || moves.is_some());
+    head(&mut out, forecast);
+    let draw = |panel| move |out: &mut String| out.push_str(&chart(&[panel]));
+    page::picture(
+        &mut out,
+        "sizes",
+        "What caches will miss",
+        CURVES,
+        draw(pictures::curves(forecast)),
+    );
+    page::picture(
+        &mut out,
+        "distances",
+        "How far apart data will be reused",
+        HILLS,
+        draw(pictures::hills(forecast)),
+    );
+    if let Some(panel) = moves {
+        page::picture(&mut out, "moves", "Hills that move", MOVES, draw(panel));
+    }
+    tables(&mut out, forecast);
+    let _ = write!(
+        out,
+        "<section id=\"method\"><div class=\"card\"><h2>When to believe this</h2>{BELIEVE}<p class=\"explain\">Intervals: {}.</p></div></section>",
+        escape(forecast.prediction.intervals.describe())
+    );
+    page::end(&mut out, "{}");
+    out
+}
+
+fn head(out: &mut String, forecast: &Forecast) {
+    let prediction = forecast.prediction;
+    let size = |items: f64| caches::size(items.round() as u64, prediction.granularity);
+    let runs: Vec<String> = forecast
+        .by_size()
+        .map(|(name, _, data)| format!("{} ({})", escape(name), size(data)))
+        .collect();
+    let _ = write!(
+        out,
+        "<h1 class=\"title\">Predicted for data of {}</h1><p class=\"lead\">From {}. Expected are {} accesses to {} distinct items of {} bytes.</p>",
+        size(prediction.size),
+        runs.join(" and "),
+        interval(&prediction.whole.accesses, about),
+        interval(&prediction.whole.cold, about),
+        prediction.granularity.bytes()
+    );
+    for warning in &prediction.warnings {
+        let _ = write!(
+            out,
+            "<p class=\"explain\"><b>Mind:</b> {}. {}</p>",
+            escape(&warning.message),
+            escape(&warning.hint)
+        );
+    }
+    if let Some((name, _, check)) = forecast.observed {
+        let _ = write!(
+            out,
+            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly.</p>",
+            escape(name),
+            ratio_percent(check.accuracy),
+            ratio_percent(check.curve_error),
+            ratio_percent(check.groups.coverage()),
+            forecast.by,
+            ratio_percent(check.groups.accuracy())
+        );
+    }
+}
+
+/// A table; cells are text, the first `numbers` columns numbers.
+fn table(
+    out: &mut String,
+    heads: &[String],
+    rows: &[Vec<String>],
+    numbers: std::ops::Range<usize>,
+) {
+    out.push_str("<div class=\"scroll\"><table><thead><tr>");
+    let class = |index: usize| {
+        if numbers.contains(&index) {
+            " class=\"n\""
+        } else {
+            ""
+        }
+    };
+    for (index, head) in heads.iter().enumerate() {
+        let _ = write!(out, "<th{}>{}</th>", class(index), escape(head));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        out.push_str("<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            let _ = write!(out, "<td{}>{}</td>", class(index), escape(cell));
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
+}
+
+fn tables(out: &mut String, forecast: &Forecast) {
+    let prediction = forecast.prediction;
+    out.push_str(
+        "<section id=\"where\"><div class=\"card\"><h2>Misses in the caches of the machine</h2>",
+    );
+    let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
+    let heads = [
+        "cache",
+        "fully associative",
+        "with its sets",
+        "observed",
+        "observed with its sets",
+    ]
+    .map(str::to_owned);
+    let row = |(index, cache): (usize, &reuselens_predict::CacheForecast)| {
+        let seen = forecast
+            .observed
+            .and_then(|(_, _, check)| check.caches.get(index));
+        vec![
+            cache.name.clone(),
+            interval(&cache.miss_ratio, ratio_percent),
+            maybe(cache.with_sets),
+            maybe(seen.map(|seen| seen.0)),
+            maybe(seen.and_then(|seen| seen.1)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = prediction.caches.iter().enumerate().map(row).collect();
+    table(out, &heads, &rows, 1..5);
+    groups(out, forecast);
+    failed(out, forecast);
+    out.push_str("</div></section>");
+}
+
+fn groups(out: &mut String, forecast: &Forecast) {
+    let prediction = forecast.prediction;
+    let mut heads = vec![forecast.by.to_owned(), "accesses".to_owned()];
+    heads.extend(
+        prediction
+            .caches
+            .iter()
+            .map(|cache| format!("misses in {}", short(&cache.name))),
+    );
+    heads.push("patterns: how they grow, and their mean distance".to_owned());
+    let shown = prediction
+        .groups
+        .iter()
+        .filter(|(group, _)| group.patterns.is_ok())
+        .take(500);
+    let row = |(group, misses): &(_, Vec<reuselens_predict::GroupMisses>)| {
+        let group: &reuselens_predict::GroupForecast = group;
+        let mut row = vec![short_name(&group.name), about(group.accesses.value)];
+        row.extend(misses.iter().map(|misses| count(misses.misses)));
+        let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
+        let words = patterns
+            .iter()
+            .take(6)
+            .map(|p| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about)));
+        row.push(words.collect::<Vec<_>>().join("; "));
+        row
+    };
+    let rows: Vec<Vec<String>> = shown.map(row).collect();
+    let _ = write!(out, "<h2>By {}</h2>", forecast.by);
+    table(out, &heads, &rows, 1..2 + prediction.caches.len());
+}
+
+fn failed(out: &mut String, forecast: &Forecast) {
+    let prediction = forecast.prediction;
+    let reasons = prediction.unpredictable().take(500);
+    let rows: Vec<Vec<String>> = reasons
+        .map(|(name, reason)| {
+            vec![
+                short_name(name),
+                why(reason, &forecast.training, &prediction.training),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("<h2>Cannot be predicted</h2>");
+    table(
+        out,
+        &[forecast.by.to_owned(), "why".to_owned()],
+        &rows,
+        0..0,
+    );
+}

@@ -1,0 +1,116 @@
+//! The pictures of a prediction.
+
+use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
+
+use super::Forecast;
+use crate::chart::{Line, Panel};
+use crate::numbers::count;
+
+/// Miss ratios of the training runs, predicted with its interval, and observed; by size of the cache.
+pub(super) fn curves(forecast: &Forecast) -> Panel {
+    let bytes = forecast.prediction.granularity.bytes() as f64;
+    let whole = &forecast.prediction.whole;
+    let line = |name: String, histogram: &ExactHistogram| {
+        let points = MissRatioCurve::new(histogram).default_points();
+        let points = points
+            .iter()
+            .map(|point| (point.items as f64 * bytes, point.miss_ratio * 100.0));
+        Line {
+            name,
+            points: points.filter(|point| point.1 >= 0.001).collect(),
+        }
+    };
+    let mut lines: Vec<Line> = forecast
+        .by_size()
+        .map(|(name, run, _)| line(name.to_owned(), &run.histogram))
+        .collect();
+    lines.push(line("predicted".to_owned(), &whole.histogram));
+    if let Some((name, run, _)) = forecast.observed {
+        lines.push(line(format!("observed: {name}"), &run.histogram));
+    }
+    Panel::Lines {
+        title: "Misses per access, by size of the cache".to_owned(),
+        x: "bytes in the cache".to_owned(),
+        y: "% of accesses".to_owned(),
+        lines,
+    }
+}
+
+/// Reuses by distance.
+pub(super) fn hills(forecast: &Forecast) -> Panel {
+    let line = |name: String, histogram: &ExactHistogram| {
+        let log2 = Log2Histogram::of(histogram);
+        let all = histogram.accesses().max(1) as f64;
+        let bins = log2.iter().filter(|(low, _, _)| *low > 0);
+        let points = bins.map(|(low, _, count)| (low as f64, count as f64 / all * 100.0));
+        Line {
+            name,
+            points: points.filter(|point| point.1 >= 0.01).collect(),
+        }
+    };
+    let mut lines: Vec<Line> = forecast
+        .by_size()
+        .map(|(name, run, _)| line(name.to_owned(), &run.histogram))
+        .collect();
+    lines.push(line(
+        "predicted".to_owned(),
+        &forecast.prediction.whole.histogram,
+    ));
+    if let Some((name, run, _)) = forecast.observed {
+        lines.push(line(format!("observed: {name}"), &run.histogram));
+    }
+    Panel::Lines {
+        title: "Accesses by reuse distance (log2 bins)".to_owned(),
+        x: format!(
+            "reuse distance, in items of {} bytes",
+            forecast.prediction.granularity.bytes()
+        ),
+        y: "% of accesses".to_owned(),
+        lines,
+    }
+}
+
+/// Where the middle of each hill is, by size of the data: those that move, and those that stay.
+pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
+    let runs: Vec<_> = forecast.by_size().collect();
+    let (small, others) = runs.split_first()?;
+    let mut all: Vec<(f64, &ExactHistogram)> =
+        others.iter().map(|run| (run.2, &run.1.histogram)).collect();
+    all.push((
+        forecast.prediction.size,
+        &forecast.prediction.whole.histogram,
+    ));
+    let growths: Vec<(f64, Growth)> = all
+        .iter()
+        .map(|(size, histogram)| (*size, Growth::between(&small.1.histogram, *histogram)))
+        .collect();
+    let hills = growths.first()?.1.hills.len();
+    let line = |hill: usize| {
+        let first = growths[0].1.hills[hill];
+        let further = growths
+            .iter()
+            .filter_map(|(size, growth)| Some((*size, growth.hills.get(hill)?.large)));
+        let points = std::iter::once((small.2, first.small)).chain(further);
+        let end = growths
+            .last()
+            .and_then(|(_, growth)| growth.hills.get(hill));
+        let how = if end.is_some_and(|end| end.moves) {
+            "moves"
+        } else {
+            "stays"
+        };
+        Line {
+            name: format!("hill at {} {how}", count(first.hill.low().max(1))),
+            points: points
+                .map(|(size, distance)| (size, distance.max(1) as f64))
+                .collect(),
+        }
+    };
+    Some(Panel::Lines {
+        title: "The middle of each hill, by size of the data; the last point is predicted"
+            .to_owned(),
+        x: "data, in items".to_owned(),
+        y: "reuse distance".to_owned(),
+        lines: (0..hills).map(line).collect(),
+    })
+}

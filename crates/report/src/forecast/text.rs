@@ -1,0 +1,310 @@
+//! A prediction on a terminal.
+
+use std::fmt::Write;
+
+use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
+
+use super::{Forecast, why};
+use crate::caches;
+use crate::numbers::{count, ratio_percent};
+use crate::text::{Column, Ink, Paint, rows, wrap};
+use crate::words;
+
+/// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and the lines that they
+/// are of; what cannot be predicted; how good it was, if there is something to compare with. Ends with a line break.
+pub fn forecast(forecast: &Forecast) -> String {
+    let view = View {
+        forecast,
+        paint: Paint::new(forecast.color),
+        width: forecast.width.max(60),
+    };
+    let mut out = String::new();
+    view.head(&mut out);
+    view.caches(&mut out);
+    view.groups(&mut out);
+    view.unpredictable(&mut out);
+    view.check(&mut out);
+    view.warnings(&mut out);
+    out
+}
+
+struct View<'a> {
+    forecast: &'a Forecast<'a>,
+    paint: Paint,
+    width: usize,
+}
+
+/// A number with its interval.
+pub(super) fn interval(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
+    let ends = [estimate.low, estimate.high].map(&write);
+    let value = write(estimate.value);
+    if ends[0] == value && ends[1] == value {
+        return value;
+    }
+    format!("{value} ({} – {})", ends[0], ends[1])
+}
+
+/// A count that need not be whole.
+pub(super) fn about(value: f64) -> String {
+    count(value.round().max(0.0) as u64)
+}
+
+impl View<'_> {
+    fn title(&self, out: &mut String, text: &str) {
+        let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
+    }
+
+    fn size(&self, items: f64) -> String {
+        caches::size(items.round() as u64, self.forecast.prediction.granularity)
+    }
+
+    fn soft(&self, out: &mut String, text: &str) {
+        let text = wrap(text, self.width, 0);
+        let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &text));
+    }
+
+    fn head(&self, out: &mut String) {
+        let prediction = self.forecast.prediction;
+        let last = self.forecast.by_size().last();
+        let command = last.map_or(String::new(), |(_, profile, _)| words::command(profile));
+        let text = format!("Predicted for data of {}", self.size(prediction.size));
+        let _ = writeln!(out, "{}", self.paint.ink(Ink::Strong, &text));
+        let runs = self.forecast.by_size();
+        let runs: Vec<String> = runs
+            .map(|(name, _, size)| format!("{name} ({})", self.size(size)))
+            .collect();
+        self.soft(
+            out,
+            &format!("from {}; the largest is {command}", runs.join(", ")),
+        );
+        let whole = &prediction.whole;
+        let (accesses, cold) = (
+            interval(&whole.accesses, about),
+            interval(&whole.cold, about),
+        );
+        let _ = writeln!(
+            out,
+            "\n{accesses} accesses to {cold} distinct {}",
+            words::items(prediction.granularity)
+        );
+        let shapes = whole.shapes();
+        let parts = shapes
+            .iter()
+            .map(|(shape, groups)| format!("{:.1} % {}", *groups as f64 / 10.0, shape.name()));
+        let parts: Vec<String> = parts.collect();
+        let _ = writeln!(
+            out,
+            "Distances grow with the data s as: {}",
+            parts.join(", ")
+        );
+        self.soft(
+            out,
+            &format!("Intervals: {}.", prediction.intervals.describe()),
+        );
+    }
+
+    fn caches(&self, out: &mut String) {
+        let caches = &self.forecast.prediction.caches;
+        if caches.is_empty() {
+            return;
+        }
+        self.title(out, "What will miss in this machine's caches (LRU model)");
+        let observed = self.forecast.observed.map(|(_, _, check)| check);
+        let mut columns = vec![
+            Column::left("cache"),
+            Column::right("fully associative"),
+            Column::right("with its sets, about"),
+        ];
+        if observed.is_some() {
+            columns.extend([Column::right("observed"), Column::right("with its sets")]);
+        }
+        let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
+        let cells: Vec<Vec<String>> = caches
+            .iter()
+            .enumerate()
+            .map(|(index, cache)| {
+                let mut row = vec![
+                    cache.name.clone(),
+                    interval(&cache.miss_ratio, ratio_percent),
+                    maybe(cache.with_sets),
+                ];
+                if let Some((full, sets)) = observed.and_then(|check| check.caches.get(index)) {
+                    row.extend([ratio_percent(*full), maybe(*sets)]);
+                }
+                row
+            })
+            .collect();
+        rows(out, &columns, &cells, self.width, self.paint);
+    }
+
+    fn groups(&self, out: &mut String) {
+        let prediction = self.forecast.prediction;
+        let Some(cache) = prediction.caches.first() else {
+            return;
+        };
+        let shown: Vec<&(GroupForecast, Vec<GroupMisses>)> = prediction
+            .groups
+            .iter()
+            .filter(|(_, misses)| !misses.is_empty())
+            .take(self.forecast.top)
+            .collect();
+        if shown.is_empty() {
+            return;
+        }
+        self.title(
+            out,
+            &format!("Most misses in {} by {}", cache.name, self.forecast.by),
+        );
+        let mut columns = vec![Column::right("misses"), Column::right("of its accesses")];
+        let froms: Vec<String> = prediction
+            .caches
+            .iter()
+            .map(|cache| format!("leaves {} at", short(&cache.name)))
+            .collect();
+        columns.extend(froms.iter().map(|from| Column::right(from)));
+        columns.extend([Column::right("patterns"), Column::left(self.forecast.by)]);
+        let cells: Vec<Vec<String>> = shown
+            .iter()
+            .map(|(group, misses)| self.group(group, misses))
+            .collect();
+        rows(out, &columns, &cells, self.width, self.paint);
+        self.soft(
+            out,
+            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run",
+        );
+    }
+
+    fn group(&self, group: &GroupForecast, misses: &[GroupMisses]) -> Vec<String> {
+        let accesses = group.accesses.value.max(1.0);
+        let first = misses.first().map_or(0, |misses| misses.misses);
+        let mut row = vec![
+            count(first),
+            ratio_percent((first as f64 / accesses).min(1.0)),
+        ];
+        let largest = self
+            .forecast
+            .prediction
+            .training
+            .last()
+            .map_or(0.0, |(_, size)| *size);
+        row.extend(misses.iter().map(|misses| match misses.misses_from {
+            None => "never".to_owned(),
+            Some(size) if size <= largest => "already".to_owned(),
+            Some(size) => self.size(size.min(1e18)),
+        }));
+        let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
+        let shapes: Vec<&str> = patterns
+            .iter()
+            .map(|pattern| pattern.fit.shape.name())
+            .collect();
+        row.push(match shapes.len() {
+            0 => "first touches".to_owned(),
+            1..=3 => shapes.join(", "),
+            more => format!("{more}"),
+        });
+        row.push(short_name(&group.name));
+        row
+    }
+
+    fn unpredictable(&self, out: &mut String) {
+        let prediction = self.forecast.prediction;
+        let failed: Vec<_> = prediction.unpredictable().collect();
+        if failed.is_empty() {
+            return;
+        }
+        let by = self.forecast.by;
+        let text = format!(
+            "Cannot be predicted: {} of {} {by}s",
+            failed.len(),
+            prediction.groups.len()
+        );
+        self.title(out, &text);
+        let columns = [Column::left("why"), Column::left(by)];
+        let cells = failed.iter().take(self.forecast.top);
+        let cells = cells.map(|(name, reason)| {
+            vec![
+                why(reason, &self.forecast.training, &prediction.training),
+                short_name(name),
+            ]
+        });
+        rows(
+            out,
+            &columns,
+            &cells.collect::<Vec<_>>(),
+            self.width,
+            self.paint,
+        );
+        if let Some(more) = failed
+            .len()
+            .checked_sub(self.forecast.top)
+            .filter(|more| *more > 0)
+        {
+            let _ = writeln!(out, "  {more} others");
+        }
+    }
+
+    fn check(&self, out: &mut String) {
+        let Some((name, _, check)) = self.forecast.observed else {
+            return;
+        };
+        self.title(
+            out,
+            &format!("Compared with {name} ({})", self.size(check.size)),
+        );
+        let groups = &check.groups;
+        let _ = writeln!(
+            out,
+            "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
+             by {}: {} of accesses covered, {} of those correct\n  intervals: {} of {} miss ratios and {} of {} mean \
+             distances lie in theirs",
+            ratio_percent(check.accuracy),
+            ratio_percent(check.curve_error),
+            self.forecast.by,
+            ratio_percent(groups.coverage()),
+            ratio_percent(groups.accuracy()),
+            check.intervals.1,
+            check.intervals.0,
+            groups.intervals.1,
+            groups.intervals.0,
+        );
+        let never: u64 = check.never_seen.iter().map(|(_, accesses)| accesses).sum();
+        if never > 0 {
+            let accesses = check.groups.accesses.max(never) as f64;
+            let _ = writeln!(
+                out,
+                "  {} {}s that no training run took ({} of accesses)",
+                check.never_seen.len(),
+                self.forecast.by,
+                ratio_percent(never as f64 / accesses)
+            );
+        }
+    }
+
+    fn warnings(&self, out: &mut String) {
+        for warning in &self.forecast.prediction.warnings {
+            let word = self.paint.ink(Ink::Warn, "warning:");
+            let hint = if warning.hint.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", warning.hint)
+            };
+            let text = wrap(
+                &format!("{}{hint}", warning.message),
+                self.width.saturating_sub(9),
+                9,
+            );
+            let _ = write!(out, "\n{word} {}\n", text.trim());
+        }
+    }
+}
+
+/// `L1d` of `L1d 48 KiB 12-way`.
+pub(super) fn short(name: &str) -> &str {
+    name.split(' ').next().unwrap_or(name)
+}
+
+/// The last two parts of a path.
+pub(super) fn short_name(name: &str) -> String {
+    let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}

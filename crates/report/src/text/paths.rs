@@ -1,0 +1,52 @@
+//! What paths say about the instructions of a program.
+
+use std::fmt::Write;
+
+use reuselens_locality::{PathShares, Profile};
+
+use super::{Column, Ink, Paint, rows, wrap};
+use crate::numbers::{count, percent};
+
+/// Appends a table by length of paths, if paths were followed.
+pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
+    let Some(paths) = &profile.paths else {
+        return;
+    };
+    let _ = writeln!(
+        out,
+        "\n{}",
+        paint.ink(
+            Ink::Strong,
+            "What the path to an instruction tells (last outcomes of branches)"
+        )
+    );
+    let columns = [
+        Column::right("outcomes"),
+        Column::right("paths"),
+        Column::right("several patterns"),
+        Column::right("told apart"),
+        Column::right("aliased"),
+        Column::right("short and long"),
+    ];
+    let row = |shares: &PathShares| {
+        vec![
+            shares.length.to_string(),
+            count(shares.paths),
+            percent(shares.multiple, shares.instructions),
+            percent(shares.differentiable, shares.multiple),
+            percent(shares.aliased, shares.multiple),
+            percent(shares.short_and_long, shares.multiple),
+        ]
+    };
+    let cells: Vec<Vec<String>> = paths.shares.iter().map(row).collect();
+    rows(out, &columns, &cells, width, paint);
+    let text = format!(
+        "several patterns: of {} instructions; the others: of those. Patterns end by {}; long: a mean of {} items or more; \
+         loops keep {} iterations.",
+        count(paths.shares.first().map_or(0, |shares| shares.instructions)),
+        paths.rule,
+        paths.long,
+        paths.keep
+    );
+    let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+}

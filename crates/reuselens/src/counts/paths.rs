@@ -1,0 +1,147 @@
+//! Beside the distances: the path to each access.
+
+use std::collections::HashMap;
+
+use reuselens_attribute::Columns;
+use reuselens_locality::{Path, PathTable};
+use reuselens_predict::{BasicBlock, BlockEnd, PathTracker};
+use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_units::{Bytes, Distance};
+
+use super::{Counted, Counts};
+
+/// Pairs of a cell and a path that are told apart; beyond, paths are kept shorter.
+const MOST: usize = 1 << 19;
+
+/// What was counted by path.
+pub(crate) struct PathCounts {
+    /// The distances, by cell and path.
+    pub table: PathTable,
+    /// Iterations of a loop whose outcomes were kept.
+    pub keep: u32,
+    /// Basic blocks that were seen.
+    pub blocks: u64,
+}
+
+/// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a time.
+pub(super) struct Paths {
+    inner: Box<dyn Counts>,
+    counts: PathCounts,
+    trackers: HashMap<(u16, u32), PathTracker>,
+    now: (u16, u32),
+}
+
+impl Paths {
+    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept.
+    pub(super) fn new(inner: Box<dyn Counts>, keep: u32) -> Self {
+        Paths {
+            inner,
+            counts: PathCounts {
+                table: PathTable::new(MOST),
+                keep,
+                blocks: 0,
+            },
+            trackers: HashMap::new(),
+            now: (0, 0),
+        }
+    }
+}
+
+/// The block of a row, as a tracker takes it.
+fn block(row: &reuselens_trace::BasicBlock) -> BasicBlock {
+    use reuselens_trace::BlockEnd as End;
+    BasicBlock {
+        start: row.start,
+        length: u32::from(row.bytes),
+        taken: row.taken,
+        end: match row.end {
+            End::Falls => BlockEnd::Falls,
+            End::Conditional => BlockEnd::Branch,
+            End::Jump => BlockEnd::Jump,
+            End::Indirect => BlockEnd::Indirect,
+            End::Call => BlockEnd::Call,
+            End::Return => BlockEnd::Return,
+        },
+        closes_if_taken: row.taken_loops,
+        closes_if_not: row.falls_loops,
+    }
+}
+
+/// Counts touches that share a path.
+fn add(table: &mut PathTable, path: &Path, cells: &[u32], distances: &[Distance]) {
+    for (cell, distance) in cells.iter().zip(distances) {
+        table.add(*cell, path, *distance);
+    }
+}
+
+impl Counts for Paths {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        self.now = (process.0, thread.0);
+        self.inner.thread(process, thread);
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        self.trackers.retain(|of, _| of.1 != thread.0);
+        self.inner.thread_ended(thread);
+    }
+
+    fn add(&mut self, columns: &Columns) {
+        self.inner.add(columns);
+        let keep = self.counts.keep;
+        let tracker = self
+            .trackers
+            .entry(self.now)
+            .or_insert_with(|| PathTracker::new(keep));
+        let Some(distances) = self.inner.distances() else {
+            return;
+        };
+        let (table, mut from) = (&mut self.counts.table, 0);
+        for (until, row) in &columns.basic_blocks {
+            let until = (*until as usize).max(from);
+            add(
+                table,
+                tracker.path(),
+                &columns.cells[from..until],
+                &distances[from..until],
+            );
+            tracker.enter(&block(row));
+            from = until;
+        }
+        add(
+            table,
+            tracker.path(),
+            &columns.cells[from..],
+            &distances[from..],
+        );
+        self.counts.blocks += columns.basic_blocks.len() as u64;
+    }
+
+    fn accesses(&self) -> u64 {
+        self.inner.accesses()
+    }
+
+    fn memory(&self) -> Bytes {
+        let trackers: usize = self.trackers.values().map(PathTracker::memory).sum();
+        self.inner.memory() + self.counts.table.memory() + Bytes(trackers as u64)
+    }
+
+    fn distances(&self) -> Option<&[Distance]> {
+        self.inner.distances()
+    }
+
+    fn settle(&mut self) {
+        self.inner.settle();
+    }
+
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let own = self.memory().get() - self.inner.memory().get();
+        let left = limit.get().checked_sub(own);
+        left.is_some_and(|left| self.inner.shrink(Bytes(left), whole))
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let mut counted = self.inner.finish();
+        counted.more.paths = Some(self.counts);
+        counted
+    }
+}
