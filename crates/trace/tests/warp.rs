@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_was_cut_gives_its_whole_chunks(stream in stream(), at in 0..1.0_f64) {
+    fn a_file_that_was_cut_gives_its_whole_chunks(stream in stream(), at in 0.0..1.0_f64) {
         let bytes = write(&stream, true);
         let cut = (bytes.len() as f64 * at) as usize;
         if let Ok(mut reader) = reader(&bytes[..cut]) {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_never_taken_for_the_truth(stream in stream(), at in 0..1.0_f64, bit in 0..8_u8) {
+    fn a_changed_byte_is_never_taken_for_the_truth(stream in stream(), at in 0.0..1.0_f64, bit in 0..8_u8) {
         let mut bytes = write(&stream, true);
         let at = (bytes.len() as f64 * at) as usize;
         bytes[at] ^= 1 << bit;
