@@ -14,15 +14,16 @@
 pub mod characteristic;
 //&pub mod coherent;
 mod error;
-//&pub mod generate;
-//&pub mod mapping;
-//&pub mod netlist;
+pub mod generate;
+pub mod graph;
+pub mod mapping;
+pub mod netlist;
 mod run;
 pub mod scenario;
-//&pub mod sharing;
-//&pub mod transactions;
+pub mod sharing;
+pub mod transactions;
 
 pub use characteristic::{Characteristic, Difference, Shape};
 pub use error::SimtError;
-pub use run::{Alignment, Block, Grain, Loading, Run};
+pub use run::{Alignment, Block, Grain, Loading, Run, Spaces};
 pub use scenario::{Scenario, Stream};

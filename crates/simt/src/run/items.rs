@@ -35,16 +35,14 @@ impl Grain {
 
 /// Numbers items in the order in which they come. Shared memory is each block's own, local memory each thread's.
 pub(super) struct Numbering {
-    space: Space,
     grain: Grain,
     table: HashTable<u32>,
     keys: Vec<(u64, u64)>,
 }
 
 impl Numbering {
-    pub(super) fn new(space: Space, grain: Grain) -> Numbering {
+    pub(super) fn new(grain: Grain) -> Numbering {
         Numbering {
-            space,
             grain,
             table: HashTable::new(),
             keys: Vec::new(),
@@ -53,12 +51,14 @@ impl Numbering {
 
     /// The number of an item that `thread` of `block` touches.
     #[inline]
-    pub(super) fn number(&mut self, block: u32, thread: u32, item: u64) -> u32 {
-        let owner = match self.space {
+    pub(super) fn number(&mut self, space: Space, block: u32, thread: u32, item: u64) -> u32 {
+        // Blocks have 32 bits and threads of a block 16.
+        let owner = match space {
             Space::Global | Space::Constant | Space::Parameter => 0,
-            Space::Shared => u64::from(block) << 32,
-            Space::Local => u64::from(block) << 32 | u64::from(thread),
+            Space::Shared => u64::from(block) << 16,
+            Space::Local => u64::from(block) << 16 | u64::from(thread),
         };
+        let owner = owner | (space as u64) << 56;
         let key = (owner, item);
         let hash = hash(key);
         let keys = &mut self.keys;

@@ -14,8 +14,8 @@ use crate::run::{Block, Run};
 pub struct Loading {
     /// Which launch, from 1.
     pub launch: usize,
-    /// The memory.
-    pub space: Space,
+    /// Which memories.
+    pub spaces: Spaces,
     /// What counts as the same data.
     pub grain: Grain,
     /// How warps of a block are put in lockstep.
@@ -27,10 +27,29 @@ impl Default for Loading {
     fn default() -> Loading {
         Loading {
             launch: 1,
-            space: Space::Global,
+            spaces: Spaces::of(&[Space::Global]),
             grain: Grain::Element,
             alignment: Alignment::Sites,
         }
+    }
+}
+
+/// A set of memory spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spaces(u8);
+
+impl Spaces {
+    /// All spaces; equal addresses of different ones are different data.
+    pub const ALL: Spaces = Spaces(u8::MAX);
+
+    /// Those.
+    pub fn of(spaces: &[Space]) -> Spaces {
+        Spaces(spaces.iter().fold(0, |set, space| set | 1 << *space as u8))
+    }
+
+    /// Whether it is one of them.
+    pub fn has(self, space: Space) -> bool {
+        self.0 >> space as u8 & 1 != 0
     }
 }
 
@@ -95,7 +114,7 @@ fn absent(wanted: usize, seen: &[String]) -> SimtError {
 fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result<Run, SimtError> {
     let threads = launch.block.count();
     check("threads of a block", threads, MAX_THREADS)?;
-    let mut numbering = Numbering::new(loading.space, loading.grain);
+    let mut numbering = Numbering::new(loading.grain);
     let mut raw: BTreeMap<u32, Raw> = BTreeMap::new();
     let mut batch = WarpBatch::new();
     loop {
@@ -103,7 +122,7 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
             WarpStep::Batch => {}
             WarpStep::Launch(_) | WarpStep::End => break,
         }
-        for row in batch.rows().filter(|row| row.space == loading.space) {
+        for row in batch.rows().filter(|row| loading.spaces.has(row.space)) {
             let block = raw.entry(row.block).or_default();
             block.add(&row, loading.grain, &mut numbering);
             check(
@@ -151,7 +170,7 @@ impl Raw {
             let thread = row.warp * LANES as u32 + lane;
             let (first, last) = grain.cover(address, row.bytes);
             for item in first..=last {
-                let number = numbering.number(row.block, thread, item);
+                let number = numbering.number(row.space, row.block, thread, item);
                 self.touches.push((thread as u16, number));
             }
         }

@@ -7,7 +7,7 @@ mod load;
 pub use align::Alignment;
 pub(crate) use align::{Head, in_lockstep};
 pub use items::Grain;
-pub use load::Loading;
+pub use load::{Loading, Spaces};
 
 use reuselens_trace::warp::Launch;
 
