@@ -12,7 +12,6 @@
 //! caches or bandwidths.
 
 pub mod characteristic;
-//&pub mod coherent;
 mod error;
 pub mod generate;
 pub mod graph;

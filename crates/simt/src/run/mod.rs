@@ -128,6 +128,17 @@ impl Run {
         self.blocks.iter().map(|block| block.touches() as u64).sum()
     }
 
+    /// The same with one block only, by its number in the grid.
+    pub fn only(&self, number: u32) -> Run {
+        let blocks = self.blocks.iter().filter(|block| block.number == number);
+        Run {
+            launch: self.launch.clone(),
+            blocks: blocks.cloned().collect(),
+            addresses: self.addresses.clone(),
+            grain: self.grain,
+        }
+    }
+
     /// Threads of a block.
     pub fn block_threads(&self) -> u32 {
         self.launch.block.count() as u32
