@@ -13,6 +13,7 @@
 //!
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the limit.
 //! [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
+//! [`Coherent`] has a stack for each core of several, with what other cores store made invalid.
 //! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
 //! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
@@ -25,6 +26,7 @@
 
 mod bounded;
 mod brute;
+mod coherent;
 mod counting;
 mod dispatch;
 mod engine;
@@ -41,6 +43,7 @@ mod shard;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
+pub use coherent::Coherent;
 pub use counting::{CountingTree, LookupBound};
 pub use engine::Engine;
 pub use fenwick::FenwickTree;

@@ -6,7 +6,7 @@
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
-//! - [`chart`]: curves and dots of any numbers, as SVG.
+//! - [`chart`]: curves, dots and squares of any numbers, as SVG; [`sheet`]: tables and those, as one HTML file.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality` and `predict` crates.
@@ -28,7 +28,7 @@ pub use chart::{Line, Panel, Row, chart};
 pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
-pub use html::{CompareOptions, HtmlOptions, Variant, compare, page};
+pub use html::{CompareOptions, HtmlOptions, SheetSection, Variant, compare, page, sheet};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use text::{TextOptions, summary};

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["units", "wire", "trace"]),
     ("predict", &["units", "locality"]),
     ("report", &["units", "locality", "predict"]),
+    ("simt", &["units", "trace"]),
     (
         "reuselens",
         &[
@@ -44,6 +45,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "locality",
             "capture",
             "predict",
+            "simt",
             "report",
             "reuselens",
         ],

@@ -16,6 +16,7 @@ pub mod record;
 pub mod reorder;
 pub mod report;
 pub mod shard;
+pub mod simt;
 
 use clap::{Parser, Subcommand};
 
@@ -46,6 +47,7 @@ pub enum Command {
     Diff(diff::Args),
     Predict(predict::Args),
     Reorder(reorder::Args),
+    Simt(simt::Args),
     Demo(demo::Args),
     #[command(name = "cc")]
     Cc(cc::Args),
@@ -72,6 +74,7 @@ impl Command {
             Command::Diff(args) => args.run(),
             Command::Predict(args) => args.run(),
             Command::Reorder(args) => args.run(),
+            Command::Simt(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),

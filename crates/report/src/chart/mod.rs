@@ -4,6 +4,7 @@
 //! fetch. Only numbers above zero have a place on such an axis; others are left out.
 
 mod dots;
+mod heat;
 mod lines;
 mod scale;
 
@@ -54,6 +55,17 @@ pub enum Panel {
         series: Vec<String>,
         /// The rows, from the top.
         rows: Vec<Row>,
+    },
+    /// A square of cells: who has how much in common with whom. Darker is more, on a logarithmic scale.
+    Heat {
+        /// What it shows.
+        title: String,
+        /// Both axes, and what a row is.
+        axis: String,
+        /// Rows and columns.
+        rows: usize,
+        /// Values, row by row.
+        values: Vec<f64>,
     },
 }
 
@@ -135,6 +147,7 @@ impl Panel {
         match self {
             Panel::Lines { .. } => 260.0,
             Panel::Dots { rows, .. } => dots::STEP * rows.len() as f64,
+            Panel::Heat { .. } => heat::SIDE,
         }
     }
 
@@ -154,6 +167,15 @@ impl Panel {
                 let names: Vec<&str> = series.iter().map(String::as_str).collect();
                 head(out, title, &names);
                 dots::write(out, x, rows, self.area());
+            }
+            Panel::Heat {
+                title,
+                axis,
+                rows,
+                values,
+            } => {
+                head(out, title, &[]);
+                heat::write(out, axis, *rows, values);
             }
         }
     }

@@ -13,9 +13,11 @@ mod lessons;
 pub(crate) mod page;
 mod plot;
 mod scene;
+mod sheet;
 mod source;
 mod tables;
 
 pub use compare::{CompareOptions, Variant, compare};
 pub(crate) use escape::escape;
 pub use page::{HtmlOptions, page};
+pub use sheet::{SheetSection, sheet};

@@ -1,0 +1,34 @@
+//! `reuselens simt`: how the threads of GPU kernels share data.
+
+pub mod analyze;
+pub mod diff;
+pub mod input;
+pub mod map;
+pub mod pictures;
+
+use crate::exit::Outcome;
+
+/// See how the threads of a GPU kernel share data, and what another mapping of threads would gain
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Analyze(analyze::Args),
+    Diff(diff::Args),
+    Map(map::Args),
+}
+
+impl Args {
+    /// Does it.
+    pub fn run(self) -> Outcome {
+        match self.command {
+            Command::Analyze(args) => args.run(),
+            Command::Diff(args) => args.run(),
+            Command::Map(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `reuselens simt analyze`: the data reuse characteristic of a kernel.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens_report::{SheetSection, sheet};
+use reuselens_simt::Run;
+use reuselens_simt::sharing::Sharing;
+use reuselens_simt::transactions::Transactions;
+
+use super::input::{Input, Machine, Named, Output};
+use super::pictures;
+use crate::exit::Outcome;
+
+/// How much data a kernel's threads reuse, at which distance in memory instructions
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A stream of warp instructions (`reuselens simt run` writes one), or an Accel-Sim trace
+    stream: PathBuf,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    machine: Machine,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Streams that are listed; a page has more.
+const LISTED: usize = 12;
+/// Rows and columns of the picture of blocks.
+const CELLS: usize = 128;
+
+impl Args {
+    /// Analyses.
+    pub fn run(self) -> Outcome {
+        let run = self.input.read(&self.stream)?;
+        let named = self.machine.characteristics(&run)?;
+        for line in self.facts(&run) {
+            self.output.say(&line)?;
+        }
+        self.output.say(&heads())?;
+        for (name, one) in named.iter().take(LISTED) {
+            self.output.say(&row(name, one))?;
+        }
+        if named.len() > LISTED {
+            let more = named.len() - LISTED;
+            self.output
+                .say(&format!("… and {more} more (--csv FILE has all)"))?;
+        }
+        self.output.csv(&csv(&named))?;
+        self.output.html(|| self.page(&run, &named))?;
+        if self.output.html.is_none() {
+            let stream = self.stream.display();
+            self.output.say(&format!(
+                "Next: reuselens simt map {stream}, or again with --html FILE"
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn facts(&self, run: &Run) -> Vec<String> {
+        let launch = run.launch();
+        let mut facts = vec![
+            format!(
+                "{}: {} blocks of {} threads, {} touches of {} {}",
+                launch.kernel,
+                launch.grid.count(),
+                launch.block.count(),
+                run.touches(),
+                run.items(),
+                self.input.items()
+            ),
+            format!(
+                "Scenario {}: {}",
+                self.machine.scenario().number(),
+                self.machine.words()
+            ),
+        ];
+        if let Ok(counted) = Transactions::of(run) {
+            facts.push(format!(
+                "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",
+                counted.sectors,
+                counted.requests,
+                counted.average()
+            ));
+        }
+        facts
+    }
+
+    fn page(&self, run: &Run, named: &[Named]) -> String {
+        let table = named.iter().map(|(name, one)| cells(name, one).to_vec());
+        let heads = HEADS.map(str::to_owned).to_vec();
+        let characteristic = SheetSection {
+            title: "Reuse".to_owned(),
+            explain: "How much data is touched again, by how many memory instructions lie between. Both axes are \
+                      logarithmic; distances without reuse have no point. Near is good: what is far is likely gone \
+                      from a cache."
+                .to_owned(),
+            table: (heads, table.collect()),
+            panels: pictures::characteristics(named),
+        };
+        let most = (0..run.blocks().len()).max_by_key(|&at| run.blocks()[at].touches());
+        let most = most.unwrap_or(0);
+        let number = run.blocks().get(most).map_or(0, |block| block.number);
+        let sharing = SheetSection {
+            title: "Sharing".to_owned(),
+            explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Dark \
+                      squares off the diagonal are data that would be reused if the two ran together."
+                .to_owned(),
+            table: (Vec::new(), Vec::new()),
+            panels: vec![
+                pictures::sharing("Blocks", "blocks", &Sharing::of_blocks(run, CELLS)),
+                pictures::sharing(&format!("Warps of block {number}"), "warps", &Sharing::of_warps(run, most)),
+            ],
+        };
+        sheet(
+            &run.launch().kernel,
+            &self.facts(run),
+            &[characteristic, sharing],
+        )
+    }
+}
+
+const HEADS: [&str; 6] = [
+    "stream",
+    "instructions",
+    "total degree",
+    "peak at",
+    "domain",
+    "shape",
+];
+
+fn cells(name: &str, one: &reuselens_simt::Characteristic) -> [String; 6] {
+    let peak = one
+        .peak()
+        .map_or("-".to_owned(), |(at, degree)| format!("{at} ({degree})"));
+    [
+        name.to_owned(),
+        one.instructions().to_string(),
+        one.total().to_string(),
+        peak,
+        one.domain().to_string(),
+        format!("{} {}", one.shape().abbreviation(), one.shape()),
+    ]
+}
+
+fn aligned(cells: &[String; 6]) -> String {
+    let [name, instructions, total, peak, domain, shape] = cells;
+    format!("{name:<24} {instructions:>12} {total:>16} {peak:>20} {domain:>8}  {shape}")
+}
+
+/// The head of a table of characteristics.
+pub fn heads() -> String {
+    aligned(&HEADS.map(str::to_owned))
+}
+
+/// A row of a table of characteristics.
+pub fn row(name: &str, one: &reuselens_simt::Characteristic) -> String {
+    aligned(&cells(name, one))
+}
+
+fn csv(named: &[Named]) -> String {
+    let mut text = "stream,distance,degree\n".to_owned();
+    for (name, one) in named {
+        for (distance, degree) in one.entries() {
+            let _ = writeln!(text, "\"{name}\",{distance},{degree}");
+        }
+    }
+    text
+}

@@ -1,0 +1,299 @@
+//! What the commands of `simt` read, and which reference stream they make of it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use reuselens::trace::warp::{Space, open_warps};
+use reuselens::units::{Bytes, Granularity};
+use reuselens_simt::characteristic::{Limits, characteristic};
+use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
+use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, Spaces};
+
+use crate::exit::Usage;
+
+/// What is looked at.
+#[derive(clap::Args, Debug)]
+pub struct Input {
+    /// Which launch of the stream, from 1
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    launch: u32,
+
+    /// Which memory: several allowed
+    #[arg(long, value_name = "SPACE", value_delimiter = ',', value_enum, default_values_t = [Memory::Global])]
+    space: Vec<Memory>,
+
+    /// What is the same data: `element` (where an access begins), or lines of so many bytes
+    #[arg(long, value_name = "BYTES", value_parser = grain, default_value = "element")]
+    granularity: Grain,
+
+    /// What warps issue together: the same instruction of the kernel, or the same position in the stream
+    #[arg(long, value_name = "BY", value_enum, default_value_t = Align::Sites)]
+    align: Align,
+}
+
+/// How blocks share the machine.
+#[derive(clap::Args, Debug)]
+pub struct Machine {
+    /// 1 blocks one after the other, 2 each block by itself, 3 all at once, 4 some at once, 5 on clusters, 6 on all clusters together
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=6))]
+    scenario: u8,
+
+    /// Blocks that run at the same time (scenario 4)
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    blocks: u32,
+
+    /// Core clusters (scenarios 5 and 6)
+    #[arg(long, value_name = "C", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    clusters: u32,
+
+    /// Load/store units of a cluster (scenarios 5 and 6)
+    #[arg(long, value_name = "L", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    units: u32,
+
+    /// Which block runs next: sequential, sharing
+    #[arg(long, value_name = "NAME", default_value = "sequential")]
+    block_scheduler: String,
+
+    /// Which warp is served next: round-robin, sharing
+    #[arg(long, value_name = "NAME", default_value = "round-robin")]
+    warp_scheduler: String,
+
+    /// Threads of the analysis; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Memory for the index; it is read in as many passes as that takes
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    memory_limit: Bytes,
+}
+
+/// A memory space.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Memory {
+    Global,
+    Shared,
+    Local,
+    Const,
+    Param,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Align {
+    Sites,
+    Positions,
+}
+
+fn grain(text: &str) -> Result<Grain, String> {
+    if text == "element" {
+        return Ok(Grain::Element);
+    }
+    let bytes: Bytes = text
+        .parse()
+        .map_err(|error| format!("{error}, or `element`"))?;
+    let lines = Granularity::new(bytes.get()).map_err(|error| error.to_string())?;
+    Ok(Grain::Lines(lines))
+}
+
+impl Input {
+    /// Reads a launch of the stream in a file.
+    pub fn read(&self, path: &Path) -> anyhow::Result<Run> {
+        self.read_at(path, self.granularity)
+    }
+
+    /// The same by sectors, unless something finer or coarser was asked for.
+    pub fn read_by_sectors(&self, path: &Path) -> anyhow::Result<Run> {
+        let sectors = Granularity::new(reuselens_simt::transactions::SECTOR)?;
+        self.read_at(path, Grain::Lines(sectors))
+    }
+
+    fn read_at(&self, path: &Path, grain: Grain) -> anyhow::Result<Run> {
+        let spaces: Vec<Space> = self
+            .space
+            .iter()
+            .flat_map(|space| space.spaces())
+            .copied()
+            .collect();
+        let loading = Loading {
+            launch: self.launch as usize,
+            spaces: Spaces::of(&spaces),
+            grain,
+            alignment: match self.align {
+                Align::Sites => Alignment::Sites,
+                Align::Positions => Alignment::Positions,
+            },
+        };
+        let mut source = open_warps(path)?;
+        Run::read(&mut *source, loading).with_context(|| path.display().to_string())
+    }
+
+    /// What an item is, in words.
+    pub fn items(&self) -> String {
+        match self.granularity {
+            Grain::Element => "elements".to_owned(),
+            Grain::Lines(lines) => format!("lines of {} B", lines.bytes()),
+        }
+    }
+}
+
+impl Memory {
+    fn spaces(self) -> &'static [Space] {
+        match self {
+            Memory::Global => &[Space::Global],
+            Memory::Shared => &[Space::Shared],
+            Memory::Local => &[Space::Local],
+            Memory::Const => &[Space::Constant],
+            Memory::Param => &[Space::Parameter],
+            Memory::All => &Space::ALL,
+        }
+    }
+}
+
+/// A reference stream's name and characteristic.
+pub type Named = (String, Characteristic);
+
+impl Machine {
+    /// The scenario that was asked for.
+    pub fn scenario(&self) -> Scenario {
+        let (clusters, units) = (self.clusters as usize, self.units as usize);
+        match self.scenario {
+            1 => Scenario::Serialised,
+            2 => Scenario::Each,
+            3 => Scenario::Merged,
+            4 => Scenario::Concurrent {
+                blocks: self.blocks as usize,
+            },
+            5 => Scenario::Clusters { clusters, units },
+            _ => Scenario::Collective { clusters, units },
+        }
+    }
+
+    /// The scenario in words.
+    pub fn words(&self) -> String {
+        match self.scenario() {
+            Scenario::Serialised => "blocks one after the other".to_owned(),
+            Scenario::Each => "each block by itself".to_owned(),
+            Scenario::Merged => "all blocks at once".to_owned(),
+            Scenario::Concurrent { blocks } => {
+                format!("{blocks} blocks at once, {} order", self.block_scheduler)
+            }
+            Scenario::Clusters { clusters, units } => {
+                format!("{clusters} clusters of {units} load/store units, each by itself")
+            }
+            Scenario::Collective { clusters, units } => {
+                format!("{clusters} clusters of {units} load/store units, together")
+            }
+        }
+    }
+
+    /// The characteristics of the scenario's reference streams.
+    pub fn characteristics(&self, run: &Run) -> anyhow::Result<Vec<Named>> {
+        let scenario = self.scenario();
+        let (blocks, warps) = self.schedulers(run)?;
+        let mut limits = Limits {
+            memory: self.memory_limit.get(),
+            ..Limits::default()
+        };
+        limits.threads = self.threads.map_or(limits.threads, usize::from);
+        let streams = scenario.streams(run, &*blocks, &*warps);
+        let named = streams.iter().enumerate().map(|(at, stream)| {
+            let name = match scenario {
+                Scenario::Each => format!("block {}", run.blocks()[at].number),
+                Scenario::Clusters { .. } => format!("cluster {at}"),
+                _ => self.words(),
+            };
+            Ok((name, characteristic(stream, limits)?))
+        });
+        named.collect()
+    }
+
+    /// All streams' characteristics added up.
+    pub fn sum(&self, run: &Run) -> anyhow::Result<Characteristic> {
+        let mut sum = Characteristic::default();
+        for (_, one) in self.characteristics(run)? {
+            sum.add(&one);
+        }
+        Ok(sum)
+    }
+
+    fn schedulers<'a>(
+        &self,
+        run: &'a Run,
+    ) -> anyhow::Result<(Box<dyn BlockScheduler + 'a>, Box<dyn WarpScheduler>)> {
+        let unknown = |what: &str, name: &str, known: &[(&str, &str)]| {
+            let names: Vec<&str> = known.iter().map(|known| known.0).collect();
+            Usage(format!(
+                "there is no {what} scheduler '{name}'; there are {}",
+                names.join(", ")
+            ))
+        };
+        let blocks = block_scheduler(&self.block_scheduler, run).ok_or_else(|| {
+            unknown(
+                "block",
+                &self.block_scheduler,
+                &reuselens_simt::scenario::BLOCK_SCHEDULERS,
+            )
+        })?;
+        let warps = warp_scheduler(&self.warp_scheduler).ok_or_else(|| {
+            unknown(
+                "warp",
+                &self.warp_scheduler,
+                &reuselens_simt::scenario::WARP_SCHEDULERS,
+            )
+        })?;
+        Ok((blocks, warps))
+    }
+}
+
+/// Where results go.
+#[derive(clap::Args, Debug)]
+pub struct Output {
+    /// Write a page with the pictures to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<std::path::PathBuf>,
+
+    /// Write distances and degrees to this file; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<std::path::PathBuf>,
+
+    /// Overwrite files that are there
+    #[arg(short, long)]
+    pub force: bool,
+
+    /// Print nothing but warnings and errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Output {
+    /// Prints a line, unless standard output is taken by numbers.
+    pub fn say(&self, text: &str) -> anyhow::Result<()> {
+        use std::io::Write as _;
+        if !self.quiet && self.csv.as_deref() != Some(Path::new("-")) {
+            writeln!(std::io::stdout(), "{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes numbers.
+    pub fn csv(&self, text: &str) -> anyhow::Result<()> {
+        use std::io::Write as _;
+        match self.csv.as_deref() {
+            None => Ok(()),
+            Some(path) if path == Path::new("-") => {
+                Ok(std::io::stdout().write_all(text.as_bytes())?)
+            }
+            Some(path) => crate::output::write_whole(path, text.as_bytes(), self.force),
+        }
+    }
+
+    /// Writes the page.
+    pub fn html(&self, page: impl FnOnce() -> String) -> anyhow::Result<()> {
+        let Some(path) = &self.html else {
+            return Ok(());
+        };
+        crate::output::write_whole(path, page().as_bytes(), self.force)?;
+        self.say(&format!("Page: {}  (open it in a browser)", path.display()))
+    }
+}

@@ -1,0 +1,152 @@
+//! `reuselens simt map`: which threads should be neighbours.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use reuselens_report::{SheetSection, sheet};
+use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map};
+use reuselens_simt::transactions::Transactions;
+use reuselens_simt::{Characteristic, Run};
+
+use super::diff;
+use super::input::{Input, Machine, Output};
+use crate::exit::Outcome;
+use crate::output::write_whole;
+
+/// Regroup a kernel's threads into warps and blocks that share data, and see what that gains
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A stream of warp instructions (`reuselens simt run` writes one), or an Accel-Sim trace
+    stream: PathBuf,
+
+    /// How far to go: threads into warps, also warps into blocks, also blocks in order
+    #[arg(long, value_name = "STAGE", value_enum, default_value_t = Upto::Blocks)]
+    upto: Upto,
+
+    /// Threads of a warp
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    lanes: u16,
+
+    /// Seed of the partitioner
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Take the mapping from this file instead: 32-bit little-endian numbers, as -o writes them
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
+
+    /// Write the mapping to this file, as a kernel loads it: whose work each thread does
+    #[arg(short, value_name = "FILE")]
+    o: Option<PathBuf>,
+
+    /// Write the hypergraph of sharing to this file, for other partitioners
+    #[arg(long, value_name = "FILE")]
+    hgr: Option<PathBuf>,
+
+    /// Look at this block only (after mapping: at the block in its place)
+    #[arg(long, value_name = "N")]
+    block: Option<u32>,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    machine: Machine,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// How far a mapping goes.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Upto {
+    Threads,
+    Warps,
+    Blocks,
+}
+
+impl Args {
+    /// Maps.
+    pub fn run(self) -> Outcome {
+        let sectors = self.input.read_by_sectors(&self.stream)?;
+        if let Some(path) = &self.hgr {
+            let text = Hypergraph::of(&sectors).to_hgr();
+            write_whole(path, text.as_bytes(), self.output.force)?;
+        }
+        let mapping = self.mapping(&sectors)?;
+        let identity = Mapping::identity(&sectors)?;
+        let before = Transactions::of(&identity.apply(&sectors)?)?;
+        let after = Transactions::of(&mapping.apply(&sectors)?)?;
+        let facts = facts(before, after);
+        for fact in &facts {
+            self.output.say(fact)?;
+        }
+        let run = self.input.read(&self.stream)?;
+        let before = self.characteristic(identity.apply(&run)?)?;
+        let after = self.characteristic(mapping.apply(&run)?)?;
+        diff::show(&self.output, &before, &after)?;
+        if let Some(path) = &self.o {
+            write_whole(path, &mapping.to_bytes(), self.output.force)?;
+            self.output.say(&format!(
+                "Mapping: {}  (load it as an array, and use map[blockIdx.x * blockDim.x + threadIdx.x])",
+                path.display()
+            ))?;
+        } else {
+            self.output.say(&format!(
+                "Next: reuselens simt map {} -o map.u32",
+                self.stream.display()
+            ))?;
+        }
+        let sections: [SheetSection; 1] = [diff::section("Change", before, after)];
+        self.output.html(|| {
+            sheet(
+                &format!("{}, re-mapped", run.launch().kernel),
+                &facts,
+                &sections,
+            )
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn mapping(&self, run: &Run) -> anyhow::Result<Mapping> {
+        let Some(path) = &self.mapping else {
+            let stage = match self.upto {
+                Upto::Threads => Stage::Threads,
+                Upto::Warps => Stage::Warps,
+                Upto::Blocks => Stage::Blocks,
+            };
+            return Ok(map(run, self.lanes.into(), stage, self.seed)?);
+        };
+        let bytes = std::fs::read(path)
+            .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
+        let words = bytes
+            .chunks(4)
+            .map(|word| word.try_into().map(u32::from_le_bytes));
+        let threads = words.collect::<Result<Vec<u32>, _>>();
+        let threads = threads.map_err(|_| {
+            anyhow::anyhow!(
+                "{} is no mapping: its length is not a multiple of 4 bytes",
+                path.display()
+            )
+        })?;
+        Ok(Mapping::new(threads, run.block_threads() as usize)?)
+    }
+
+    fn characteristic(&self, run: Run) -> anyhow::Result<Characteristic> {
+        let Some(number) = self.block else {
+            return self.machine.sum(&run);
+        };
+        self.machine.sum(&run.only(number))
+    }
+}
+
+fn facts(before: Transactions, after: Transactions) -> Vec<String> {
+    let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
+    vec![format!(
+        "Transactions (sectors of 32 B): {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
+        before.sectors,
+        after.sectors,
+        before.average(),
+        after.average()
+    )]
+}

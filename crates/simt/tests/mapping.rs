@@ -1,0 +1,196 @@
+//! Thread mapping: small cases beside exhaustive search; what is re-mapped is what was there.
+
+use proptest::prelude::*;
+use reuselens_simt::characteristic::{Limits, characteristic};
+use reuselens_simt::generate::{self, Kernel};
+use reuselens_simt::graph::Graph;
+use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map, order, partition, span};
+use reuselens_simt::scenario::{RoundRobin, Sequential};
+use reuselens_simt::transactions::Transactions;
+use reuselens_simt::{Grain, Loading, Run, Scenario};
+use reuselens_trace::warp::WarpStream;
+use reuselens_units::Granularity;
+
+/// The fewest copies of any partition into groups of `size`: all are tried.
+fn fewest(hypergraph: &Hypergraph, size: usize) -> u64 {
+    fn place(
+        hypergraph: &Hypergraph,
+        size: usize,
+        vertex: u32,
+        groups: &mut Vec<Vec<u32>>,
+        best: &mut u64,
+    ) {
+        if vertex as usize == hypergraph.vertices() {
+            *best = (*best).min(hypergraph.copies(groups));
+            return;
+        }
+        for at in 0..groups.len() {
+            if groups[at].len() < size {
+                groups[at].push(vertex);
+                place(hypergraph, size, vertex + 1, groups, best);
+                groups[at].pop();
+                // Empty groups are alike.
+                if groups[at].is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+    let mut groups = vec![Vec::new(); hypergraph.vertices() / size];
+    let mut best = u64::MAX;
+    place(hypergraph, size, 0, &mut groups, &mut best);
+    best
+}
+
+fn edges(vertices: u32) -> impl Strategy<Value = Vec<(Vec<u32>, u64)>> {
+    let edge = prop::collection::vec(0..vertices, 1..5);
+    prop::collection::vec((edge, 1..5_u64), 1..25)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn small_partitions_are_near_the_best(edges in edges(12), size in prop_oneof![Just(3_usize), Just(4), Just(6)]) {
+        let hypergraph = Hypergraph::new(12, edges);
+        let groups = partition(&hypergraph, size, 1).unwrap();
+        prop_assert!(groups.iter().all(|group| group.len() == size));
+        let mut all = groups.concat();
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..12).collect::<Vec<_>>());
+        let (found, best) = (hypergraph.copies(&groups), fewest(&hypergraph, size));
+        let as_is: Vec<Vec<u32>> = (0..12_u32).collect::<Vec<_>>().chunks(size).map(<[u32]>::to_vec).collect();
+        prop_assert!(found <= hypergraph.copies(&as_is));
+        prop_assert!(found as f64 <= best as f64 * 1.25, "{} and {}", found, best);
+        prop_assert_eq!(partition(&hypergraph, size, 1).unwrap(), groups);
+    }
+
+    #[test]
+    fn block_orders_are_never_worse_than_the_grid(edges in edges(6)) {
+        let hypergraph = Hypergraph::new(6, edges);
+        let found = order(&hypergraph);
+        let mut sorted = found.clone();
+        sorted.sort_unstable();
+        prop_assert_eq!(sorted, (0..6).collect::<Vec<_>>());
+        prop_assert!(span(&hypergraph, &found) <= span(&hypergraph, &[0, 1, 2, 3, 4, 5]));
+    }
+
+    #[test]
+    fn hypergraphs_come_back_from_their_text(edges in edges(9)) {
+        let hypergraph = Hypergraph::new(9, edges);
+        prop_assert_eq!(Hypergraph::from_hgr(&hypergraph.to_hgr(), "h").unwrap(), hypergraph);
+    }
+}
+
+#[test]
+fn on_average_small_partitions_are_within_two_percent_of_the_best() {
+    let mut seed = 3_u64;
+    let mut random = |limit: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % limit
+    };
+    let (mut found, mut best, mut exact) = (0, 0, 0);
+    for _ in 0..100 {
+        let edge = |random: &mut dyn FnMut(u64) -> u64| {
+            let pins = (0..2 + random(3)).map(|_| random(12) as u32).collect();
+            (pins, 1 + random(4))
+        };
+        let hypergraph =
+            Hypergraph::new(12, (0..18).map(|_| edge(&mut random)).collect::<Vec<_>>());
+        let ours = hypergraph.copies(&partition(&hypergraph, 4, 1).unwrap());
+        let optimum = fewest(&hypergraph, 4);
+        assert!(ours >= optimum);
+        (found, best, exact) = (
+            found + ours,
+            best + optimum,
+            exact + u32::from(ours == optimum),
+        );
+    }
+    println!("{found} copies, {best} at best; {exact} of 100 are optimal");
+    assert!(found as f64 <= best as f64 * 1.02, "{found} and {best}");
+}
+
+#[test]
+fn hgr_files_without_weights_are_read_and_damage_is_named() {
+    let plain = Hypergraph::from_hgr("% c\n2 4\n1 2\n2 3 4\n", "h").unwrap();
+    assert_eq!(
+        (plain.edges(), plain.vertices(), plain.edge(1)),
+        (2, 4, (&[1, 2, 3][..], 1))
+    );
+    for (text, says) in [
+        ("", "too early"),
+        ("1 2 3 4\n", "line 1"),
+        ("1 2\n1 3\n", "1 to 2"),
+        ("1 2 10\n1 2\n5\n", "too early"),
+        ("1 2 11\n1 1 2\n5 5\n5\n", "one number"),
+        ("1 99999999999\n", "too many"),
+        ("x 2\n", "'x' is no number"),
+    ] {
+        let error = Hypergraph::from_hgr(text, "h").unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+fn run(kernel: Kernel, graph: &Graph, grain: Grain) -> Run {
+    let mut stream = WarpStream::new();
+    generate::stream(kernel, graph, 64, &mut stream).unwrap();
+    Run::read(
+        &mut stream.source(),
+        Loading {
+            grain,
+            ..Loading::default()
+        },
+    )
+    .unwrap()
+}
+
+/// Sixteen stars of 32 nodes, whose members are spread over all blocks.
+fn scattered() -> Graph {
+    let edges: Vec<(u32, u32)> = (0..512).map(|node| (node, 512 + node % 16 * 8)).collect();
+    Graph::new(640, &edges).unwrap()
+}
+
+#[test]
+fn nothing_moved_is_nothing_changed() {
+    let mesh = Graph::mesh(1000, 5000, 1).unwrap();
+    for kernel in Kernel::ALL {
+        let run = run(kernel, &mesh, Grain::Element);
+        let same = Mapping::identity(&run).unwrap().apply(&run).unwrap();
+        assert_eq!(same.blocks(), run.blocks(), "{kernel:?}");
+    }
+}
+
+#[test]
+fn who_shares_comes_together_and_all_touches_stay() {
+    let sectors = Grain::Lines(Granularity::new(32).unwrap());
+    let run = run(Kernel::Sta, &scattered(), sectors);
+    let before = Transactions::of(&run).unwrap();
+    for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
+        let mapping = map(&run, 32, stage, 1).unwrap();
+        let after = mapping.apply(&run).unwrap();
+        assert_eq!(after.touches(), run.touches());
+        let counted = Transactions::of(&after).unwrap();
+        assert!(
+            counted.sectors <= before.sectors,
+            "{stage:?}: {before:?} {counted:?}"
+        );
+        let total = |run: &Run| {
+            let streams = Scenario::Merged.streams(run, &Sequential, &RoundRobin);
+            characteristic(&streams[0], Limits::default())
+                .unwrap()
+                .total()
+        };
+        // All blocks at once do the same in any order.
+        assert_eq!(total(&after), total(&run), "{stage:?}");
+    }
+}
+
+#[test]
+fn what_is_no_mapping_is_refused() {
+    assert!(Mapping::new(vec![0, 1, 1, 3], 4).is_err());
+    assert!(Mapping::new(vec![0, 1, 4, 3], 4).is_err());
+    assert!(Mapping::new(vec![0, 1, 2], 2).is_err());
+    let run = run(Kernel::Sta, &scattered(), Grain::Element);
+    assert!(Mapping::new(vec![1, 0], 2).unwrap().apply(&run).is_err());
+    assert!(map(&run, 24, Stage::Threads, 1).is_err());
+}
