@@ -15,6 +15,7 @@ mod error;
 mod follow;
 mod functions;
 mod inject;
+mod limiter;
 mod program;
 mod running;
 mod segment;
