@@ -16,6 +16,7 @@ mod follow;
 mod functions;
 mod inject;
 mod notes;
+mod limiter;
 mod program;
 mod running;
 mod segment;

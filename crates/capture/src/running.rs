@@ -8,10 +8,11 @@ use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, T
 
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
-use crate::control::{ControlOptions, Limit, Limiter};
+use crate::control::ControlOptions;
 use crate::decode::Decoder;
 use crate::ending::Ending;
 use crate::follow::Followed;
+use crate::limiter::{Limit, Limiter};
 use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
 use crate::segment::Segment;
 
@@ -240,6 +241,11 @@ impl Running {
                 "build the program with `reuselens cc`",
             );
         }
+        self.tell_losses();
+    }
+
+    /// Writes down what was lost on its way.
+    fn tell_losses(&mut self) {
         let cut_short = self.consumer.cut_short();
         if cut_short > 0 && !self.limiter.is_stopped() {
             self.note(

@@ -29,6 +29,27 @@ pub struct Recorded {
     pub notes: Vec<Note>,
 }
 
+impl Recorded {
+    fn new(path: &Path) -> Self {
+        Recorded {
+            path: path.to_owned(),
+            rows: 0,
+            blocks: 0,
+            ended: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Takes over what an event says of the whole.
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Note(note) => self.notes.push(note.clone()),
+            Event::ProcessEnded(ProcessId(0), end) => self.ended = Some(*end),
+            _ => {}
+        }
+    }
+}
+
 /// What is kept of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RecordingOptions {
@@ -108,13 +129,7 @@ fn write<S: Source>(
         has_addresses: source.has_addresses(),
         description: source.describe(),
     };
-    let mut recorded = Recorded {
-        path: path.to_owned(),
-        rows: 0,
-        blocks: 0,
-        ended: None,
-        notes: Vec::new(),
-    };
+    let mut recorded = Recorded::new(path);
     let written = file.written();
     let most = options.max_size.map_or(u64::MAX, Bytes::get);
     let mut full = false;
@@ -129,21 +144,14 @@ fn write<S: Source>(
                 writer.block(&block)?;
                 if !full && written.load(Ordering::Relaxed) >= most {
                     full = true;
-                    stop(
-                        source,
-                        format!("when the trace file was {} large", Bytes(most)),
-                    );
+                    let why = format!("when the trace file was {} large", Bytes(most));
+                    stop(source, why);
                 }
             }
             Step::Event(event) => {
                 // Rare, and needed for all that follows: it goes out at once.
                 let flush = matches!(event, Event::Process(_) | Event::Module(_));
-                if let Event::Note(note) = &event {
-                    recorded.notes.push(note.clone());
-                }
-                if let Event::ProcessEnded(ProcessId(0), end) = &event {
-                    recorded.ended = Some(*end);
-                }
+                recorded.event(&event);
                 keeping.event(&event);
                 writer.event(&event)?;
                 if flush {

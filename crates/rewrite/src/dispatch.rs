@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{expand, gate, maps, modules, process, signals, syscalls, watch};
+use super::{expand, gate, leave, maps, modules, process, signals, syscalls, watch};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
         expand::drain(thread);
         if gate::is_stopped() {
             let target = thread.target;
-            return process::go_on_alone(thread, target, exit);
+            return leave::go_on_alone(thread, target, exit);
         }
     }
     let target = thread.target;
@@ -100,7 +100,7 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     if codes.is_full() {
         drop(codes);
         thread.left = true;
-        return Some(process::leave_for_good(thread, pc));
+        return Some(leave::leave_for_good(thread, pc));
     }
     // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong anyway.
     let code = unsafe { core::slice::from_raw_parts(pc as *const u8, length) };
@@ -184,5 +184,5 @@ pub unsafe extern "C" fn deliver(thread: &mut Thread) -> u64 {
 /// A block ends with what cannot be translated.
 pub unsafe extern "C" fn native(thread: &mut Thread) -> u64 {
     let exit = CODES.lock().exit(thread.exit);
-    process::leave_for_good(thread, exit.target)
+    leave::leave_for_good(thread, exit.target)
 }

@@ -20,6 +20,8 @@ pub mod exec;
 pub mod expand;
 #[path = "gate.rs"]
 pub mod gate;
+#[path = "leave.rs"]
+pub mod leave;
 #[path = "lock.rs"]
 pub mod lock;
 #[path = "maps.rs"]

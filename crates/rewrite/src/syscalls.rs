@@ -4,7 +4,7 @@
 use super::codes::CODES;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
-use super::{allocations, exec, expand, maps, modules, process, signals, sys, watch};
+use super::{allocations, exec, expand, leave, maps, modules, process, signals, sys, watch};
 
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
@@ -47,7 +47,7 @@ pub fn before(thread: &mut Thread) -> bool {
         sys::ARCH_PRCTL if one == SET_GS => {
             let pc = thread.call_pc;
             thread.registers[usize::from(RAX)] = thread.call_number;
-            process::leave_at(thread, pc);
+            leave::leave_at(thread, pc);
             return false;
         }
         sys::FORK | sys::VFORK | sys::CLONE | sys::CLONE3 => process::clone(thread),

@@ -30,6 +30,10 @@ const ALLOWED: &[Exception] = &[
         reason: "sets up signals and the personality of a child process",
     },
     Exception {
+        path: "crates/capture/src/ending.rs",
+        reason: "sends signals to measured programs",
+    },
+    Exception {
         path: "crates/names/src/raw.rs",
         reason: "calls the run time's C interface",
     },

@@ -1,0 +1,299 @@
+//! The limits that only the reading side can keep: so many accesses, so much time; and what is to be told of
+//! what was recorded.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use reuselens_trace::{Block, Kind, Note};
+use reuselens_wire::{Control, Recording};
+
+use crate::control::{ControlOptions, Regions, Span};
+use crate::words;
+
+/// Why recording stopped before the program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Span(Span),
+    Accesses(u64),
+    Time(Duration),
+    /// The caller's own, in words.
+    Other(String),
+}
+
+/// Keeps the limits.
+pub(crate) struct Limiter {
+    options: ControlOptions,
+    started: Instant,
+    /// When the first access was recorded, or might have been.
+    opened: Option<Instant>,
+    recorded: u64,
+    reached: Option<Limit>,
+}
+
+impl Limiter {
+    pub fn new(options: &ControlOptions) -> Self {
+        Limiter {
+            options: options.clone(),
+            started: Instant::now(),
+            opened: None,
+            recorded: 0,
+            reached: None,
+        }
+    }
+
+    /// Whether recording has stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// Whether the program is to be ended with the recording.
+    pub fn ends_program(&self) -> bool {
+        self.options.then_stop
+    }
+
+    /// Looks at the clock: opens the recording, or stops it.
+    pub fn look(&mut self, control: &Control) {
+        let waiting = control.state.load(Ordering::Relaxed) == Recording::Waiting as u32;
+        if let Some(Span::Time(after)) = self.options.after
+            && waiting
+            && self.started.elapsed() >= after
+        {
+            control
+                .state
+                .store(Recording::Open as u32, Ordering::Relaxed);
+            self.opened = Some(Instant::now());
+        }
+        if let Some(time) = self.options.max_time
+            && self.started.elapsed() >= time
+        {
+            self.stop(Limit::Time(time), control);
+        }
+        if let Some(Span::Time(span)) = self.options.span
+            && self.opened.is_some_and(|at| at.elapsed() >= span)
+        {
+            self.stop(Limit::Span(Span::Time(span)), control);
+        }
+    }
+
+    /// Stops the recording, unless that has happened.
+    pub fn stop(&mut self, limit: Limit, control: &Control) {
+        if self.reached.is_none() {
+            control
+                .state
+                .store(Recording::Stopped as u32, Ordering::SeqCst);
+            self.reached = Some(limit);
+        }
+    }
+
+    /// Cuts a block where the recording stops; whether anything of it is left.
+    pub fn keep(&mut self, block: &mut Block, control: &Control) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
+        let count = block
+            .kinds()
+            .iter()
+            .filter(|kind| is_access(**kind))
+            .count() as u64;
+        if count > 0 && self.opened.is_none() {
+            self.opened = Some(Instant::now());
+        }
+        if let Some((most, limit)) = self.most()
+            && self.recorded + count >= most
+        {
+            cut(block, most - self.recorded);
+            self.recorded = most;
+            self.stop(limit, control);
+            return !block.is_empty();
+        }
+        self.recorded += count;
+        true
+    }
+
+    /// The most accesses that may be recorded, and whose limit that is.
+    fn most(&self) -> Option<(u64, Limit)> {
+        let span = match self.options.span {
+            Some(Span::Accesses(count)) => Some((count, Limit::Span(Span::Accesses(count)))),
+            _ => None,
+        };
+        let most = self.options.max_accesses;
+        let most = most.map(|count| (count, Limit::Accesses(count)));
+        [span, most]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(count, _)| *count)
+    }
+
+    /// What the reader of the report must know.
+    pub fn notes(&self, control: &Control) -> Vec<Note> {
+        let left_out = control.left_out.load(Ordering::Relaxed);
+        let entered = control.entered.load(Ordering::Relaxed);
+        let mut notes = Vec::new();
+        if self.options.leaves_out() {
+            notes.push(self.left_out(left_out));
+        }
+        if let Some(limit) = &self.reached {
+            notes.push(self.stopped(limit));
+        }
+        let needs_entry =
+            self.options.regions != Regions::Ignored || self.options.function.is_some();
+        if needs_entry && entered == 0 {
+            notes.push(self.never_entered());
+        }
+        notes
+    }
+
+    fn left_out(&self, left_out: u64) -> Note {
+        let whole = self.recorded + left_out;
+        let share = words::share(self.recorded, whole);
+        let mut message = format!(
+            "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
+             touch where it is first seen",
+            words::count(self.recorded),
+            words::count(whole),
+            words::count(left_out)
+        );
+        if self.reached.is_some() {
+            message.push_str("; after the end of the recording nothing is counted");
+        }
+        if self.options.burst.is_some()
+            || self.options.regions != Regions::Ignored
+            || self.options.function.is_some()
+        {
+            message.push_str(
+                ". A distance across a gap counts the items that were recorded in between: it is a lower bound",
+            );
+        }
+        note("left-out", message, "")
+    }
+
+    fn stopped(&self, limit: &Limit) -> Note {
+        let why = match limit {
+            Limit::Span(Span::Accesses(count)) | Limit::Accesses(count) => {
+                format!("after {} accesses", words::count(*count))
+            }
+            Limit::Span(Span::Time(time)) => format!("after {time:?} of recording"),
+            Limit::Time(time) => format!("after the program had run for {time:?}"),
+            Limit::Other(words) => words.clone(),
+        };
+        let option = match limit {
+            Limit::Span(_) => "--for",
+            Limit::Accesses(_) => "--max-accesses",
+            Limit::Time(_) => "--max-time",
+            Limit::Other(_) => "--max-size",
+        };
+        let then = if self.options.then_stop {
+            "the program was ended"
+        } else {
+            "the program went on unrecorded"
+        };
+        note(
+            "stopped",
+            format!("recording stopped {why} ({option}); {then}"),
+            "",
+        )
+    }
+
+    fn never_entered(&self) -> Note {
+        let (what, hint) = match (&self.options.function, &self.options.regions) {
+            (Some(name), _) => (
+                format!("{name} was never entered"),
+                "a function that the compiler has put into its callers is not entered: build with -fno-inline, or \
+                 name its caller"
+                    .to_owned(),
+            ),
+            (None, Regions::Named(name)) => (
+                format!("no region called '{name}' was entered"),
+                "look how reuselens_region_begin is called, or take --regions for all".to_owned(),
+            ),
+            (None, _) => (
+                "no region was entered".to_owned(),
+                "mark regions with reuselens_region_begin and reuselens_region_end (reuselens.h)".to_owned(),
+            ),
+        };
+        note(
+            "never-entered",
+            format!("{what}: nothing was recorded"),
+            &hint,
+        )
+    }
+}
+
+fn note(code: &str, message: String, hint: &str) -> Note {
+    Note {
+        code: code.to_owned(),
+        message,
+        hint: hint.to_owned(),
+    }
+}
+
+/// Whether rows of this kind are accesses.
+fn is_access(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Load | Kind::Store | Kind::Atomic | Kind::RangeLoad | Kind::RangeStore | Kind::Named
+    )
+}
+
+/// Keeps what comes before access number `most` and that many accesses with their operands.
+fn cut(block: &mut Block, most: u64) {
+    let mut seen = 0;
+    let end = block.kinds().iter().position(|kind| {
+        let beyond = seen >= most && *kind != Kind::Operand;
+        seen += u64::from(is_access(*kind));
+        beyond
+    });
+    block.truncate(end.unwrap_or(block.len()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_trace::Row;
+
+    fn block(kinds: &[Kind]) -> Block {
+        let mut block = Block::new();
+        for kind in kinds {
+            block.push(Row {
+                kind: *kind,
+                size: 8,
+                pc: 1,
+                addr: 2,
+            });
+        }
+        block
+    }
+
+    #[test]
+    fn a_block_is_cut_behind_the_operands_of_the_last_access() {
+        use Kind::{Alloc, Load, Operand, RangeLoad, Store};
+        let kinds = [
+            Alloc, Operand, Load, RangeLoad, Operand, Store, Alloc, Operand,
+        ];
+        for (most, length) in [(0, 0), (1, 3), (2, 5), (3, 6), (9, 8)] {
+            let mut block = block(&kinds);
+            cut(&mut block, most);
+            assert_eq!(block.len(), length, "{most}");
+        }
+    }
+
+    #[test]
+    fn exactly_as_many_accesses_as_wanted_are_kept() {
+        let control = Control::new();
+        let options = ControlOptions {
+            max_accesses: Some(5),
+            ..ControlOptions::default()
+        };
+        let mut limiter = Limiter::new(&options);
+        let mut kept = 0;
+        for _ in 0..4 {
+            let mut block = block(&[Kind::Load, Kind::Store]);
+            if limiter.keep(&mut block, &control) {
+                kept += block.len();
+            }
+        }
+        assert_eq!(kept, 5);
+        assert!(limiter.is_stopped() && control.is_stopped());
+        assert_eq!(limiter.notes(&control)[0].code, "stopped");
+    }
+}

@@ -1,0 +1,154 @@
+//! What is kept of a thread's records, and what is counted.
+
+use super::*;
+extern crate std;
+use std::vec::Vec;
+
+const HIGH: u64 = 0x10000;
+
+fn load(address: u64) -> Record {
+    Record::new(WireKind::Load, 8, 1, address)
+}
+
+fn enter(pc: u64, depth: u64) -> Record {
+    crate::enter_words(pc, 7, depth)
+}
+
+fn exit(depth: u64) -> Record {
+    Record::new(WireKind::Exit, 0, 1, HIGH - depth * 8)
+}
+
+fn sorted(gate: &mut Gate, control: &Control, records: &[Record]) -> Vec<Record> {
+    let mut kept = Vec::new();
+    gate.sort(control, HIGH, records, &mut |run| kept.extend(run));
+    kept
+}
+
+#[test]
+fn bursts_keep_what_the_schedule_says() {
+    let control = Control::new();
+    control.after.store(2, Ordering::Relaxed);
+    control.on.store(3, Ordering::Relaxed);
+    control.off.store(4, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    let records: Vec<Record> = (0..30).map(load).collect();
+    let mut kept = Vec::new();
+    for part in records.chunks(4) {
+        kept.extend(sorted(&mut gate, &control, part));
+    }
+    let expected: Vec<Record> = (0..30)
+        .filter(|n| *n >= 2 && (n - 2) % 7 < 3)
+        .map(load)
+        .collect();
+    assert_eq!(kept, expected);
+    gate.report(&control);
+    let left_out = control.left_out.load(Ordering::Relaxed);
+    assert_eq!(left_out + kept.len() as u64, 30);
+}
+
+#[test]
+fn a_function_counts_with_what_it_calls_and_itself() {
+    let control = Control::new();
+    control.functions.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    gate.set_ranges(&[Range { low: 50, high: 60 }]);
+    let records = [
+        load(0),
+        enter(55, 10),
+        load(1),
+        enter(99, 20),
+        load(2),
+        enter(55, 30),
+        load(3),
+        exit(30),
+        exit(20),
+        load(4),
+        exit(10),
+        load(5),
+    ];
+    assert_eq!(sorted(&mut gate, &control, &records), records[1..11]);
+    assert_eq!(control.entered.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_function_left_by_an_exception_is_left() {
+    let control = Control::new();
+    control.functions.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    gate.set_ranges(&[Range { low: 50, high: 60 }]);
+    let records = [enter(55, 10), load(1), enter(99, 5), load(2)];
+    assert_eq!(sorted(&mut gate, &control, &records), records[..2]);
+}
+
+#[test]
+fn entries_wait_for_an_access_or_go_with_their_exits() {
+    let control = Control::new();
+    control.regions.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    let outside = [
+        enter(1, 10),
+        load(0),
+        enter(2, 20),
+        load(0),
+        // The exit of the second is missing.
+        enter(3, 20),
+        exit(20),
+        enter(4, 30),
+    ];
+    assert_eq!(sorted(&mut gate, &control, &outside), []);
+    gate.begin_region(&control, b"any");
+    let within = [load(1), exit(30), exit(10), exit(5)];
+    let kept = sorted(&mut gate, &control, &within);
+    let expected = [
+        enter(1, 10),
+        enter(2, 20),
+        enter(4, 30),
+        load(1),
+        exit(30),
+        exit(10),
+        exit(5),
+    ];
+    assert_eq!(kept, expected);
+    gate.end_region();
+    // An exit whose entry is gone already is handed on, in any state.
+    assert_eq!(sorted(&mut gate, &control, &[load(2), exit(1)]), [exit(1)]);
+}
+
+#[test]
+fn regions_nest_and_only_those_with_the_name_count() {
+    let control = Control::new();
+    control.regions.store(1, Ordering::Relaxed);
+    control.region_bytes.store(1, Ordering::Relaxed);
+    control.region[0].store(b'a', Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    let seen = |gate: &mut Gate| gate.take(&control, 1).0;
+    gate.begin_region(&control, b"b");
+    assert!(!seen(&mut gate));
+    gate.begin_region(&control, b"a");
+    assert!(seen(&mut gate) && gate.is_direct(&control));
+    gate.begin_region(&control, b"b");
+    assert!(seen(&mut gate));
+    gate.end_region();
+    gate.end_region();
+    assert!(!seen(&mut gate));
+    gate.end_region();
+    gate.end_region();
+    gate.begin_region(&control, b"a");
+    assert!(seen(&mut gate));
+}
+
+#[test]
+fn operands_go_with_their_access_and_other_records_pass() {
+    let control = Control::new();
+    control
+        .state
+        .store(Recording::Waiting as u32, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    let operand = Record::new(WireKind::Operand, 0, 0, 9);
+    let alloc = Record::new(WireKind::Alloc, 0, 1, 5);
+    let range = Record::new(WireKind::RangeLoad, 0, 1, 5);
+    let records = [range, operand, alloc, operand, load(1)];
+    assert_eq!(sorted(&mut gate, &control, &records), [alloc, operand]);
+    gate.report(&control);
+    assert_eq!(control.left_out.load(Ordering::Relaxed), 2);
+}
