@@ -9,6 +9,7 @@
 
 mod consumer;
 mod decode;
+mod dispositions;
 mod error;
 mod follow;
 mod inject;

@@ -9,6 +9,7 @@ mod commands;
 mod demos;
 mod exit;
 mod files;
+mod interrupt;
 mod options;
 mod output;
 mod progress;
@@ -26,5 +27,6 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
+    interrupt::listen();
     exit::code(cli.command.run())
 }

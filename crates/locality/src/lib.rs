@@ -84,6 +84,7 @@ pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
 pub use log2::Log2Histogram;
 pub use merge::MergeError;
+pub use names::signal_name;
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
     ProfiledThread, Sharing, Site, Warning,

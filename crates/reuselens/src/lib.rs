@@ -34,7 +34,7 @@ mod options;
 mod recording;
 pub mod shard;
 
-pub use analysis::{Progress, analyze};
+pub use analysis::{Progress, analyze, check};
 pub use error::Error;
 pub use machine::{available_memory, this_machine};
 pub use options::AnalysisOptions;

@@ -1,10 +1,19 @@
 //! Outputs that appear whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::TraceError;
+
+/// The unfinished files of this process, for [`AtomicFile::remove_unfinished`].
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
 /// file never has the final name. Dropped before that, it is removed, unless
@@ -57,7 +66,11 @@ impl AtomicFile {
             Ok(_) if !force => return Err(exists(target)),
             _ => {}
         }
+        // Known before it is there: whoever removes unfinished files may do so at any moment.
+        let mut known = unfinished();
         let (file, beside) = temporary(&real, &name).map_err(failed)?;
+        known.insert(beside.clone());
+        drop(known);
         let out = BufWriter::with_capacity(256 << 10, file);
         Ok(AtomicFile {
             out,
@@ -89,8 +102,11 @@ impl AtomicFile {
             if partial.exists() && !self.force {
                 return Err(exists(&partial));
             }
+            let mut known = unfinished();
             fs::rename(&*beside, &partial)
                 .map_err(|error| TraceError::io("create", &partial, explained(error)))?;
+            known.remove(&*beside);
+            drop(known);
             *beside = partial;
             self.kept = true;
         }
@@ -114,8 +130,18 @@ impl AtomicFile {
             return Err(exists(&self.target));
         }
         fs::rename(beside, &self.target).map_err(failed)?;
+        unfinished().remove(beside);
         self.beside = None;
         Ok(self.target.clone())
+    }
+
+    /// Removes the unfinished files of this process that would go if their values were dropped: for the
+    /// moment before it ends in another way, at a signal.
+    pub fn remove_unfinished() {
+        for path in std::mem::take(&mut *unfinished()) {
+            // Nobody is left to tell.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -137,6 +163,7 @@ impl Drop for AtomicFile {
         {
             // Nobody is left to tell; a leftover is hidden and names its process.
             let _ = fs::remove_file(beside);
+            unfinished().remove(beside);
         }
     }
 }

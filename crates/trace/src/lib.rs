@@ -19,6 +19,7 @@ pub mod formats;
 mod input;
 mod source;
 mod stage;
+mod stop;
 mod unpack;
 
 pub use atomic_file::AtomicFile;
@@ -29,4 +30,5 @@ pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, T
 pub use formats::{AnySource, FORMATS, FormatInfo, open, read};
 pub use input::Input;
 pub use source::{Source, Step, TraceError};
+pub use stop::{Stop, Stoppable};
 pub use unpack::Packing;

@@ -2,18 +2,18 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use reuselens::capture::Launch;
-use reuselens::locality::Outcome as Ended;
 use reuselens::trace::ProcessEnd;
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::exit::Outcome;
+use crate::interrupt;
 use crate::options::CaptureWay;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens record [OPTIONS] -- PROGRAM [ARGUMENTS]")]
 pub struct Args {
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -55,6 +55,7 @@ impl Args {
             command: self.command.clone(),
             randomise: self.randomise,
             capture: self.capture.into(),
+            stop: interrupt::graceful(),
             ..Launch::default()
         };
         let recorded = reuselens::record_program(&launch, &path, self.force)?;
@@ -72,10 +73,7 @@ impl Args {
             );
             println!("Next: reuselens analyze {}", path.display());
         }
-        Ok(recorded.ended.map_or(ExitCode::SUCCESS, |end| match end {
-            ProcessEnd::Exit(code) => status(&Ended::Exit(code), self.pass_status),
-            ProcessEnd::Signal(signal) => status(&Ended::Signal(signal), self.pass_status),
-            ProcessEnd::Unknown => ExitCode::SUCCESS,
-        }))
+        let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
+        Ok(status(ended, self.pass_status))
     }
 }
