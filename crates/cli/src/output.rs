@@ -161,6 +161,13 @@ impl Show {
         }
     }
 
+    /// Those of them that the JSON has: of ids, groups that say that nothing is known only if they were asked for.
+    fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
+        let all = !profile.method.ids || !self.by.is_empty();
+        let told = by.iter().filter(|by| all || profile.tells(**by));
+        told.copied().collect()
+    }
+
     fn top(&self) -> usize {
         self.top << self.verbose.min(8)
     }
@@ -196,7 +203,7 @@ impl Show {
         if let Some(path) = &self.json {
             let options = JsonOptions {
                 bins: self.bins(),
-                by: by.clone(),
+                by: self.told(profile, &by),
                 cache,
             };
             self.write(path, reuselens_report::json(profile, &options).as_bytes())?;

@@ -129,6 +129,9 @@ fn every_access_counts_for_some_name_even_without_names() {
         let sum: u64 = json.groups(by).iter().map(|group| group.accesses).sum();
         assert_eq!(sum, 7, "{by}");
     }
+    // Groups that say nothing are there only if they were asked for.
+    let json = analyzed(&place, &["t.txt"]);
+    assert_eq!(json.0["groups"], serde_json::json!([]));
 }
 
 #[test]

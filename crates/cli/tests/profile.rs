@@ -1039,7 +1039,9 @@ fn a_wish_to_end_is_for_the_program_and_what_it_did_is_reported() {
             assert!(status.success(), "{signal} {way}: {status}");
             let json = place.json("x.json");
             assert_eq!(json.0["outcome"]["signal"], number, "{way}");
-            assert_eq!(json.object("cells"), 1000, "{way}");
+            // Rewriting sees what was compiled in, too.
+            let accesses = json.object("cells");
+            assert!([1000, 2000].contains(&accesses), "{way}: {accesses}");
         }
     }
     let mut child = begun(&place, &["--pass-status"], &[&program]);
@@ -1081,7 +1083,13 @@ fn the_program_inherits_what_is_ignored_and_nothing_else() {
             .stderr(std::process::Stdio::null())
             .status();
         assert!(status.is_ok());
-        (place.text("plain"), place.text("seen"))
+        // The C library has those from 32 on for itself.
+        let mask = |name: &str| {
+            let text = place.text(name);
+            let digits = text.strip_prefix("SigIgn:").unwrap().trim();
+            u64::from_str_radix(digits, 16).unwrap() as u32 & !(1 << 31)
+        };
+        (mask("plain"), mask("seen"))
     };
     for setup in [
         "",
@@ -1091,7 +1099,6 @@ fn the_program_inherits_what_is_ignored_and_nothing_else() {
     ] {
         for way in ["rewriting", "compiled-in"] {
             let (plain, seen) = masks(setup, way);
-            assert!(plain.starts_with("SigIgn:"), "{plain}");
             assert_eq!(plain, seen, "{setup} {way}");
         }
     }

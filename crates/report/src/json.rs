@@ -211,10 +211,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         levels.push(caches::Level::custom(bytes, profile.granularity));
     }
     let curve = MissRatioCurve::new(histogram);
-    // Of ids nothing else is known, and groups that say so say nothing.
-    let told = |by: &&Dimension| !profile.method.ids || profile.tells(**by);
-    let by = options.by.iter().filter(told);
-    let groups = by.flat_map(|by| profile.groups(*by));
+    let groups = options.by.iter().flat_map(|by| profile.groups(*by));
     let mut groups: Vec<GroupJson> = groups
         .map(|group| group_json(profile, group, options.bins, &levels))
         .collect();
