@@ -157,10 +157,13 @@ impl<'a> Resolver<'a> {
             let module = &self.shared.modules[module as usize];
             if !is_system_module(&module.path) {
                 let name = file_name(&module.path);
-                let message = format!("{name} has no line numbers: its accesses show as symbols");
+                let message = format!(
+                    "{name} has no line numbers: its accesses show under its functions, or its name alone"
+                );
+                let hint = "compile it with -g, or install its debug symbols (docs/unknown.md)";
                 self.shared
                     .warnings
-                    .once("no-debug-information", &message, "compile it with -g");
+                    .once("no-debug-information", &message, hint);
             }
         }
     }

@@ -38,8 +38,8 @@ pub struct Function {
 ///
 /// Nothing here may fail: what is not known is left empty, and [`SymbolSource::warnings`] says why.
 pub trait SymbolSource {
-    /// The module's static data symbols that have a size, in any order. Thread-local ones are not
-    /// among them: their addresses are not the file's.
+    /// The module's static data symbols that have a size, and the data between them, in any order.
+    /// Thread-local ones are not among them: their addresses are not the file's.
     fn statics(&mut self, module: &Module) -> Vec<StaticSymbol>;
 
     /// The places in the source that an instruction comes from: innermost inlined function first, the

@@ -139,6 +139,55 @@ fn without_debug_information_there_are_symbols() {
     assert_eq!(loader.variable(&module, table.low), Default::default());
 }
 
+/// Debug symbols in a file of their own, as packages have them.
+#[test]
+fn what_was_stripped_is_found_beside_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g", "-Wl,--build-id"]) else {
+        return;
+    };
+    let (use_, _) = symbol(&binary, "use");
+    let whole = Loader::new().frames(&module(&binary), use_ + 2);
+    let run = |tool: &str, words: &[&str]| {
+        let done = Command::new(tool)
+            .args(words)
+            .current_dir(directory.path())
+            .status();
+        done.is_ok_and(|status| status.success())
+    };
+    std::fs::create_dir(directory.path().join(".debug")).unwrap();
+    let separate = ".debug/small.debug";
+    let link = format!("--add-gnu-debuglink={separate}");
+    if !run("objcopy", &["--only-keep-debug", "small", separate]) {
+        return println!("skipped: there is no objcopy");
+    }
+    assert!(run("strip", &["small"]) && run("objcopy", &[&link, "small"]));
+    let mut loader = Loader::new();
+    assert_eq!(loader.frames(&module(&binary), use_ + 2), whole);
+    assert!(whole.iter().any(|frame| frame.line > 0), "{whole:?}");
+    let statics = loader.statics(&module(&binary));
+    let table = statics
+        .iter()
+        .find(|symbol| symbol.name == "table")
+        .unwrap();
+    assert!(loader.variable(&module(&binary), table.low).element_bytes > 0);
+    // One of another build says nothing, and without any the sections do.
+    let other = directory.path().join(separate);
+    std::fs::write(&other, "no program").unwrap();
+    let mut loader = Loader::new();
+    let statics = loader.statics(&module(&binary));
+    let around = |symbol: &&reuselens_attribute::StaticSymbol| {
+        (symbol.low..symbol.high).contains(&table.low)
+    };
+    let around = statics.iter().find(around).unwrap();
+    assert!(around.name.starts_with("unnamed "), "{around:?}");
+    assert!(
+        loader
+            .function(&module(&binary), use_ + 2)
+            .is_none_or(|found| found.name != "use")
+    );
+}
+
 #[test]
 fn another_build_of_the_file_names_nothing_and_says_so() {
     let directory = tempfile::tempdir().unwrap();

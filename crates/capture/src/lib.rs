@@ -10,13 +10,14 @@
 mod consumer;
 mod control;
 mod decode;
+mod dispositions;
 mod ending;
 mod error;
 mod follow;
 mod functions;
 mod inject;
-mod notes;
 mod limiter;
+mod notes;
 mod program;
 mod running;
 mod segment;

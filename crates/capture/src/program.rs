@@ -6,8 +6,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_trace::ProcessEnd;
+use reuselens_trace::{ProcessEnd, Stop as Wish};
 
+use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
 use crate::{CaptureError, ControlOptions};
@@ -42,6 +43,8 @@ pub struct Launch {
     pub basic_blocks: bool,
     /// Which accesses are recorded.
     pub control: ControlOptions,
+    /// Where it is asked to end: the program gets the signal, and is killed where that is insisted on.
+    pub stop: Wish,
 }
 
 /// A program that was started.
@@ -93,7 +96,7 @@ impl Launch {
         if self.output_to_error {
             command.stdout(io::stderr());
         }
-        let randomise = self.randomise;
+        let (randomise, inherited) = (self.randomise, Inherited::now());
         let rewritten = match self.capture {
             Capture::Automatic => {
                 self.basic_blocks || !carries_run_time(program) || self.is_beyond_notes(program)
@@ -109,8 +112,7 @@ impl Launch {
         // SAFETY: the closure makes a few async-signal-safe calls in the child.
         unsafe {
             command.pre_exec(move || {
-                libc::signal(libc::SIGINT, libc::SIG_DFL);
-                libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+                inherited.set_up();
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 if !randomise {
                     // Where this is forbidden the addresses differ from run to run; no harm else.
@@ -203,24 +205,6 @@ fn find(program: &std::ffi::OsStr) -> Option<PathBuf> {
     std::env::split_paths(&folders)
         .map(|folder| folder.join(path))
         .find(|path| path.is_file())
-}
-
-/// While a program runs, Ctrl-C is for the program; we stay to report what it did.
-pub(crate) fn leave_interrupts_to_the_program() {
-    // SAFETY: sets two signals to be ignored.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_IGN);
-        libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-    }
-}
-
-/// Ctrl-C is for us again.
-pub(crate) fn take_interrupts_back() {
-    // SAFETY: sets two signals to their default.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_DFL);
-        libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-    }
 }
 
 /// A limit on the size of files becomes an error of the write that meets it, as a full disk does; otherwise

@@ -4,16 +4,17 @@ use std::collections::{BTreeSet, VecDeque};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
-use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError};
+use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, Stop, TraceError};
 
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
 use crate::control::ControlOptions;
 use crate::decode::Decoder;
+use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
+use crate::program::{Launch, process_end};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
@@ -28,6 +29,9 @@ pub struct Running {
     /// Programs that could not be rewritten.
     unseen: BTreeSet<String>,
     ended: Option<ProcessEnd>,
+    interrupts: Option<LeftToTheProgram>,
+    stop: Stop,
+    told: Told,
     finished: bool,
     told_end: bool,
     seen: Seen,
@@ -35,6 +39,16 @@ pub struct Running {
     limiter: Limiter,
     told_control: bool,
     ending: Ending,
+}
+
+/// What the program was told of a wish that it end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// It got the signal.
+    ToEnd,
+    /// It got the signal that cannot be ignored.
+    Killed,
 }
 
 /// What has been seen so far.
@@ -60,7 +74,6 @@ impl Running {
         let control = launch.control.clone();
         control.tell(&segment.header().control, &launch.functions()?);
         let started = launch.start(&segment.path())?;
-        leave_interrupts_to_the_program();
         Ok(Running {
             child: started.child,
             rewritten: started.rewritten,
@@ -70,6 +83,9 @@ impl Running {
             notes: VecDeque::new(),
             unseen: BTreeSet::new(),
             ended: None,
+            interrupts: Some(LeftToTheProgram::begin()),
+            stop: launch.stop.clone(),
+            told: Told::Nothing,
             finished: false,
             told_end: false,
             seen: Seen::default(),
@@ -97,6 +113,7 @@ impl Running {
         loop {
             self.follow();
             self.look();
+            self.heed();
             if let Some(block) = self.unfinished.pop_front() {
                 self.decoder.begin(block);
                 return true;
@@ -128,7 +145,7 @@ impl Running {
             }
             if let Ok(Some(status)) = self.child.try_wait() {
                 self.ended = Some(process_end(status));
-                take_interrupts_back();
+                self.interrupts = None;
             } else if self.unfinished.is_empty() {
                 self.consumer.nap();
             }
@@ -178,6 +195,44 @@ impl Running {
         self.stopped();
     }
 
+    /// Hands a wish that it end to the program. What it did until it ends is read as ever.
+    fn heed(&mut self) {
+        let Some(signal) = self.stop.heed() else {
+            return;
+        };
+        if self.ended.is_some() {
+            return;
+        }
+        if self.told == Told::Nothing {
+            self.told = Told::ToEnd;
+            send(&self.child, signal);
+        } else if self.told == Told::ToEnd && self.stop.insists() {
+            self.told = Told::Killed;
+            // It may be gone already.
+            let _ = self.child.kill();
+        }
+    }
+
+    /// Reads no more, and waits for the program's end: for who stopped reading before that.
+    pub fn wait(&mut self) -> ProcessEnd {
+        self.consumer.close();
+        loop {
+            self.follow();
+            self.heed();
+            if let Some(end) = self.ended {
+                return end;
+            }
+            match self.child.try_wait() {
+                Ok(Some(status)) => self.ended = Some(process_end(status)),
+                Ok(None) => self.consumer.nap(),
+                Err(_) => self.ended = Some(ProcessEnd::Unknown),
+            }
+            if self.ended.is_some() {
+                self.interrupts = None;
+            }
+        }
+    }
+
     /// Looks after a process that is about to become another program.
     fn follow(&mut self) {
         match self.consumer.follow() {
@@ -186,7 +241,7 @@ impl Running {
             }
             Some(Followed::Ended(pid, status)) if pid == self.child.id() => {
                 self.ended = Some(process_end(ExitStatus::from_raw(status)));
-                take_interrupts_back();
+                self.interrupts = None;
             }
             _ => {}
         }
@@ -375,6 +430,5 @@ impl Source for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.consumer.close();
-        take_interrupts_back();
     }
 }

@@ -1,11 +1,15 @@
 //! The program's own calls, as rows: what a program says is what arrives.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use reuselens_capture::Capture;
 use reuselens_capture::toolchain::{self, Language, RunTimeFiles};
-use reuselens_capture::{Capture, Launch, Running};
-use reuselens_trace::{Block, Event, Kind, Source, Step};
+use reuselens_trace::{Event, Kind, Source};
+
+use common::{Told, watch};
 
 /// Makes each call, by all its forms.
 const PROGRAM: &str = r#"
@@ -36,16 +40,12 @@ struct Seen {
 }
 
 fn run(program: &Path) -> Seen {
-    let launch = Launch {
-        command: vec![program.into()],
-        capture: Capture::CompiledIn,
-        ..Launch::default()
-    };
-    let mut running = Running::start(&launch).unwrap();
-    let (mut seen, mut block) = (Seen::default(), Block::new());
-    loop {
-        match running.next(&mut block).unwrap() {
-            Step::Block => {
+    let mut seen = Seen::default();
+    let running = watch(
+        vec![program.into()],
+        Capture::CompiledIn,
+        |told| match told {
+            Told::Rows(block) => {
                 let mut ours = false;
                 for row in block.rows() {
                     ours = is_call(row.kind) || (ours && row.kind == Kind::Operand);
@@ -54,11 +54,10 @@ fn run(program: &Path) -> Seen {
                     }
                 }
             }
-            Step::Event(Event::Process(process)) => seen.instrumented = Some(process.instrumented),
-            Step::Event(_) => {}
-            Step::End => break,
-        }
-    }
+            Told::Event(Event::Process(process)) => seen.instrumented = Some(process.instrumented),
+            Told::Event(_) => {}
+        },
+    );
     seen.description = running.describe();
     seen
 }

@@ -1,12 +1,16 @@
 //! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what they do.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reuselens_capture::{Capture, Launch, Running};
-use reuselens_trace::{Block, Event, Kind, ProcessEnd, Source, Step};
+use reuselens_trace::{Block, Event, Kind, ProcessEnd};
+
+use common::{Told, watch};
 
 /// A program that is built with the system's own compiler and no flag of ours.
 fn build(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
@@ -41,38 +45,33 @@ struct Seen {
     threads: u32,
 }
 
-fn run(command: Vec<OsString>) -> Seen {
-    let launch = Launch {
-        command,
-        capture: Capture::Rewriting,
-        ..Launch::default()
-    };
-    let mut running = Running::start(&launch).unwrap();
-    let (mut seen, mut block) = (Seen::default(), Block::new());
-    loop {
-        match running.next(&mut block).unwrap() {
-            Step::Block => {
-                for row in block.rows() {
-                    *seen.kinds.entry(row.kind as u8).or_default() += 1;
-                    let (loads, stores) = match row.kind {
-                        Kind::Load => (1, 0),
-                        Kind::Store => (0, 1),
-                        Kind::Atomic => (1, 1),
-                        _ => (0, 0),
-                    };
-                    if row.pc < 1 << 24 {
-                        seen.own[0] += loads;
-                        seen.own[1] += stores;
-                    }
-                }
+impl Seen {
+    fn add(&mut self, block: &Block) {
+        for row in block.rows() {
+            *self.kinds.entry(row.kind as u8).or_default() += 1;
+            let (loads, stores) = match row.kind {
+                Kind::Load => (1, 0),
+                Kind::Store => (0, 1),
+                Kind::Atomic => (1, 1),
+                _ => (0, 0),
+            };
+            if row.pc < 1 << 24 {
+                self.own[0] += loads;
+                self.own[1] += stores;
             }
-            Step::Event(Event::Process(process)) => seen.processes.push(process.executable),
-            Step::Event(Event::Note(note)) => seen.notes.push(note.code),
-            Step::Event(Event::Thread(_)) => seen.threads += 1,
-            Step::Event(_) => {}
-            Step::End => break,
         }
     }
+}
+
+fn run(command: Vec<OsString>) -> Seen {
+    let mut seen = Seen::default();
+    let running = watch(command, Capture::Rewriting, |told| match told {
+        Told::Rows(block) => seen.add(block),
+        Told::Event(Event::Process(process)) => seen.processes.push(process.executable),
+        Told::Event(Event::Note(note)) => seen.notes.push(note.code),
+        Told::Event(Event::Thread(_)) => seen.threads += 1,
+        Told::Event(_) => {}
+    });
     seen.ended = running.ended();
     seen
 }

@@ -1,8 +1,10 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded. A broken pipe is success:
-//! whoever read our output had enough.
+//! whoever read our output had enough. Work cut short by a signal ends with 128 and its number.
 
 use std::io;
 use std::process::ExitCode;
+
+use crate::interrupt;
 
 /// What a command ends with.
 pub type Outcome = anyhow::Result<ExitCode>;
@@ -26,7 +28,9 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("reuselens: {}", message(&error));
-            if error.downcast_ref::<Usage>().is_some() {
+            if let Some(code) = interrupt::code() {
+                code
+            } else if is_usage(&error) {
                 ExitCode::from(2)
             } else {
                 ExitCode::FAILURE
@@ -56,6 +60,11 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    let ours = error.downcast_ref::<reuselens::Error>();
+    error.downcast_ref::<Usage>().is_some() || ours.is_some_and(reuselens::Error::is_usage)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

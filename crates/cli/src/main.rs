@@ -10,6 +10,7 @@ mod control;
 mod demos;
 mod exit;
 mod files;
+mod interrupt;
 mod options;
 mod output;
 mod progress;
@@ -28,5 +29,6 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     reuselens::capture::report_size_limits();
+    interrupt::listen();
     exit::code(cli.command.run())
 }

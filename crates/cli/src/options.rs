@@ -80,7 +80,7 @@ pub struct Analysis {
 
     /// The most memory for the analysis: with the engine auto, samples are taken beyond, others stop [default: three
     /// quarters of what is free]
-    #[arg(long, value_name = "SIZE", help_heading = "Analysis")]
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
 
     /// Look at this share of the items only (0.01, 1%), with a bound on the error; engines sampled and auto
@@ -94,9 +94,15 @@ pub struct Analysis {
 
 impl Analysis {
     /// What the library is asked for, if the results are wanted by these dimensions.
-    pub fn options(&self, by: &[Dimension]) -> Result<AnalysisOptions, Usage> {
+    pub fn options(&self, by: &[Dimension]) -> anyhow::Result<AnalysisOptions> {
         self.refuse_what_is_not_used()?;
-        Ok(AnalysisOptions {
+        let options = self.asked(by);
+        reuselens::check(&options)?;
+        Ok(options)
+    }
+
+    fn asked(&self, by: &[Dimension]) -> AnalysisOptions {
+        AnalysisOptions {
             engine: self.engine.clone(),
             granularity: self.granularity,
             kinds: match self.kind {
@@ -125,7 +131,7 @@ impl Analysis {
             memory_limit: self.memory_limit,
             sample: self.sample,
             seed: self.seed.unwrap_or(1),
-        })
+        }
     }
 
     /// Options that the engine would not look at: whoever gives one expects something of it.
@@ -257,6 +263,15 @@ fn whole(digits: &str, size: u64) -> Option<u64> {
         .is_multiple_of(tenths.into())
         .then(|| number / u128::from(tenths))?;
     u64::try_from(number).ok()
+}
+
+/// An amount of memory above 0.
+fn memory(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    if bytes == Bytes(0) {
+        return Err("an analysis takes some memory; write for instance 64M".to_owned());
+    }
+    Ok(bytes)
 }
 
 /// A number of threads.

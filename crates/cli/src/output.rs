@@ -16,7 +16,8 @@ use crate::options::dimension;
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
 pub struct Show {
-    /// Group accesses by: program, thread, function, line, object, element, context, instruction (several allowed)
+    /// Group accesses by: program, thread, function, line, object, element, context, instruction (several allowed);
+    /// program alone is the fastest: the curve, and nothing told apart
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
@@ -160,6 +161,13 @@ impl Show {
         }
     }
 
+    /// Those of them that the JSON has: of ids, groups that say that nothing is known only if they were asked for.
+    fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
+        let all = !profile.method.ids || !self.by.is_empty();
+        let told = by.iter().filter(|by| all || profile.tells(**by));
+        told.copied().collect()
+    }
+
     fn top(&self) -> usize {
         self.top << self.verbose.min(8)
     }
@@ -195,7 +203,7 @@ impl Show {
         if let Some(path) = &self.json {
             let options = JsonOptions {
                 bins: self.bins(),
-                by: by.clone(),
+                by: self.told(profile, &by),
                 cache,
             };
             self.write(path, reuselens_report::json(profile, &options).as_bytes())?;
@@ -278,8 +286,15 @@ impl Results {
         })
     }
 
-    /// Writes both, then exports and summary, and says what to do next.
-    pub fn finish(mut self, profile: &Profile, page: &str, show: &Show) -> anyhow::Result<()> {
+    /// Writes both, then exports and summary, and says what to do next; `again` is how another profile to compare
+    /// with is made.
+    pub fn finish(
+        mut self,
+        profile: &Profile,
+        page: &str,
+        show: &Show,
+        again: &str,
+    ) -> anyhow::Result<()> {
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         let bytes = profile.to_bytes();
         self.profile
@@ -297,8 +312,7 @@ impl Results {
         show.say(&format!("Page:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
         show.say(&format!(
-            "Next:    change something, profile again with -o after, then: \
-             reuselens diff {profile} after.rlprof"
+            "Next:    {again} with -o after, then: reuselens diff {profile} after.rlprof"
         ))
     }
 }

@@ -129,6 +129,9 @@ fn every_access_counts_for_some_name_even_without_names() {
         let sum: u64 = json.groups(by).iter().map(|group| group.accesses).sum();
         assert_eq!(sum, 7, "{by}");
     }
+    // Groups that say nothing are there only if they were asked for.
+    let json = analyzed(&place, &["t.txt"]);
+    assert_eq!(json.0["groups"], serde_json::json!([]));
 }
 
 #[test]
@@ -429,7 +432,7 @@ fn a_largest_distance_is_a_bound_and_said() {
         .fails(2)
         .says(&["--times"]);
     let words = ["--max-distance", "9", "--engine", "olken", "-f"];
-    wrong(&words).fails(1).says(&["only 'counting' can"]);
+    wrong(&words).fails(2).says(&["only 'counting' can"]);
 }
 
 /// A stream with near and far reuses: half of the accesses to 300 items, half to 40,000.
@@ -564,7 +567,7 @@ fn rates_that_are_none_and_engines_that_do_not_sample_are_refused() {
     let words = ["analyze", "t.txt", "--sample", "1%", "--engine", "olken"];
     place
         .run(&words)
-        .fails(1)
+        .fails(2)
         .says(&["'olken'", "--engine sampled"]);
     assert_eq!(place.files(), ["t.txt"]);
 }
@@ -607,7 +610,7 @@ fn ids_have_no_size_and_lie_nowhere() {
         .says(&["ids", "--cache 4096"]);
     place
         .run(&["analyze", "-f", "t.txt", "--data", "heap"])
-        .fails(1)
+        .fails(2)
         .says(&["a trace of ids", "leave out --data"]);
     place.write(
         "n.u64",
@@ -682,12 +685,12 @@ fn options_that_contradict_each_other_or_are_not_used_are_refused() {
     for (options, code, hints) in [
         (
             &["--forward", "--sample", "1%"][..],
-            1,
+            2,
             &["--sample and --forward", "leave out"][..],
         ),
         (
             &["--max-distance", "9", "--sample", "1%"],
-            1,
+            2,
             &["--sample and --max-distance"],
         ),
         (
@@ -881,7 +884,7 @@ fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
         let words = [command, &["t.txt", "--sharing", "private"], options].concat();
         place
             .run(&words)
-            .fails(1)
+            .fails(2)
             .says(&[says, "--sharing private"]);
     };
     refused(&["analyze"], &["--engine", "parallel"], "as one stream");
@@ -943,4 +946,76 @@ fn lackey() -> String {
         }
     }
     text
+}
+
+// ---- signals ----
+
+fn kill(child: &std::process::Child, signal: &str) {
+    let words = [signal, &child.id().to_string()];
+    let sent = std::process::Command::new("kill").args(words).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_an_analysis_with_what_there_is() {
+    use std::io::Write;
+    use std::process::Stdio;
+
+    let place = Place::new();
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let words = [
+            "analyze", "-", "-f", "-o", "x", "--format", "text", "--json", "x.json",
+        ];
+        let mut command = place.command(&words);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let line = "a b c d\n".repeat(10_000);
+        // More than it holds at once: it has read much of this when all is written.
+        for _ in 0..50 {
+            input.write_all(line.as_bytes()).unwrap();
+        }
+        kill(&child, signal);
+        // It may be gone before all is written.
+        for _ in 0..50 {
+            if input.write_all(line.as_bytes()).is_err() {
+                break;
+            }
+        }
+        drop(input);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        let json = place.json("x.json");
+        assert_eq!(json.warnings(), ["interrupted"]);
+        assert!(json.number("accesses") > 0 && json.number("distinct") == 4);
+        let reason = json.0["outcome"]["incomplete"].as_str().unwrap();
+        assert_eq!(reason, format!("SIG{} stopped the analysis", &signal[1..]));
+    }
+    assert_eq!(place.files(), ["x.html", "x.json", "x.rlprof"]);
+}
+
+#[test]
+fn a_signal_ends_who_waits_for_a_silent_pipe_and_leaves_no_file() {
+    use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    let place = Place::new();
+    let mut command = place.command(&["analyze", "-", "-o", "x", "--format", "text"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input
+        .write_all("a b c ".repeat(100_000).as_bytes())
+        .unwrap();
+    let begin = std::time::Instant::now();
+    while place.files().len() < 2 {
+        assert!(begin.elapsed().as_secs() < 60, "it does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    kill(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    drop(input);
+    assert_eq!(place.files(), [""; 0]);
 }

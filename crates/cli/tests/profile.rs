@@ -118,17 +118,18 @@ fn an_end_in_the_middle_loses_nothing() {
 fn a_crash_is_reported_and_loses_nothing() {
     let place = Place::new();
     let program = place.build("count/crash.c", &[]);
-    for (how, signal) in [("null", 11), ("abort", 6), ("kill", 9)] {
+    let ways = [
+        ("null", 11, "SIGSEGV"),
+        ("abort", 6, "SIGABRT"),
+        ("kill", 9, "SIGKILL"),
+    ];
+    for (how, signal, name) in ways {
         place.counts_are_exact(&[], &[&program, how]);
         let (_, json) = place.profile(&[], &[&program, how]);
         assert_eq!(json.0["outcome"]["signal"], signal, "{how}");
         let words = ["profile", "-f", "--pass-status", "--", &program, how];
         let done = place.run(&words).ends_with(128 + signal);
-        assert!(
-            done.out.contains(&format!("signal {signal}")),
-            "{}",
-            done.out
-        );
+        done.prints(&[&format!("{name} ended the program")]);
     }
 }
 
@@ -489,6 +490,16 @@ fn wrong_choices_are_known_before_the_run() {
             .run(&["profile", option, value, "--", "./marker"])
             .fails(2);
         done.says(hints);
+    }
+    // What contradicts itself does not start the program either.
+    for options in [
+        &["--engine", "olken", "--sample", "1%"][..],
+        &["--engine", "olken", "--max-distance", "9"],
+        &["--sharing", "private", "--sample", "1%"],
+        &["--sharing", "private", "--engine", "parallel"],
+    ] {
+        let words = [&["profile"], options, &["--", "./marker"]].concat();
+        place.run(&words).fails(2).says(&["leave"]);
     }
     let mistyped = ["profile", "--granularty", "64", "--", "./marker"];
     place
@@ -946,8 +957,22 @@ fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
     );
     assert_eq!(json.warnings(), ["memory-limit"]);
     assert!(json.number("accesses") > 0 && json.number("accesses") < 600_000);
-    assert_eq!(json.0["outcome"]["incomplete"], "memory limit reached");
+    let reason = "the analysis reached its memory limit";
+    assert_eq!(json.0["outcome"]["incomplete"], reason);
     assert!(done.err.contains("the analysis stopped after"), "{done:?}");
+    // The program goes on unseen; how it ended is known still.
+    let exact = ["--engine", "counting", "--pass-status"];
+    let words = [&["profile", "-f"], &limit[..], &exact, &["--", "sh", "-c"]].concat();
+    let failing = ["./count 100000 3; exit 3"];
+    let done = place.run(&[&words[..], &failing].concat()).ends_with(3);
+    done.prints(&[
+        "incomplete: the analysis reached its memory limit",
+        "went on unseen after that, and exited with status 3",
+    ]);
+    place
+        .run(&["profile", "--memory-limit", "0", "--", "./count"])
+        .fails(2)
+        .says(&["64M"]);
     // However little it may take, a sample goes on to the end.
     let (_, json) = place.profile(&limit, &["./count", "100000", "3"]);
     assert_eq!(json.warnings(), ["sampled"]);
@@ -956,4 +981,125 @@ fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
         "{:?}",
         json.0["accesses"]
     );
+}
+
+// ---- signals ----
+
+/// Writes a file `begun`, and waits for ever.
+const WAITS: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile int cells[1000];
+static void stay(int signal) { (void)signal; }
+int main(int count, char **words) {
+    (void)words;
+    if (count > 1) signal(SIGTERM, stay);
+    for (int i = 0; i < 1000; i++) cells[i] = i;
+    FILE *file = fopen("begun", "w");
+    if (file == NULL || fclose(file) != 0) return 1;
+    for (int i = 0; i < 3000; i++) usleep(10000);
+    return 0;
+}
+"#;
+
+/// Starts `reuselens` and waits until its program says that it has begun.
+fn begun(place: &Place, options: &[&str], program: &[&str]) -> std::process::Child {
+    let _ = std::fs::remove_file(place.path("begun"));
+    let words = [&["profile", "-q", "-f"], options, &["--"], program].concat();
+    let child = place.command(&words).spawn().unwrap();
+    let begin = std::time::Instant::now();
+    while !place.path("begun").exists() {
+        assert!(begin.elapsed().as_secs() < 60, "it does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child
+}
+
+fn kill(child: &std::process::Child, signal: &str) {
+    let words = [signal, &child.id().to_string()];
+    let sent = std::process::Command::new("kill")
+        .args(words)
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn a_wish_to_end_is_for_the_program_and_what_it_did_is_reported() {
+    let place = Place::new();
+    let program = inline(&place, "waits", WAITS);
+    for (signal, number) in [("-TERM", 15), ("-HUP", 1)] {
+        for way in ["compiled-in", "rewriting"] {
+            let options = ["--capture", way, "--by", "object", "--json", "x.json"];
+            let mut child = begun(&place, &options, &[&program]);
+            kill(&child, signal);
+            let status = child.wait().unwrap();
+            assert!(status.success(), "{signal} {way}: {status}");
+            let json = place.json("x.json");
+            assert_eq!(json.0["outcome"]["signal"], number, "{way}");
+            // Rewriting sees what was compiled in, too.
+            let accesses = json.object("cells");
+            assert!([1000, 2000].contains(&accesses), "{way}: {accesses}");
+        }
+    }
+    let mut child = begun(&place, &["--pass-status"], &[&program]);
+    kill(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    // One who stays is killed, when that is asked for once more.
+    let mut child = begun(&place, &["--json", "x.json"], &[&program, "stay"]);
+    kill(&child, "-TERM");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(child.try_wait().unwrap().is_none(), "the program stays");
+    kill(&child, "-TERM");
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.json("x.json").0["outcome"]["signal"], 9);
+    let files = place.files();
+    let ours = [
+        "begun",
+        "waits",
+        "waits.c",
+        "waits.html",
+        "waits.rlprof",
+        "x.json",
+    ];
+    assert_eq!(files, ours, "no unfinished file stays");
+}
+
+#[test]
+fn the_program_inherits_what_is_ignored_and_nothing_else() {
+    let place = Place::new();
+    let masks = |setup: &str, way: &str| {
+        let tool = env!("CARGO_BIN_EXE_reuselens");
+        let tells = "grep -E SigIgn: /proc/self/status";
+        let script = format!(
+            "{setup} {tells} > plain; {tool} profile -q -f --capture {way} -- {tells} > seen"
+        );
+        let script = format!("{script}; {setup} true");
+        let status = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(place.path(""))
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert!(status.is_ok());
+        // The C library has those from 32 on for itself.
+        let mask = |name: &str| {
+            let text = place.text(name);
+            let digits = text.strip_prefix("SigIgn:").unwrap().trim();
+            u64::from_str_radix(digits, 16).unwrap() as u32 & !(1 << 31)
+        };
+        (mask("plain"), mask("seen"))
+    };
+    for setup in [
+        "",
+        "trap '' INT;",
+        "trap '' PIPE;",
+        "trap '' HUP TERM QUIT PIPE;",
+    ] {
+        for way in ["rewriting", "compiled-in"] {
+            let (plain, seen) = masks(setup, way);
+            assert_eq!(plain, seen, "{setup} {way}");
+        }
+    }
 }

@@ -269,20 +269,20 @@ fn a_recording_that_is_killed_can_be_read_up_to_there() {
 
 #[test]
 fn an_interrupt_ends_the_program_and_completes_the_trace() {
-    let place = Place::new();
-    let mut child = endless(&place);
-    // Ctrl-C goes to the whole group.
-    let group = format!("-{}", child.id());
-    let sent = Command::new("kill")
-        .args(["-INT", "--", &group])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    assert!(child.wait().unwrap().success());
-    place
-        .run(&["analyze", "-q", "run.rltrace", "--json", "run.json"])
-        .succeeds();
-    let json = place.json("run.json");
-    assert_eq!(json.0["outcome"]["signal"], 2);
-    assert_eq!(json.warnings(), [""; 0]);
+    // Ctrl-C goes to the whole group; a wish to end, as a rule, to us alone.
+    for (signal, number, group) in [("-INT", 2, "-"), ("-TERM", 15, ""), ("-TERM", 15, "-")] {
+        let place = Place::new();
+        let mut child = endless(&place);
+        let whom = format!("{group}{}", child.id());
+        let sent = Command::new("kill").args([signal, "--", &whom]).status();
+        assert!(sent.unwrap().success());
+        assert!(child.wait().unwrap().success());
+        place
+            .run(&["analyze", "-q", "run.rltrace", "--json", "run.json"])
+            .succeeds();
+        let json = place.json("run.json");
+        assert_eq!(json.0["outcome"]["signal"], number);
+        assert_eq!(json.warnings(), [""; 0]);
+        assert!(!place.path("run.rltrace.partial").exists());
+    }
 }

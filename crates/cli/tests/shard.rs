@@ -151,7 +151,7 @@ fn what_cannot_be_cut_is_told() {
     let engine = ["shard", "1/2", "t.txt", "--engine", "olken"];
     place
         .run(&engine)
-        .fails(1)
+        .fails(2)
         .says(&["'olken'", "leave --engine out"]);
     place.run(&["shard", "1/2"]).fails(2).says(&["TRACE"]);
     assert_eq!(place.files(), ["t.txt", "t.txt.gz"], "no half results");

@@ -371,3 +371,43 @@ fn counts_of_the_beginning_may_come_from_elsewhere() {
     let (own, others) = (own.finish(), others.finish_with(counts));
     assert_eq!(format!("{own:?}"), format!("{others:?}"));
 }
+
+/// A loop for nearly all of the time, and a few items at its end that come once: no burst sees them, and the sample of
+/// the items holds one or two.
+#[test]
+fn the_bound_holds_for_a_few_items_that_come_once_at_the_end() {
+    for (length, tail) in [(1024, 90), (1024, 300), (300, 40)] {
+        let mut items = take(&mut Loop::new(1 << 40, 64, length), 1_500_000);
+        items.extend((0..tail).map(|number| number * 64));
+        check(&format!("loop of {length}, {tail} more"), &items, 0.02);
+    }
+}
+
+/// The same with hits: all items are new, but for some at the end that come again and again.
+#[test]
+fn the_bound_holds_for_a_few_hits_at_the_end() {
+    let mut items: Vec<u64> = (0..1_000_000).map(|number| number * 64).collect();
+    items.extend(take(&mut Loop::new(1 << 40, 64, 5000), 20_000));
+    check("all new, then a loop", &items, 0.05);
+}
+
+/// How wide the bound of a stationary stream is, on average over the sizes: it is not made honest by being useless.
+#[test]
+fn the_bound_is_narrow_where_little_is_unknown() {
+    for (items, most) in [
+        (take(&mut Zipf::new(100_000, 0.99, 1), 4_000_000), 0.02),
+        (take(&mut Jacobi::new(128), 4_000_000), 0.03),
+        (take(&mut Loop::new(1 << 40, 64, 3000), 4_000_000), 0.01),
+    ] {
+        let widths = (0..8).map(|seed| {
+            let options = SampleOptions {
+                seed,
+                ..SampleOptions::default()
+            };
+            let points = estimate(&items, options).points;
+            points.iter().map(|point| point.half_width).sum::<f64>() / points.len() as f64
+        });
+        let width = widths.sum::<f64>() / 8.0;
+        assert!(width < most, "{width}");
+    }
+}

@@ -42,17 +42,20 @@ impl BoundedCurve {
     }
 
     /// How far the miss ratio of a cache of `items` items may be off: at a size between two points, the larger of
-    /// both. 0 if there are no points.
+    /// both and what the curve falls from the one to the other, as it may fall anywhere between them. 0 if there
+    /// are no points.
     pub fn half_width(&self, items: u64) -> f64 {
         let next = self.points.partition_point(|point| point.items < items);
-        let above = self.points.get(next).or(self.points.last());
-        let width = |point: Option<&BoundedPoint>| point.map_or(0.0, |point| point.half_width);
-        match above {
-            Some(point) if point.items == items => point.half_width,
-            _ => {
-                let below = next.checked_sub(1).and_then(|at| self.points.get(at));
-                width(above).max(width(below))
+        let last = self.points.len().saturating_sub(1);
+        let above = self.points.get(next.min(last));
+        let below = self.points.get(next.saturating_sub(1).min(last));
+        match (below, above) {
+            (_, Some(point)) if point.items == items => point.half_width,
+            (Some(below), Some(above)) => {
+                let fall = (below.miss_ratio - above.miss_ratio).max(0.0);
+                (fall + below.half_width.max(above.half_width)).min(1.0)
             }
+            _ => 0.0,
         }
     }
 }
@@ -99,21 +102,22 @@ mod tests {
     }
 
     #[test]
-    fn widths_between_points_are_the_larger_of_both() {
+    fn widths_between_points_allow_for_a_fall_anywhere() {
         let curve = curve();
         assert!((curve.mean() - 0.05).abs() < 1e-12);
         assert_eq!(curve.largest(), 0.1);
         let widths = [
             (0, 0.01),
             (1, 0.01),
-            (2, 0.1),
+            (2, 0.5),
             (4, 0.1),
-            (9, 0.1),
+            (9, 0.35),
             (16, 0.04),
             (99, 0.04),
         ];
         for (items, width) in widths {
-            assert_eq!(curve.half_width(items), width, "{items}");
+            let found = curve.half_width(items);
+            assert!((found - width).abs() < 1e-12, "{items}: {found}");
         }
         let none = BoundedCurve::default();
         assert_eq!(

@@ -263,6 +263,22 @@ impl Profile {
                 .then_with(|| a.name.cmp(&b.name))
         });
         groups
+    /// Whether its groups of a dimension say more than that nothing is known. What is missing of elements has words
+    /// of its own. Cost: that of [`groups`](Self::groups).
+    pub fn tells(&self, by: Dimension) -> bool {
+        let unknown = match by {
+            Dimension::Function => "(unknown function)",
+            Dimension::Line => "(unknown line)",
+            Dimension::Object => "unknown",
+            Dimension::Context => "(root)",
+            Dimension::Instruction => "(unknown instruction)",
+            Dimension::Path => "(unknown path)",
+            Dimension::Program | Dimension::Thread | Dimension::Element => return true,
+        };
+        let groups = self.groups(by);
+        groups.iter().any(|group| group.name != unknown)
+            // Lines are shown with their objects.
+            || by == Dimension::Line && self.tells(Dimension::Object)
     }
 
     /// The accesses grouped by two dimensions at once: most accesses first, then by both names. Which

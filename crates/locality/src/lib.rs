@@ -90,6 +90,7 @@ pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
 pub use log2::Log2Histogram;
 pub use merge::MergeError;
+pub use names::signal_name;
 pub use path::{BlockTrace, Path, PathShares};
 pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};
 pub use path_table::{PathCell, PathTable};

@@ -46,6 +46,18 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
     }
 }
 
+/// How a signal is called, `SIGSEGV`; by its number where it has no name of its own.
+pub fn signal_name(signal: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+        "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+        "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let number = usize::try_from(signal).ok();
+    let name = number.and_then(|number| NAMES.get(number.checked_sub(1)?));
+    name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
+}
+
 /// The name of an index that the table does not have.
 pub(crate) fn unknown(by: Dimension) -> String {
     match by {
@@ -73,8 +85,23 @@ fn known(name: &str, unknown: &str) -> String {
 }
 
 fn function(site: &Site) -> String {
-    let name = site.frames.first().map_or("", |frame| &frame.function);
-    known(name, "(unknown function)")
+    match (symbol(site), site.module.as_str()) {
+        ("", "") => "(unknown function)".to_owned(),
+        ("", module) => format!("{module} (unknown function)"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// The function of the innermost frame. Without debug information that is a symbol and the distance
+/// from it, or the library and the distance: the symbol alone then, or nothing.
+fn symbol(site: &Site) -> &str {
+    let function = site.frames.first().map_or("", |frame| &frame.function);
+    match function.rsplit_once("+0x") {
+        Some((name, distance)) if distance.chars().all(|digit| digit.is_ascii_hexdigit()) => {
+            if name == site.module { "" } else { name }
+        }
+        _ => function,
+    }
 }
 
 /// The name of an object.
@@ -85,7 +112,8 @@ pub(crate) fn object(object: &Object) -> &str {
     }
 }
 
-/// `file:line` of the innermost frame.
+/// `file:line` of the innermost frame; where there are no lines, what is known in their place: the
+/// function and its library, or the library alone.
 fn line(site: &Site, paths: &ShortPaths) -> String {
     match site.frames.first() {
         Some(Frame { file, line, .. }) if !file.is_empty() && *line > 0 => {
@@ -94,7 +122,12 @@ fn line(site: &Site, paths: &ShortPaths) -> String {
         Some(Frame { file, .. }) if !file.is_empty() => {
             format!("{} (unknown line)", paths.shorten(file))
         }
-        _ => "(unknown line)".to_owned(),
+        _ => match (symbol(site), &*site.module) {
+            ("", "") => "(unknown line)".to_owned(),
+            ("", module) => format!("{module} (unknown line)"),
+            (function, "") => format!("{function} (unknown line)"),
+            (function, module) => format!("{function} in {module} (unknown line)"),
+        },
     }
 }
 
@@ -104,14 +137,13 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
         return "(unknown instruction)".to_owned();
     }
     let module = known(&site.module, "(unknown module)");
-    let line = line(site, paths);
-    // `(unknown line)` has its parentheses.
-    let line = if line.starts_with('(') {
-        line
-    } else {
-        format!("({line})")
+    let frame = site.frames.first();
+    let place = match frame {
+        Some(frame) if !frame.file.is_empty() => format!("({})", line(site, paths)),
+        Some(frame) if !symbol(site).is_empty() => format!("({})", frame.function),
+        _ => "(unknown line)".to_owned(),
     };
-    format!("{module}+{:#x} {line}", site.offset)
+    format!("{module}+{:#x} {place}", site.offset)
 }
 
 /// `main > solve > sweep`.
@@ -216,6 +248,45 @@ mod tests {
             instructions[1],
             "(unknown module)+0x12ab (a.c (unknown line))"
         );
+    }
+
+    #[test]
+    fn without_lines_the_function_or_the_library_stands_in_their_place() {
+        let mut profile = testing::profile();
+        let site = |function: &str| Site {
+            module: "libz.so".into(),
+            offset: 0x12ab,
+            ..testing::site(function, "", 0)
+        };
+        profile.sites = vec![site("crc+0x1f"), site("libz.so+0x12ab"), site("")];
+        let library = "libz.so (unknown line)";
+        assert_eq!(
+            names(&profile, Dimension::Line),
+            ["crc in libz.so (unknown line)", library, library]
+        );
+        let library = "libz.so (unknown function)";
+        assert_eq!(
+            names(&profile, Dimension::Function),
+            ["crc", library, library]
+        );
+        assert_eq!(
+            names(&profile, Dimension::Instruction),
+            [
+                "libz.so+0x12ab (crc+0x1f)",
+                "libz.so+0x12ab (unknown line)",
+                "libz.so+0x12ab (unknown line)"
+            ]
+        );
+    }
+
+    #[test]
+    fn signals_have_names() {
+        let names = [1, 2, 9, 11, 15, 31, 0, 32, -3].map(signal_name);
+        let known = [
+            "SIGHUP", "SIGINT", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGSYS",
+        ];
+        assert_eq!(names[..6], known);
+        assert_eq!(names[6..], ["signal 0", "signal 32", "signal -3"]);
     }
 
     #[test]

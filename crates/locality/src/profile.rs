@@ -87,6 +87,9 @@ pub struct Method {
     /// Whether the items are ids, which have no size: the caches of a machine say nothing about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ids: bool,
+    /// Whether the program was analysed as a whole: then no access is told apart from another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Where the accesses come from and what is seen.
     pub source: String,
     /// How the order between threads came about.
@@ -111,7 +114,7 @@ pub enum Outcome {
     Exit(i32),
     /// This signal killed the program; everything up to its last complete block is here.
     Signal(i32),
-    /// The trace broke off; everything before that is here.
+    /// The trace broke off, or the analysis stopped: why, as a clause. Everything before that is here.
     Incomplete(String),
 }
 

@@ -1,6 +1,6 @@
 //! Facts of a profile in words, the same in every report.
 
-use reuselens_locality::{Method, Outcome, Profile, Sharing};
+use reuselens_locality::{Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
 
 use crate::caches;
@@ -44,10 +44,11 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         Outcome::Exit(0) => "the program exited normally".to_owned(),
         Outcome::Exit(status) => format!("the program exited with status {status}"),
         Outcome::Signal(signal) => {
-            format!("signal {signal} killed the program; everything up to then is here")
+            let signal = signal_name(*signal);
+            format!("{signal} ended the program; everything up to then is here")
         }
         Outcome::Incomplete(why) => {
-            format!("the trace breaks off: {why}; everything before is here")
+            format!("incomplete: {why}; everything before is here")
         }
     }
 }

@@ -120,6 +120,71 @@ fn pages_are_well_formed_and_complete() {
 }
 
 #[test]
+fn a_bar_that_the_cache_cuts_is_coloured_by_its_accesses() {
+    // All in one bar, 512 to 1,023 items; the cache ends in its middle.
+    let edge = |distances: &[u64], items: u64| {
+        let mut profile = common::tiny();
+        profile.histogram = reuselens_locality::ExactHistogram::new();
+        for distance in distances {
+            profile.histogram.add(Distance::new(*distance), 500);
+        }
+        let cache = Some(Bytes(items * profile.granularity.bytes()));
+        let options = HtmlOptions {
+            cache,
+            ..HtmlOptions::default()
+        };
+        let html = page(&profile, &options);
+        let after = |html: &str, start: &str, end: char| {
+            let from = html.find(start).unwrap() + start.len();
+            let number = html[from..].split(end).next().unwrap().to_owned();
+            number.parse::<f64>().unwrap()
+        };
+        let bars = &html[html.find("<path class=\"hit\"").unwrap()..];
+        let (left, right) = (after(bars, " d=\"M", ' '), after(bars, "H", 'V'));
+        let edge = after(&html, "id=\"misses-rect\" x=\"", '"');
+        (edge - left) / (right - left)
+    };
+    for (distances, items, hits) in [
+        (&[1000_u64][..], 768, 0.0),
+        (&[600], 768, 1.0),
+        (&[600, 1000], 768, 0.5),
+        (&[600, 700, 767, 1000], 768, 0.75),
+        (&[512, 513, 1023], 513, 1.0 / 3.0),
+    ] {
+        let found = edge(distances, items);
+        assert!((found - hits).abs() < 0.01, "{distances:?}: {found}");
+    }
+}
+
+#[test]
+fn what_nothing_is_known_of_has_no_table() {
+    let mut ids = common::tiny();
+    ids.sites.clear();
+    ids.objects.clear();
+    ids.contexts.truncate(1);
+    ids.threads.truncate(1);
+    for cell in &mut ids.cells {
+        (cell.site, cell.object, cell.context, cell.thread) = (u32::MAX, u32::MAX, 0, 0);
+    }
+    let html = page(&ids, &HtmlOptions::default());
+    check(&html);
+    assert!(!html.contains("Where the misses come from"));
+    assert!(!html.contains("unknown line") && html.contains("id=\"histogram\""));
+    let mut fewer = ids.clone();
+    fewer.cells.pop();
+    let changes = |other: &Profile| {
+        let variants = [("a", &ids), ("b", other)].map(|(name, profile)| Variant {
+            name,
+            caption: "",
+            profile,
+        });
+        let page = compare(&variants, &CompareOptions::default()).unwrap();
+        page.contains("What changed where")
+    };
+    assert!(!changes(&fewer) && changes(&common::tiny()));
+}
+
+#[test]
 fn structures_are_drawn_from_end_to_end() {
     let options = HtmlOptions::default();
     let with = page(&common::matmul_by_element(48), &options);

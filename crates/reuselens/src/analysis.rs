@@ -1,7 +1,7 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, PathProfile, Profile, Warning};
+use reuselens_locality::{Outcome, PathProfile, Profile, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
@@ -91,6 +91,14 @@ pub fn analyze(
     Ok(uncounted.counted(|cell| keyed.get(cell), |element| elements.take(element)))
 }
 
+/// Whether an analysis with these options can be: for who wants to know before a program is started.
+///
+/// # Errors
+/// What [`analyze`] would say of them. What depends on the trace is known only then.
+pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
+    counts::begin(options).map(drop)
+}
+
 /// The most memory that an analysis may take.
 pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
     let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
@@ -124,6 +132,8 @@ const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 enum Stop {
     OutOfMemory(Bytes),
     Broken(TraceError),
+    /// By this signal.
+    Asked(i32),
 }
 
 impl Analysis {
@@ -155,6 +165,9 @@ impl Analysis {
                     self.attribution.event(event);
                 }
                 Ok(Step::End) => return Ok(None),
+                Err(TraceError::Stopped { signal }) if blocks > 0 => {
+                    return Ok(Some(Stop::Asked(signal)));
+                }
                 Err(error) if error.is_partial() && blocks > 0 => {
                     return Ok(Some(Stop::Broken(error)));
                 }
@@ -191,27 +204,40 @@ impl Analysis {
     }
 
     fn stopped(&mut self, stop: Stop) {
+        let accesses = self.counts.accesses();
         let (warning, reason) = match stop {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
-                    "the analysis stopped after {} accesses: it holds {needed}, more than the {} it may have",
-                    self.counts.accesses(),
+                    "the analysis stopped after {accesses} accesses: it holds {needed}, more than the {} it may have",
                     self.budget.limit
                 );
-                let hint = "raise --memory-limit, or take a larger --granularity".to_owned();
+                let hint = "raise --memory-limit, or take a larger --granularity";
                 (
-                    Warning {
-                        code: "memory-limit".to_owned(),
-                        message,
-                        hint,
-                    },
-                    "memory limit reached",
+                    warning("memory-limit", message, hint),
+                    OUT_OF_MEMORY.to_owned(),
                 )
             }
-            Stop::Broken(error) => (truncated(&error), CUT_OFF),
+            Stop::Broken(error) => (truncated(&error), CUT_OFF.to_owned()),
+            Stop::Asked(signal) => {
+                let signal = signal_name(signal);
+                let message = format!(
+                    "{signal} stopped the analysis after {accesses} accesses; what is shown is everything before that"
+                );
+                let hint = "analyse the trace again for all of it";
+                let reason = format!("{signal} stopped the analysis");
+                (warning("interrupted", message, hint), reason)
+            }
         };
         self.attribution.warnings.push(warning);
-        self.attribution.outcome = Some(Outcome::Incomplete(reason.to_owned()));
+        self.attribution.outcome = Some(Outcome::Incomplete(reason));
+    }
+}
+
+fn warning(code: &str, message: String, hint: &str) -> Warning {
+    Warning {
+        code: code.to_owned(),
+        message,
+        hint: hint.to_owned(),
     }
 }
 
@@ -276,7 +302,10 @@ fn bounded_history(limit: u64) -> Warning {
 }
 
 /// What a profile of a trace that breaks off is called.
-pub(crate) const CUT_OFF: &str = "it is cut off or damaged";
+pub(crate) const CUT_OFF: &str = "the trace is cut off or damaged";
+
+/// What a profile is called whose analysis had to stop.
+const OUT_OF_MEMORY: &str = "the analysis reached its memory limit";
 
 /// The warning about a trace that breaks off.
 pub(crate) fn truncated(error: &TraceError) -> Warning {

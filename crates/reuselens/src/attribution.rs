@@ -158,6 +158,7 @@ fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Metho
         sharing: options.sharing,
         max_distance: options.max_distance,
         ids: !source.has_addresses(),
+        whole: options.is_whole(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),
         data: format!("{:?}", options.data).to_lowercase(),
         ..Method::default()

@@ -81,3 +81,14 @@ pub enum Error {
     #[error(transparent)]
     Part(#[from] crate::shard::PartError),
 }
+
+impl Error {
+    /// Whether the options are wrong: they contradict each other, or this kind of trace.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Error::Trace(_) | Error::Capture(_) => false,
+            Error::Part(error) => error.is_usage(),
+            _ => true,
+        }
+    }
+}

@@ -36,7 +36,7 @@ mod recording;
 mod reordering;
 pub mod shard;
 
-pub use analysis::{Progress, analyze};
+pub use analysis::{Progress, analyze, check};
 pub use error::Error;
 pub use machine::{available_memory, this_machine};
 pub use options::AnalysisOptions;

@@ -1,5 +1,7 @@
 //! Reuse times, footprints, forward distances and bounded history, from a trace to its profile.
 
+mod common;
+
 use std::collections::{BTreeMap, HashSet};
 
 use reuselens::distance::generate::Random;
@@ -8,38 +10,11 @@ use reuselens::trace::{Block, Kind, Row, Source, Step, ThreadId, TraceError};
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
-/// Loads of items, each by an instruction, in blocks.
-struct Loads(Vec<Vec<(u64, u64)>>);
-
-impl Source for Loads {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        if self.0.is_empty() {
-            return Ok(Step::End);
-        }
-        block.clear();
-        for (item, pc) in self.0.remove(0) {
-            block.push(Row {
-                kind: Kind::Load,
-                size: 8,
-                pc,
-                addr: 0x10_0000 + item * 64,
-            });
-        }
-        Ok(Step::Block)
-    }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        "rows made by hand".to_owned()
-    }
-}
+use common::Made;
 
 fn profile(accesses: &[(u64, u64)], options: &AnalysisOptions) -> Profile {
-    let blocks = accesses.chunks(700).map(<[_]>::to_vec).collect();
-    analyze(&mut Loads(blocks), Vec::new(), options, &mut |_| {}).unwrap()
+    let mut loads = Made::one(accesses, 700);
+    analyze(&mut loads, Vec::new(), options, &mut |_| {}).unwrap()
 }
 
 fn options() -> AnalysisOptions {
@@ -187,7 +162,7 @@ fn bounded_history_is_exact_below_the_limit() {
 #[test]
 fn what_does_not_go_together_is_refused() {
     let error = |options: AnalysisOptions| {
-        let asked = analyze(&mut Loads(Vec::new()), Vec::new(), &options, &mut |_| {});
+        let asked = analyze(&mut Made::default(), Vec::new(), &options, &mut |_| {});
         asked.unwrap_err().to_string()
     };
     let limit = Some(10);

@@ -1,6 +1,8 @@
 //! Distances within each program thread: those that an oracle finds for the thread alone, whatever the order of
 //! the threads and however many threads count.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -8,64 +10,11 @@ use reuselens::distance::by_name;
 use reuselens::distance::generate::Random;
 use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
-use reuselens::trace::{
-    Block, Event, Input, Kind, ProcessId, Row, Source, Step, ThreadId, TraceError, formats,
-};
+use reuselens::trace::{Input, formats};
 use reuselens::units::{Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, Error, analyze};
 
-/// Process, thread.
-type Who = (u16, u32);
-
-/// A trace made by hand.
-#[derive(Clone, Default)]
-struct Made {
-    steps: Vec<(Who, What)>,
-    at: usize,
-}
-
-#[derive(Clone)]
-enum What {
-    /// Loads: item, instruction.
-    Loads(Vec<(u64, u64)>),
-    /// The thread ends.
-    End,
-}
-
-impl Source for Made {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let Some(((process, thread), what)) = self.steps.get(self.at) else {
-            return Ok(Step::End);
-        };
-        self.at += 1;
-        let What::Loads(loads) = what else {
-            return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread))));
-        };
-        block.clear();
-        (block.process, block.thread) = (ProcessId(*process), ThreadId(*thread));
-        for &(item, pc) in loads {
-            block.push(Row {
-                kind: Kind::Load,
-                size: 8,
-                pc,
-                addr: 0x10_0000 + item * 64,
-            });
-        }
-        Ok(Step::Block)
-    }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        "rows made by hand".to_owned()
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        Some((self.at as u64, self.steps.len() as u64))
-    }
-}
+use common::{Made, What, Who};
 
 impl Made {
     /// Threads that run in turn, by chance; some of their items are their own, some are of all.

@@ -1,12 +1,20 @@
 //! Outputs that appear whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::TraceError;
+
+/// The unfinished files of this process, for [`AtomicFile::remove_unfinished`].
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
 /// file never has the final name. Dropped before that, it is removed, unless
@@ -61,7 +69,13 @@ impl AtomicFile {
             Ok(_) if !force => return Err(exists(target)),
             _ => {}
         }
+        // Known before it is there: whoever removes unfinished files may do so at any moment.
+        let mut known = unfinished();
         let (file, beside) = temporary(&real, &name).map_err(failed)?;
+        if let Beside::Named(path) = &beside {
+            known.insert(path.clone());
+        }
+        drop(known);
         let out = BufWriter::with_capacity(256 << 10, file);
         Ok(AtomicFile {
             out,
@@ -97,11 +111,16 @@ impl AtomicFile {
             if partial.exists() && !self.force {
                 return Err(exists(&partial));
             }
+            let mut known = unfinished();
             let done = match &self.beside {
                 Beside::Named(path) => fs::rename(path, &partial),
                 _ => link(self.out.get_ref(), &partial, self.force),
             };
             done.map_err(|error| TraceError::io("create", &partial, explained(error)))?;
+            if let Beside::Named(path) = &self.beside {
+                known.remove(path);
+            }
+            drop(known);
             self.beside = Beside::Named(partial);
             self.kept = true;
         }
@@ -128,12 +147,25 @@ impl AtomicFile {
             return Err(exists(&self.target));
         }
         match &self.beside {
-            Beside::Named(path) => fs::rename(path, &self.target),
+            Beside::Named(path) => {
+                let renamed = fs::rename(path, &self.target);
+                unfinished().remove(path);
+                renamed
+            }
             _ => link(self.out.get_ref(), &self.target, self.force),
         }
         .map_err(failed)?;
         self.beside = Beside::Target;
         Ok(self.target.clone())
+    }
+
+    /// Removes the unfinished files of this process that would go if their values were dropped: for the
+    /// moment before it ends in another way, at a signal.
+    pub fn remove_unfinished() {
+        for path in std::mem::take(&mut *unfinished()) {
+            // Nobody is left to tell.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -157,6 +189,7 @@ impl Drop for AtomicFile {
         {
             // Nobody is left to tell; a leftover is hidden and names its process.
             let _ = fs::remove_file(beside);
+            unfinished().remove(beside);
         }
     }
 }

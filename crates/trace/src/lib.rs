@@ -22,6 +22,7 @@ pub mod formats;
 mod input;
 mod source;
 mod stage;
+mod stop;
 mod unpack;
 pub mod warp;
 
@@ -33,4 +34,5 @@ pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, T
 pub use formats::{AnySource, FORMATS, FormatInfo, open, read};
 pub use input::Input;
 pub use source::{Source, Step, TraceError};
+pub use stop::{Stop, Stoppable};
 pub use unpack::Packing;

@@ -89,6 +89,12 @@ pub enum TraceError {
         /// What was seen instead.
         what: String,
     },
+    /// Somebody asked for an end ([`crate::Stop`]).
+    #[error("stopped by signal {signal}; everything before was read")]
+    Stopped {
+        /// The number of the signal that asked.
+        signal: i32,
+    },
     /// There is nothing in the file.
     #[error("{} is empty; was the program that wrote it interrupted?", path.display())]
     Empty {

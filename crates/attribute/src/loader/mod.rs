@@ -1,8 +1,11 @@
 //! Names from the program's files: symbol tables and DWARF.
 
+mod separate;
+mod unnamed;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use addr2line::demangle_auto;
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -27,6 +30,8 @@ pub struct Loader {
 
 /// A file in use.
 struct Opened {
+    /// The file with its symbols: itself, or one beside it.
+    named: PathBuf,
     statics: Vec<StaticSymbol>,
     code: Option<addr2line::Loader>,
     /// By address; made at the first question.
@@ -80,22 +85,38 @@ fn try_open(module: &Module) -> Result<Opened, String> {
             module.path
         ));
     }
-    let mut statics: Vec<StaticSymbol> = file
-        .symbols()
-        .filter_map(|symbol| static_symbol(&symbol))
-        .collect();
+    let separate = separate::find(&file, Path::new(&module.path));
+    let mut statics = separate.as_deref().map(statics_of).unwrap_or_default();
     if statics.is_empty() {
-        statics = file
-            .dynamic_symbols()
-            .filter_map(|symbol| static_symbol(&symbol))
-            .collect();
+        statics = static_symbols(&file);
     }
-    let code = addr2line::Loader::new(&module.path).ok();
+    unnamed::add(&file, &mut statics);
+    let named = separate.unwrap_or_else(|| PathBuf::from(&module.path));
     Ok(Opened {
         statics,
-        code,
+        code: addr2line::Loader::new(&named).ok(),
+        named,
         variables: None,
     })
+}
+
+/// The data symbols of a file; those for the loader, where it has no others.
+fn static_symbols(file: &object::File) -> Vec<StaticSymbol> {
+    let own = file.symbols();
+    let own: Vec<StaticSymbol> = own.filter_map(|symbol| static_symbol(&symbol)).collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let dynamic = file.dynamic_symbols();
+    dynamic
+        .filter_map(|symbol| static_symbol(&symbol))
+        .collect()
+}
+
+/// The data symbols of the file at a path; none if it cannot be read.
+fn statics_of(path: &Path) -> Vec<StaticSymbol> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    object::File::parse(&*bytes).map_or_else(|_| Vec::new(), |file| static_symbols(&file))
 }
 
 /// A symbol of data with a size and an address; not thread-local.
@@ -153,9 +174,9 @@ impl SymbolSource for Loader {
         let Some(opened) = self.opened(module) else {
             return Variable::default();
         };
-        let read = || variables::read(&module.path);
-        opened
-            .variables
+        let read = || variables::read(&opened.named);
+        let variables = &mut opened.variables;
+        variables
             .get_or_insert_with(read)
             .get(&address)
             .cloned()

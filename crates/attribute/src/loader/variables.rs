@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection};
@@ -17,14 +18,14 @@ const MAX_STEPS: usize = 32;
 
 /// The variables of a file by address; what cannot be read is left out. Cost: one walk over the debug
 /// information.
-pub(super) fn read(path: &str) -> BTreeMap<u64, Variable> {
+pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
     // A part that cannot be read ends the walk: what was found stays.
     let _ = walk(path, &mut variables);
     variables
 }
 
-fn walk(path: &str, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
+fn walk(path: &Path, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
     let bytes = std::fs::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let endian = if file.is_little_endian() {

@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::trace::Source;
+use reuselens::trace::{Source, Stoppable};
 
 use crate::exit::Outcome;
 use crate::files::open_trace;
+use crate::interrupt;
 use crate::options::Analysis;
 use crate::output::{Results, Show};
 use crate::progress::Meter;
 
 /// Analyse a trace file: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens analyze TRACE [OPTIONS]")]
 pub struct Args {
     /// The trace; `-` is standard input
     trace: PathBuf,
@@ -36,18 +38,20 @@ impl Args {
     pub fn run(self) -> Outcome {
         self.show.check()?;
         let options = self.analysis.options(&self.show.by)?;
-        let mut source = open_trace(&self.trace, self.format.as_deref())?;
+        let source = open_trace(&self.trace, self.format.as_deref())?;
+        let mut source = Stoppable::new(source, interrupt::graceful());
         self.show.check_cache(source.has_addresses(), &options)?;
         let name = name(&self.trace);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
+        let profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;
         meter.finish();
-        results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
-        Ok(ExitCode::SUCCESS)
+        let page = self.show.page(&profile, &name)?;
+        results.finish(&profile, &page, &self.show, "analyse another trace")?;
+        Ok(interrupt::code().unwrap_or(ExitCode::SUCCESS))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::files::open_trace;
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens convert IN OUT [OPTIONS]")]
 pub struct Args {
     /// The trace to read; `-` is standard input
     input: PathBuf,

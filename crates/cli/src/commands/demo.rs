@@ -16,11 +16,13 @@ use reuselens_report::{CompareOptions, Variant};
 
 use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
+use crate::interrupt;
 use crate::output::{Show, write_whole};
 use crate::progress::Meter;
 
 /// Build a program to look at, profile its variants, and write one page that compares them
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens demo [NAME] [OPTIONS]")]
 pub struct Args {
     /// The program; --list tells which there are
     #[arg(default_value = "matmul")]
@@ -66,6 +68,9 @@ impl Args {
                 variant.args.join(" ")
             ))?;
             profiles.push(self.profile(&demo, &program, &variant.args)?);
+            if interrupt::code().is_some() {
+                anyhow::bail!("a signal stopped it; run the demo again to compare its variants");
+            }
         }
         self.deliver(files, &demo, &directory, &profiles)
     }
@@ -116,6 +121,7 @@ impl Args {
         let mut meter = Meter::new("analysing", self.show.quiet);
         let mut running = Running::start(&Launch {
             command,
+            stop: interrupt::graceful(),
             ..Launch::default()
         })?;
         let name = program

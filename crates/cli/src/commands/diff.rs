@@ -11,6 +11,7 @@ use crate::output::{Show, write_whole};
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens diff BEFORE AFTER [OPTIONS]")]
 pub struct Args {
     /// The profile before
     before: PathBuf,

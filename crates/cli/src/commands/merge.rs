@@ -14,6 +14,7 @@ use crate::output::{Results, Show, write_whole};
 
 /// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens merge PART… [OPTIONS]")]
 pub struct Args {
     /// The parts, in any order
     #[arg(required = true, value_name = "PART")]
@@ -60,7 +61,8 @@ impl Args {
             .unwrap_or("merged");
         let name = analyze::name(Path::new(trace));
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
+        let page = self.show.page(&profile, &name)?;
+        results.finish(&profile, &page, &self.show, "analyse another trace")?;
         Ok(ExitCode::SUCCESS)
     }
 

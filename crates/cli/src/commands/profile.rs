@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::capture::{Launch, Running};
-use reuselens::locality::Outcome as Ended;
+use reuselens::locality::{Outcome, Profile, Warning, signal_name};
+use reuselens::trace::ProcessEnd;
 
 use crate::control::Control;
-use crate::exit::Outcome;
+use crate::exit;
+use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
 
 /// Run a program and analyse while it runs: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens profile [OPTIONS] -- PROGRAM [ARGUMENTS]")]
 pub struct Args {
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -46,7 +49,7 @@ pub struct Args {
 
 impl Args {
     /// Runs and analyses.
-    pub fn run(self) -> Outcome {
+    pub fn run(self) -> exit::Outcome {
         let options = self.analysis.options(&self.show.by)?;
         let control = self.control.options(false)?;
         self.show.check()?;
@@ -60,7 +63,7 @@ impl Args {
             capture: self.capture.into(),
             control,
             basic_blocks: options.paths,
-            ..Launch::default()
+            stop: interrupt::graceful(),
         };
         let mut running = Running::start(&launch)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
@@ -69,16 +72,38 @@ impl Args {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
+        let mut profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
             meter.tick(progress)
         })?;
         meter.finish();
         if !running.saw_run_time() {
             anyhow::bail!(not_instrumented(&self.command));
         }
-        results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
-        Ok(status(&profile.outcome, self.pass_status))
+        let ended = running.wait();
+        profile.warnings.extend(went_on(&profile, ended));
+        let page = self.show.page(&profile, &name)?;
+        let again = "change something, profile again";
+        results.finish(&profile, &page, &self.show, again)?;
+        Ok(status(ended, self.pass_status))
     }
+}
+
+/// How a program ended whose analysis had stopped before, if that was not well.
+fn went_on(profile: &Profile, ended: ProcessEnd) -> Option<Warning> {
+    let Outcome::Incomplete(why) = &profile.outcome else {
+        return None;
+    };
+    let end = match ended {
+        ProcessEnd::Exit(0) => return None,
+        ProcessEnd::Exit(status) => format!("exited with status {status}"),
+        ProcessEnd::Signal(signal) => format!("was ended by {}", signal_name(signal)),
+        ProcessEnd::Unknown => "ended".to_owned(),
+    };
+    Some(Warning {
+        code: "went-on".to_owned(),
+        message: format!("{why}; the program went on unseen after that, and {end}"),
+        hint: String::new(),
+    })
 }
 
 /// What to say about a program without our run time in it.
@@ -104,10 +129,10 @@ pub fn program_name(command: &[OsString]) -> String {
 }
 
 /// The program's own exit status, if that is wanted.
-pub fn status(ended: &Ended, pass: bool) -> ExitCode {
+pub fn status(ended: ProcessEnd, pass: bool) -> ExitCode {
     match ended {
-        Ended::Exit(status) if pass => ExitCode::from((*status & 0xff) as u8),
-        Ended::Signal(signal) if pass => ExitCode::from((128 + (*signal & 0x7f)) as u8),
+        ProcessEnd::Exit(status) if pass => ExitCode::from((status & 0xff) as u8),
+        ProcessEnd::Signal(signal) if pass => ExitCode::from((128 + (signal & 0x7f)) as u8),
         _ => ExitCode::SUCCESS,
     }
 }

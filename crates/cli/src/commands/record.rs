@@ -2,21 +2,21 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use reuselens::RecordingOptions;
 use reuselens::capture::Launch;
-use reuselens::locality::Outcome as Ended;
 use reuselens::trace::ProcessEnd;
 use reuselens::units::Bytes;
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::control::Control;
 use crate::exit::{Outcome, Usage};
+use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens record [OPTIONS] -- PROGRAM [ARGUMENTS]")]
 pub struct Args {
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -86,6 +86,7 @@ impl Args {
             capture: self.capture.into(),
             basic_blocks: self.basic_blocks,
             control: self.control.options(self.max_size.is_some())?,
+            stop: interrupt::graceful(),
             ..Launch::default()
         };
         let options = RecordingOptions {
@@ -111,10 +112,7 @@ impl Args {
             }
             println!("Next: reuselens analyze {}", path.display());
         }
-        Ok(recorded.ended.map_or(ExitCode::SUCCESS, |end| match end {
-            ProcessEnd::Exit(code) => status(&Ended::Exit(code), self.pass_status),
-            ProcessEnd::Signal(signal) => status(&Ended::Signal(signal), self.pass_status),
-            ProcessEnd::Unknown => ExitCode::SUCCESS,
-        }))
+        let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
+        Ok(status(ended, self.pass_status))
     }
 }

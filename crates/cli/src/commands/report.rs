@@ -9,6 +9,7 @@ use crate::output::{Show, write_whole};
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens report PROFILE [OPTIONS]")]
 pub struct Args {
     /// The profile
     profile: PathBuf,

@@ -16,6 +16,7 @@ use crate::progress::Meter;
 
 /// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens shard I/N TRACE [OPTIONS]")]
 pub struct Args {
     /// Which piece of how many, from 1/N to N/N
     #[arg(value_name = "I/N")]

@@ -11,6 +11,8 @@ use super::unseen::Unseen;
 const MARGIN: f64 = 1.1;
 /// Standard deviations of a distance that count: as the confidence.
 const SPREAD: f64 = 2.0;
+/// So many items of a cache must be in the sample of the items for it to tell what misses there.
+const TELLS: f64 = 4.0;
 /// Standard deviations of a distance that hold nearly all of a step that is smeared out.
 const BLUR: f64 = 3.0;
 
@@ -54,6 +56,8 @@ struct Bounded {
     half: Vec<f64>,
     /// The part of the half-width that is chance.
     chance: Vec<f64>,
+    /// The part of the half-width that is the scale of the distances.
+    scale: Vec<f64>,
     /// The first bin at which it may be used.
     from: usize,
 }
@@ -164,6 +168,7 @@ impl Estimate {
 
 /// All samples as curves, those for the smallest caches first.
 fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
+    let most = most_first_touches(spatial, rest);
     let mut curves: Vec<Bounded> = Vec::new();
     for (level, bursts) in bursts.into_iter().enumerate() {
         let (moments, unknown, measured) = bursts.finish();
@@ -174,8 +179,11 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
         let unseen = Unseen::new(&curve, rate * moments.replicates(), rest);
         let mut curve = Bounded::of_bursts(level, curve, &unknown, measured, rate);
         if level > 0 {
-            curve.widen(&unseen);
+            curve.widen(|bin| unseen.at(bin));
         }
+        // Before it corrects others.
+        let hidden = most - (curve.mean[BINS] + curve.half[BINS]);
+        curve.widen(|_| hidden.max(0.0));
         curves.push(curve);
     }
     let level = curves.len();
@@ -183,10 +191,30 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
     if let Some(curve) = moments.curve(known(&curves, level)) {
         let unseen = Unseen::new(&curve, spatial.rate(), rest);
         let mut curve = Bounded::of_items(curve, spatial.rate());
-        curve.widen(&unseen);
+        let from = anchor(level).max(bin((TELLS / spatial.rate()) as u64));
+        if let Some(once) = unseen.once() {
+            for bursts in &mut curves {
+                bursts.allow_for_what_items_saw(&curve, once, from);
+            }
+        }
+        curve.widen(|bin| unseen.at(bin));
         curves.push(curve);
     }
     curves
+}
+
+/// The largest share of accesses that may be first touches, as a sample of the items tells it, which is one of all
+/// times: bursts know nothing of the time between them, and a thousand items that come once, all at one moment, are in
+/// none. (Not yet corrected by bursts, which would take out just those.) 0 if it tells nothing.
+fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
+    let Some(curve) = spatial.moments(rest, 0).curve(None) else {
+        return 0.0;
+    };
+    let quantile = MARGIN * student_95(curve.replicates - 1.0);
+    let unseen = Unseen::new(&curve, spatial.rate(), rest).once();
+    unseen.map_or(0.0, |unseen| {
+        curve.mean[BINS] + quantile * curve.variance[BINS].sqrt() + unseen
+    })
 }
 
 /// What the curve before tells at the anchor of a level.
@@ -215,15 +243,43 @@ impl Bounded {
             source: SampleSource::Bursts(level),
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
+            scale: vec![0.0; BINS + 1],
             from: anchor(level),
             mean: curve.mean,
         }
     }
 
-    /// Adds what the sample cannot know of items that it does not hold.
-    fn widen(&mut self, unseen: &Unseen) {
+    /// Bursts do not tell better than a sample of the items how many misses there are in caches from the bin `from` on,
+    /// whose distances that can tell, but for a share of accesses, `unseen`, to items that are not in it; bursts only
+    /// tell better which distances they have. What misses there misses in all smaller caches too, and what hits, hits
+    /// in all larger ones.
+    fn allow_for_what_items_saw(&mut self, items: &Bounded, unseen: f64, from: usize) {
+        let vertical =
+            |bin: usize| items.half[bin] - 2.0 * items.scale[bin] + unseen - self.half[bin];
+        let more = |bin: usize| items.mean[bin] - self.mean[bin] + vertical(bin);
+        let fewer = |bin: usize| self.mean[bin] - items.mean[bin] + vertical(bin);
+        let mut wider = vec![0.0_f64; BINS + 1];
+        let mut hidden = 0.0_f64;
+        for bin in (0..=BINS).rev() {
+            if bin >= from {
+                hidden = hidden.max(more(bin));
+            }
+            wider[bin] = hidden;
+        }
+        hidden = 0.0;
+        for (bin, wider) in wider.iter_mut().enumerate().skip(from) {
+            hidden = hidden.max(fewer(bin));
+            *wider = wider.max(hidden);
+        }
+        for (half, wider) in self.half.iter_mut().zip(wider) {
+            *half += wider;
+        }
+    }
+
+    /// Adds what the sample cannot know.
+    fn widen(&mut self, by: impl Fn(usize) -> f64) {
         for (bin, half) in self.half.iter_mut().enumerate() {
-            *half += unseen.at(bin);
+            *half += by(bin);
         }
     }
 
@@ -231,11 +287,13 @@ impl Bounded {
         let quantile = MARGIN * student_95(curve.replicates - 2.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt();
         let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
-        let bias = |bin: usize| scale(bin) + curve.bias[bin];
+        let scale: Vec<f64> = (0..=BINS).map(scale).collect();
+        let bias = |bin: usize| scale[bin] + curve.bias[bin];
         Bounded {
             source: SampleSource::Items,
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
+            scale,
             from: 0,
             mean: curve.mean,
         }

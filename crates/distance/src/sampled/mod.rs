@@ -23,11 +23,13 @@
 //!   that is missing from the sample, and no more than so many items can have as a sample of this rate holds none of,
 //!   with 95 % confidence: three by the rate (the rule of three);
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
+//! - what bursts do not see because it is between them: they claim no more of first touches, and of misses in caches
+//!   that the sample of the items can tell, than that sample does, which is one of all times;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve falls within two such
 //!   deviations, where that is the same error for all accesses (one sample of the items); how much steeper it is within
 //!   three than beside them, where it is another in each burst.
 //!
-//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on five kinds of streams. What no sample can
+//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams. What no sample can
 //! tell is not in it: something that happens once, for a short time, between the bursts, and only to caches
 //! smaller than a few times 1/R.
 //!

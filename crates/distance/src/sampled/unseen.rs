@@ -35,4 +35,11 @@ impl Unseen {
         self.missing
             .min(self.items * misses / self.accesses.max(1.0))
     }
+
+    /// The share of accesses that the unseen items may have if each comes once. (That no accesses seem to be missing
+    /// says nothing of them: others may be too much.) `None` where that could be all accesses: so small a sample tells
+    /// nothing.
+    pub(super) fn once(&self) -> Option<f64> {
+        Some(self.items / self.accesses.max(1.0)).filter(|share| *share < 1.0)
+    }
 }

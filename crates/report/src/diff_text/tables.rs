@@ -55,6 +55,12 @@ impl View<'_> {
     }
 
     pub(super) fn groups(&self, out: &mut String, by: Dimension) {
+        if ![self.before, self.after]
+            .iter()
+            .any(|profile| profile.tells(by))
+        {
+            return;
+        }
         let changes = GroupChanges::between(self.before, self.after, by, self.chosen.items);
         let mut all: Vec<&GroupChange> = changes
             .both

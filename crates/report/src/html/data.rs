@@ -153,6 +153,9 @@ const CROSS: [&str; 4] = [
 pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
     let mut tables = Vec::new();
     for (by, words) in WORDS {
+        if !tells(scene.profile, by) {
+            continue;
+        }
         if by == Dimension::Element {
             tables.extend(elements(scene, words));
             continue;
@@ -166,6 +169,14 @@ pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
     }
     tables.retain(|table| !table.rows.is_empty());
     tables
+}
+
+/// Whether a table would say anything: one thread alone does not, and has no table of its own.
+fn tells(profile: &Profile, by: Dimension) -> bool {
+    match by {
+        Dimension::Thread => profile.threads.len() > 1 || profile.tells(Dimension::Line),
+        by => profile.tells(by),
+    }
 }
 
 /// Elements that their table has at most: they are many, and alike.

@@ -10,6 +10,9 @@ use super::scene::Scene;
 use crate::caches;
 use crate::numbers::{count, grouped};
 
+/// Room left at each side of a bar, as a part of its bin.
+const INSET: f64 = 0.05;
+
 /// The bars of a histogram as one path in a square of 1000 × 1000, of heights relative to `top`.
 pub(crate) fn bars(
     histogram: &Log2Histogram,
@@ -85,15 +88,21 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
     let _ = write!(
         out,
         "<ul class=\"legend\"><li><i class=\"k-hit\"></i>hits in <span data-cache>{chosen}</span></li>\
-         <li><i class=\"k-miss\"></i>misses in it</li><li><i class=\"k-cold\"></i>first touch: misses in any cache</li>\
+         <li><i class=\"k-miss\"></i>misses in it (a bar with both is coloured by their shares)</li><li><i class=\"k-cold\"></i>first touch: misses in any cache</li>\
          <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>"
     );
     numbers(out, scene);
 }
 
 fn shapes(scene: &Scene, top: f64) -> String {
-    let bars = bars(&scene.log2, scene.accesses, &scene.axis, top, (0.05, 0.05));
-    let edge = scene.axis.x(scene.chosen.items as f64) * 1000.0;
+    let bars = bars(
+        &scene.log2,
+        scene.accesses,
+        &scene.axis,
+        top,
+        (INSET, INSET),
+    );
+    let edge = edge(scene);
     let mut cold = String::new();
     let (left, right) = plot::cold_bar();
     bar(
@@ -110,6 +119,23 @@ fn shapes(scene: &Scene, top: f64) -> String {
          class=\"picked\" data-top=\"{top}\" d=\"\"/>",
         edge + 1.0
     )
+}
+
+/// Where the colour changes, in thousandths: at the chosen size, but in a bar that it cuts at the share of the bar's
+/// accesses that hit.
+fn edge(scene: &Scene) -> f64 {
+    let items = scene.chosen.items;
+    let cut = scene
+        .log2
+        .iter()
+        .find(|(low, high, _)| (low + 1..=*high).contains(&items));
+    let Some((low, high, count)) = cut.filter(|(_, _, count)| *count > 0) else {
+        return scene.axis.x(items as f64) * 1000.0;
+    };
+    let (left, right) = span(&scene.axis, low, high);
+    let hits = scene.misses(low).saturating_sub(scene.misses(items));
+    let share = (hits as f64 / count as f64).min(1.0);
+    left + (right - left) * (INSET + (1.0 - 2.0 * INSET) * share)
 }
 
 fn labels(scene: &Scene, top: f64) -> String {

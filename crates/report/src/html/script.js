@@ -182,13 +182,23 @@ function start() {
     const total = wholeMisses(items);
     $("#total").textContent = `${count(total)} misses, ${percent(total, all)}`;
     $$("[data-cache]").forEach((element) => { element.textContent = label(items); });
-    const edge = xOf(items) * 1000;
+    const edge = barEdge();
     $("#misses-rect").setAttribute("x", edge);
     $("#hits-rect").setAttribute("width", edge + 1);
     for (const id of ["histogram", "curve"]) markCache($("#" + id + " .area"), id === "curve");
     $$(".panel").forEach(fillTable);
     drawIcicle();
     fillSource();
+  }
+
+  /* Where the bars change colour: a bar that the size cuts, at the share of its accesses that hit. */
+  function barEdge() {
+    const low = 2 ** Math.floor(Math.log2(items));
+    const inBar = wholeMisses(low) - wholeMisses(2 * low);
+    if (low === items || !inBar) return xOf(items) * 1000;
+    const hits = Math.min(1, (wholeMisses(low) - wholeMisses(items)) / inBar);
+    const left = xOf(low), width = xOf(2 * low) - left;
+    return (left + width * (0.05 + 0.9 * hits)) * 1000;
   }
 
   function markCache(area, withRatio) {

@@ -98,7 +98,7 @@ pub(crate) fn misses(
     let total = profile.histogram.misses(chosen.items);
     let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
     let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
-        options.by.iter().partition(|by| tells(profile, **by));
+        options.by.iter().partition(|by| profile.tells(**by));
     for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
         let _ = writeln!(
@@ -132,28 +132,13 @@ pub(crate) fn misses(
         let _ = writeln!(out, "\n{}", wrap(&line, width, 0));
     }
     let names: Vec<String> = untold.iter().map(|by| format!("{by}s")).collect();
-    let text = format!(
-        "No table of {}: nothing is known of them here.",
-        names.join(", ")
-    );
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
-}
-
-/// Whether there is more to see than that nothing is known. What is missing of elements has words of its own.
-fn tells(profile: &Profile, by: Dimension) -> bool {
-    let unknown = match by {
-        Dimension::Function => "(unknown function)",
-        Dimension::Line => "(unknown line)",
-        Dimension::Object => "unknown",
-        Dimension::Context => "(root)",
-        Dimension::Instruction => "(unknown instruction)",
-        Dimension::Path => "(unknown path)",
-        Dimension::Program | Dimension::Thread | Dimension::Element => return true,
+    let why = if profile.method.whole {
+        "the program was analysed as a whole (--by program), which tells nothing apart; analyse it again without that"
+    } else {
+        "nothing is known of them here"
     };
-    let groups = profile.groups(by);
-    groups.iter().any(|group| group.name != unknown)
-        // Lines are shown with their objects.
-        || by == Dimension::Line && tells(profile, Dimension::Object)
+    let text = format!("No table of {}: {why}.", names.join(", "));
+    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
 }
 
 struct Table<'a> {

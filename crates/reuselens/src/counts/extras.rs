@@ -148,7 +148,16 @@ pub(super) fn between(found: &PreviousAccess) -> Option<u64> {
 
 /// Counts the last access to each item, which no other follows.
 pub(super) fn add_last(forward: &mut KeyedHistograms, previous: &Previous) {
-    for (_, cell) in previous.last_accesses() {
-        forward.add_column(&[cell], &[Distance::COLD]);
+    const AT_ONCE: usize = 4096;
+    let none = [Distance::COLD; AT_ONCE];
+    let mut cells = Vec::with_capacity(AT_ONCE);
+    let mut last = previous.last_accesses().map(|(_, cell)| cell);
+    loop {
+        cells.extend(last.by_ref().take(AT_ONCE));
+        if cells.is_empty() {
+            return;
+        }
+        forward.add_column(&cells, &none[..cells.len()]);
+        cells.clear();
     }
 }

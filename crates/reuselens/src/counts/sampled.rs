@@ -79,12 +79,12 @@ impl Sampled {
         let message = format!(
             "{since} the {limit} that the analysis may have: of the {} accesses the first {} are exact, \
              of the others a sample was taken, at the end 1 of {:.0} items; miss ratios are within \
-             ±{:.2} % on average over the cache sizes, ±{:.2} % at the worst (95 % confidence)",
+             ±{} on average over the cache sizes, ±{} at the worst (95 % confidence)",
             estimate.accesses,
             estimate.exact,
             1.0 / estimate.rate,
-            100.0 * curve.mean(),
-            100.0 * curve.largest(),
+            percent(curve.mean()),
+            percent(curve.largest()),
         );
         vec![Warning {
             code: "sampled".to_owned(),
@@ -206,6 +206,17 @@ impl Sampled {
     }
 }
 
+/// A share in percent, with two digits that say something.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let zeros = if percent > 0.0 {
+        -percent.log10().floor()
+    } else {
+        0.0
+    };
+    format!("{percent:.*} %", (zeros + 1.0).clamp(0.0, 8.0) as usize)
+}
+
 fn curve(estimate: &Estimate) -> BoundedCurve {
     let point = |point: &reuselens_distance::BoundedPoint| BoundedPoint {
         items: point.items,
@@ -216,5 +227,15 @@ fn curve(estimate: &Estimate) -> BoundedCurve {
         confidence: estimate.confidence,
         rate: estimate.rate,
         points: estimate.points.iter().map(point).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_small_bound_is_not_called_none() {
+        let shares = [0.0, 0.000_016_7, 0.0004, 0.012, 0.25, 1.0];
+        let words = ["0.0 %", "0.0017 %", "0.040 %", "1.2 %", "25 %", "100 %"];
+        assert_eq!(shares.map(super::percent), words);
     }
 }

@@ -152,3 +152,10 @@ pub enum PartError {
         known: u32,
     },
 }
+
+impl PartError {
+    /// Whether the options ask for what is not done piece by piece.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, PartError::Engine { .. } | PartError::Option { .. })
+    }
+}

@@ -13,7 +13,9 @@ impl Stage<'_> {
     pub(super) fn changes(&self, out: &mut String, options: &CompareOptions) {
         let mut tables = String::new();
         for (index, variant) in self.variants.iter().enumerate().skip(1) {
-            for by in &options.by {
+            let known = [self.first.profile, variant.profile];
+            let told = |by: &&Dimension| known.iter().any(|profile| profile.tells(**by));
+            for by in options.by.iter().filter(told) {
                 let changes = GroupChanges::between(
                     self.first.profile,
                     variant.profile,

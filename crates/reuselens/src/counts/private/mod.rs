@@ -14,7 +14,9 @@
 //! # Cost
 //! That of the engine, once per access; smaller tables than one for all threads. Memory: that of the engines
 //! of all threads that live (a thread's is given up some time after its end), the histograms for each of the
-//! shelves in use, and the batches on their way, up to some tens of megabytes.
+//! shelves in use (up to 32 times those of one analysis: some 200 bytes for each cell, and the counts of the
+//! distances that occurred), and the batches on their way, up to some tens of megabytes. The limit on memory is looked
+//! at between batches, so it is held to within what a batch can add: of the exact histogram, a slot for each touch.
 
 mod lanes;
 mod shelf;

@@ -1,0 +1,65 @@
+//! Files of debug symbols beside the program: what packages such as `libc6-dbg` and `…-dbgsym` install.
+//!
+//! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate Files".
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use object::Object;
+
+/// Where systems put them.
+const ROOT: &str = "/usr/lib/debug";
+
+/// The file with the symbols of `file`, which lies at `path`, if there is one that is of the same build.
+pub(super) fn find(file: &object::File, path: &Path) -> Option<PathBuf> {
+    let build_id = file.build_id().ok().flatten();
+    let mut places: Vec<PathBuf> = build_id.map(by_build_id).into_iter().collect();
+    if let Ok(Some((name, _))) = file.gnu_debuglink() {
+        // A name, and not a way out of the folder.
+        let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+        let folder = path.parent()?;
+        let below = folder.strip_prefix("/").unwrap_or(folder);
+        places.push(folder.join(name));
+        places.push(folder.join(".debug").join(name));
+        places.push(Path::new(ROOT).join(below).join(name));
+    }
+    let is_other = |place: &PathBuf| place != path;
+    places
+        .into_iter()
+        .filter(is_other)
+        .find(|place| is_of(place, build_id))
+}
+
+/// `/usr/lib/debug/.build-id/ab/cdef….debug`.
+fn by_build_id(id: &[u8]) -> PathBuf {
+    let mut digits = String::new();
+    for byte in id {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    let (first, rest) = digits.split_at(digits.len().min(2));
+    Path::new(ROOT).join(format!(".build-id/{first}/{rest}.debug"))
+}
+
+/// Whether there is a file at this place, of the same build. Without build ids, its name has to do.
+fn is_of(place: &Path, build_id: Option<&[u8]>) -> bool {
+    let Ok(bytes) = std::fs::read(place) else {
+        return false;
+    };
+    let found = object::File::parse(&*bytes);
+    found.is_ok_and(|found| found.build_id().ok().flatten() == build_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_id_is_a_place() {
+        let place = by_build_id(&[0xab, 0xcd, 0x0f]);
+        assert_eq!(place, Path::new("/usr/lib/debug/.build-id/ab/cd0f.debug"));
+        assert_eq!(
+            by_build_id(&[]).parent(),
+            Some(Path::new("/usr/lib/debug/.build-id"))
+        );
+    }
+}

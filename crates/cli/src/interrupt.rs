@@ -1,0 +1,99 @@
+//! Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
+//!
+//! Commands that can report what there is so far take [`graceful`]; the others end at once. Either way no
+//! unfinished file stays. What was ignored when we were started (`nohup`) stays ignored.
+
+use std::process::ExitCode;
+use std::sync::{OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use reuselens::trace::{AtomicFile, Stop};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// What a graceful command looks at.
+static GRACEFUL: OnceLock<Stop> = OnceLock::new();
+
+/// How long a command may take to notice that it is asked to end; a pipe that it reads may be silent.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Signals that come together mean one wish: `timeout` sends two, one to us and one to the group.
+const TOGETHER: Duration = Duration::from_millis(500);
+
+/// Begins to listen. Where that cannot be, signals do what they do by default.
+pub fn listen() {
+    let ignored = ignored();
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let wanted = wanted.filter(move |signal| ignored >> (signal - 1) & 1 == 0);
+    let (ready, begun) = mpsc::channel();
+    let listener = std::thread::Builder::new().spawn(move || {
+        let signals = Signals::new(wanted);
+        // Whoever waits for this is there.
+        let _ = ready.send(());
+        if let Ok(signals) = signals {
+            hear(signals);
+        }
+    });
+    if listener.is_ok() {
+        // It fails where there is nothing to wait for.
+        let _ = begun.recv();
+    }
+}
+
+/// From now on a signal only asks: the command looks here, and reports what there is.
+pub fn graceful() -> Stop {
+    GRACEFUL.get_or_init(Stop::default).clone()
+}
+
+/// What to end with after a signal cut the work short: 128 and its number, as shells do.
+pub fn code() -> Option<ExitCode> {
+    let signal = GRACEFUL.get()?.signal()?;
+    Some(ExitCode::from(128 + (signal & 0x7f) as u8))
+}
+
+fn hear(mut signals: Signals) {
+    let mut first: Option<Instant> = None;
+    for signal in signals.forever() {
+        let Some(stop) = GRACEFUL.get() else {
+            end(signal);
+            continue;
+        };
+        match first {
+            None => {
+                first = Some(Instant::now());
+                stop.ask(signal);
+                let watched = std::thread::Builder::new().spawn(move || {
+                    std::thread::sleep(PATIENCE);
+                    if !stop.is_heeded() {
+                        end(signal);
+                    }
+                });
+                if watched.is_err() {
+                    end(signal);
+                }
+            }
+            Some(first) if first.elapsed() < TOGETHER => {}
+            // Who has killed the program and still works, is asked no more.
+            Some(_) if stop.insists() => end(signal),
+            Some(_) => {
+                first = Some(Instant::now());
+                stop.ask(signal);
+            }
+        }
+    }
+}
+
+/// Ends as the signal does by default, and leaves no unfinished file.
+fn end(signal: i32) {
+    AtomicFile::remove_unfinished();
+    // It fails for signals that cannot be listened to alone.
+    let _ = emulate_default_handler(signal);
+}
+
+/// The signals that are ignored, one per bit.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}

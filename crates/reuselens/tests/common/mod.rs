@@ -1,0 +1,70 @@
+//! A trace made by hand: the rows of threads in turn, and their ends.
+
+use reuselens::trace::{Block, Event, Kind, ProcessId, Row, Source, Step, ThreadId, TraceError};
+
+/// Process, thread.
+pub type Who = (u16, u32);
+
+/// A trace made by hand.
+#[derive(Clone, Default)]
+pub struct Made {
+    pub steps: Vec<(Who, What)>,
+    pub at: usize,
+}
+
+#[derive(Clone)]
+pub enum What {
+    /// Loads: item, instruction.
+    Loads(Vec<(u64, u64)>),
+    /// The thread ends.
+    #[allow(dead_code, reason = "threads end in some of the tests only")]
+    End,
+}
+
+impl Made {
+    /// One thread, in blocks of this length.
+    #[allow(dead_code, reason = "some of the tests have several threads")]
+    pub fn one(loads: &[(u64, u64)], length: usize) -> Made {
+        let blocks = loads.chunks(length);
+        let steps = blocks.map(|block| ((0, 0), What::Loads(block.to_vec())));
+        Made {
+            steps: steps.collect(),
+            at: 0,
+        }
+    }
+}
+
+impl Source for Made {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let Some(((process, thread), what)) = self.steps.get(self.at) else {
+            return Ok(Step::End);
+        };
+        self.at += 1;
+        let What::Loads(loads) = what else {
+            return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread))));
+        };
+        block.clear();
+        (block.process, block.thread) = (ProcessId(*process), ThreadId(*thread));
+        for &(item, pc) in loads {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc,
+                addr: 0x10_0000 + item * 64,
+            });
+        }
+        Ok(Step::Block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        "rows made by hand".to_owned()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.at as u64, self.steps.len() as u64))
+    }
+}

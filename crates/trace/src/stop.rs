@@ -1,0 +1,133 @@
+//! Ending early because someone asks for it: what was read so far is still worth a report.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use crate::{Block, Source, Step, TraceError};
+
+/// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears signals
+/// asks, whoever works looks now and then.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The first signal; 0 for none.
+    signal: AtomicI32,
+    insists: AtomicBool,
+    heeded: AtomicBool,
+}
+
+impl Stop {
+    /// Asks for an end; asked again, it insists.
+    pub fn ask(&self, signal: i32) {
+        let first = self
+            .0
+            .signal
+            .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_err() {
+            self.0.insists.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The signal, if an end was asked for. Nobody is told that it was seen.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.0.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// The signal, for whoever now sees to the end. One load as long as nobody asks.
+    pub fn heed(&self) -> Option<i32> {
+        let signal = self.signal()?;
+        self.0.heeded.store(true, Ordering::SeqCst);
+        Some(signal)
+    }
+
+    /// Whether somebody sees to the end.
+    pub fn is_heeded(&self) -> bool {
+        self.0.heeded.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was asked for more than once.
+    pub fn insists(&self) -> bool {
+        self.0.insists.load(Ordering::Relaxed)
+    }
+}
+
+/// A source that breaks off where an end is asked for, with [`TraceError::Stopped`].
+pub struct Stoppable<S> {
+    source: S,
+    stop: Stop,
+    stopped: bool,
+}
+
+impl<S: Source> Stoppable<S> {
+    /// `source`, until `stop` is asked for.
+    pub fn new(source: S, stop: Stop) -> Self {
+        Stoppable {
+            source,
+            stop,
+            stopped: false,
+        }
+    }
+}
+
+impl<S: Source> Source for Stoppable<S> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        if self.stopped {
+            return Ok(Step::End);
+        }
+        match self.stop.heed() {
+            Some(signal) => {
+                self.stopped = true;
+                Err(TraceError::Stopped { signal })
+            }
+            None => self.source.next(block),
+        }
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.source.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, formats};
+
+    #[test]
+    fn a_source_breaks_off_once_and_is_over_then() {
+        let input = Input::new(&b"a b c"[..], "letters");
+        let stop = Stop::default();
+        let source = formats::read(input, Some("text")).unwrap();
+        let mut source = Stoppable::new(source, stop.clone());
+        let mut block = Block::new();
+        assert!(!matches!(source.next(&mut block), Ok(Step::End) | Err(_)));
+        assert!(!stop.is_heeded());
+        stop.ask(15);
+        assert!(!stop.insists());
+        let stopped = source.next(&mut block);
+        assert!(matches!(stopped, Err(TraceError::Stopped { signal: 15 })));
+        assert!(matches!(source.next(&mut block), Ok(Step::End)));
+        assert!(stop.is_heeded());
+    }
+
+    #[test]
+    fn the_first_signal_counts_and_the_second_insists() {
+        let stop = Stop::default();
+        assert_eq!(stop.heed(), None);
+        assert!(!stop.is_heeded());
+        stop.ask(1);
+        stop.ask(15);
+        assert_eq!(stop.signal(), Some(1));
+        assert!(stop.insists() && !stop.is_heeded());
+    }
+}
