@@ -113,7 +113,7 @@ fn the_page_is_offline_and_written_once() {
         "Hills that move",
         "moves",
         "stays",
-        "observed: large",
+        ">observed<",
     ] {
         assert!(text.contains(words), "{words}");
     }
