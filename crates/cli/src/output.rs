@@ -16,7 +16,7 @@ use crate::options::dimension;
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
 pub struct Show {
-    /// Group accesses by: program, thread, function, line, object, element, context, instruction (several allowed);
+    /// Group accesses by: program, thread, function, line, object, element, context, instruction, path (several allowed);
     /// program alone is the fastest: the curve, and nothing told apart
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,

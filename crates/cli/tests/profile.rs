@@ -482,7 +482,7 @@ fn wrong_choices_are_known_before_the_run() {
         ("--engine", "steam", &["counting", "olken"]),
         ("--cache", "L9", &["48K", "2MiB"]),
         ("--by", "colour", &["function, line, object"]),
-        ("--by", "path", &["not available yet"]),
+        ("--by", "way", &["instruction, path"]),
         ("--kind", "some", &["loads"]),
         ("--memory-limit", "lots", &["--memory-limit"]),
     ] {

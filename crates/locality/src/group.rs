@@ -10,9 +10,6 @@ use thiserror::Error;
 use crate::names;
 use crate::{Cell, ExactHistogram, FineHistogram, Profile};
 
-/// Outcomes that tell paths apart where they are shown.
-const SHOWN_OUTCOMES: u32 = 8;
-
 /// What to group accesses by: the names that `--by` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -222,47 +219,6 @@ impl Profile {
         groups
     }
 
-    /// The accesses by instruction and its newest outcomes. A group's distances are those of its pattern bins, each at
-    /// its mean.
-    fn path_groups(&self) -> Vec<Group> {
-        let known = self
-            .paths
-            .as_ref()
-            .and_then(|paths| paths.at(paths.length.min(SHOWN_OUTCOMES)));
-        let Some(sites) = known else {
-            let mut all = whole(&self.histogram);
-            all.by = Dimension::Path;
-            all.name = names::unknown(Dimension::Path);
-            return vec![all];
-        };
-        let length = self
-            .paths
-            .as_ref()
-            .map_or(0, |paths| paths.length.min(SHOWN_OUTCOMES));
-        let mut groups = Vec::new();
-        for (site, paths) in sites {
-            let instruction = names::path_site(site);
-            for path in paths {
-                let mut tally = Tally {
-                    histogram: path.fine(),
-                    ..Tally::default()
-                };
-                for bin in path.bins.iter() {
-                    tally.sum += (bin.mean * bin.accesses as f64) as u128;
-                    tally.max = tally.max.max(bin.max);
-                }
-                groups.push(tally.group(
-                    Dimension::Path,
-                    format!("{instruction} after {}", path.digits(length)),
-                ));
-            }
-        }
-        groups.sort_by(|a, b| {
-            b.accesses
-                .cmp(&a.accesses)
-                .then_with(|| a.name.cmp(&b.name))
-        });
-        groups
     /// Whether its groups of a dimension say more than that nothing is known. What is missing of elements has words
     /// of its own. Cost: that of [`groups`](Self::groups).
     pub fn tells(&self, by: Dimension) -> bool {
@@ -330,7 +286,7 @@ impl Names {
 }
 
 /// All accesses of a run.
-fn whole(histogram: &ExactHistogram) -> Group {
+pub(crate) fn whole(histogram: &ExactHistogram) -> Group {
     let mut fine = FineHistogram::new();
     fine.add_exact(histogram);
     Group {

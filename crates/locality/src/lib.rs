@@ -60,6 +60,7 @@ mod machine;
 mod merge;
 mod names;
 mod path;
+mod path_groups;
 mod path_profile;
 mod path_table;
 mod pattern;

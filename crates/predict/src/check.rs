@@ -1,6 +1,11 @@
 //! How good predicted patterns are.
 
-use reuselens_locality::Pattern;
+use std::collections::BTreeMap;
+
+use reuselens_locality::{Pattern, PatternRule, patterns};
+use serde::{Deserialize, Serialize};
+
+use crate::group::{GroupForecast, Groups, PatternPrediction};
 
 /// The part that two patterns must share.
 const ENOUGH: f64 = 0.9;
@@ -31,4 +36,78 @@ pub fn are_right(predicted: &[Pattern], observed: &[Pattern]) -> bool {
     let mut pairs = predicted.iter().zip(observed);
     predicted.len() == observed.len()
         && pairs.all(|(predicted, observed)| is_right(predicted, observed))
+}
+
+/// How good a prediction of groups was. Counts are of accesses of the observed run.
+///
+/// Source: Fang et al. 2006, section 3.3 (there of dynamic paths).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupCheck {
+    /// Accesses of groups with reuses.
+    pub accesses: u64,
+    /// Of those that could be predicted.
+    pub covered: u64,
+    /// Of those whose patterns were all right.
+    pub correct: u64,
+    /// Means of observed patterns, and those of them that lie in their interval.
+    pub intervals: (u64, u64),
+}
+
+impl GroupCheck {
+    /// Covered accesses of all.
+    pub fn coverage(&self) -> f64 {
+        ratio(self.covered, self.accesses)
+    }
+
+    /// Correct accesses of the covered ones.
+    pub fn accuracy(&self) -> f64 {
+        ratio(self.correct, self.covered)
+    }
+
+    /// Compares forecasts with what was observed.
+    pub fn of(forecasts: &[GroupForecast], observed: &Groups, rule: PatternRule) -> Self {
+        let by_name: BTreeMap<&str, &GroupForecast> = forecasts
+            .iter()
+            .map(|forecast| (forecast.name.as_str(), forecast))
+            .collect();
+        let mut check = GroupCheck::default();
+        for (name, run) in observed {
+            let seen = patterns(&run.bins, rule);
+            if seen.is_empty() {
+                continue; // Nothing was used twice.
+            }
+            check.accesses += run.accesses;
+            let forecast = by_name
+                .get(name.as_str())
+                .and_then(|forecast| forecast.patterns.as_ref().ok());
+            let Some(forecast) = forecast else {
+                continue;
+            };
+            check.covered += run.accesses;
+            let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
+            check.correct += if are_right(&expected, &seen) {
+                run.accesses
+            } else {
+                0
+            };
+            if forecast.len() == seen.len() {
+                for (forecast, seen) in forecast.iter().zip(&seen) {
+                    check.intervals.0 += 1;
+                    // Half an item is rounding.
+                    let held = seen.mean >= forecast.mean.low - 0.5
+                        && seen.mean <= forecast.mean.high + 0.5;
+                    check.intervals.1 += u64::from(held);
+                }
+            }
+        }
+        check
+    }
+}
+
+fn ratio(part: u64, all: u64) -> f64 {
+    if all == 0 {
+        0.0
+    } else {
+        part as f64 / all as f64
+    }
 }

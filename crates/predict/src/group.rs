@@ -6,7 +6,6 @@ use reuselens_locality::{FineHistogram, Pattern, PatternBin, PatternRule, patter
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::check::are_right;
 use crate::estimate::{Estimate, estimate, power};
 use crate::shape::{Fit, Shape};
 
@@ -113,64 +112,72 @@ fn predict(
         forecast.patterns = Err(Unpredictable::Missing(missing));
         return forecast;
     }
-    let found: Vec<(f64, &GroupRun)> = runs
-        .iter()
-        .map(|run| run.0)
+    let sizes = runs.iter().map(|run| run.0);
+    let found: Vec<Seen> = sizes
         .zip(found.into_iter().flatten())
+        .map(|(size, run)| Seen {
+            size,
+            run,
+            patterns: patterns(&run.bins, rule),
+        })
         .collect();
-    let merged: Vec<Vec<Pattern>> = found
-        .iter()
-        .map(|(_, run)| patterns(&run.bins, rule))
-        .collect();
-    let counts: Vec<usize> = merged.iter().map(Vec::len).collect();
+    let counts: Vec<usize> = found.iter().map(|seen| seen.patterns.len()).collect();
     if counts.iter().any(|count| *count != counts[0]) {
         forecast.patterns = Err(Unpredictable::Patterns(counts));
         return forecast;
     }
-    let power_of = |count: &dyn Fn(&GroupRun) -> u64| {
-        power(
-            &found
-                .iter()
-                .map(|(size, run)| (*size, count(run) as f64))
-                .collect::<Vec<_>>(),
-            size,
-        )
-    };
-    forecast.cold = power_of(&|run| run.cold);
-    forecast.accesses = power_of(&|run| run.accesses);
-    let last = found
-        .last()
-        .map(|(_, run)| run.bins.as_slice())
-        .unwrap_or_default();
-    let mut below = false;
-    let all = (0..counts[0]).map(|index| {
-        let of = |value: fn(&Pattern) -> f64| -> Vec<(f64, f64)> {
-            found
-                .iter()
-                .zip(&merged)
-                .map(|((size, _), patterns)| (*size, value(&patterns[index])))
-                .collect()
-        };
-        let (fit, mean) = estimate(&of(|p| p.mean), shapes, size);
-        let (low_fit, min) = estimate(&of(|p| p.min as f64), shapes, size);
-        let (_, max) = estimate(&of(|p| p.max as f64), shapes, size);
-        below |= fit.at(size) < 0.0 || low_fit.at(size) < 0.0;
-        let here = merged[merged.len() - 1][index];
-        let within = last
+    let power_of = |count: fn(&GroupRun) -> u64| {
+        let points: Vec<_> = found
             .iter()
-            .filter(|bin| bin.min >= here.min && bin.max <= here.max);
-        PatternPrediction {
-            fit,
-            min,
-            max,
-            mean,
-            accesses: power(&of(|p| p.accesses as f64), size),
-            within: within.copied().collect(),
-        }
-    });
-    forecast.patterns = Ok(all.collect());
-    forecast.below_zero = below;
+            .map(|seen| (seen.size, count(seen.run) as f64))
+            .collect();
+        power(&points, size)
+    };
+    forecast.cold = power_of(|run| run.cold);
+    forecast.accesses = power_of(|run| run.accesses);
+    let predicted = (0..counts[0]).map(|index| predict_pattern(&found, index, shapes, size));
+    let predicted: Vec<(PatternPrediction, bool)> = predicted.collect();
+    forecast.below_zero = predicted.iter().any(|(_, below)| *below);
+    forecast.patterns = Ok(predicted.into_iter().map(|(pattern, _)| pattern).collect());
     forecast
+}
+
+/// A group in one run.
+struct Seen<'a> {
+    size: f64,
+    run: &'a GroupRun,
+    patterns: Vec<Pattern>,
+}
+
+/// One of the patterns that all runs have, and whether less than 0 was predicted.
+fn predict_pattern(
+    found: &[Seen],
+    index: usize,
+    shapes: &[Shape],
+    size: f64,
+) -> (PatternPrediction, bool) {
+    let of = |value: fn(&Pattern) -> f64| -> Vec<(f64, f64)> {
+        found
+            .iter()
+            .map(|seen| (seen.size, value(&seen.patterns[index])))
+            .collect()
+    };
+    let (fit, mean) = estimate(&of(|p| p.mean), shapes, size);
+    let (low_fit, min) = estimate(&of(|p| p.min as f64), shapes, size);
+    let (_, max) = estimate(&of(|p| p.max as f64), shapes, size);
+    let last = &found[found.len() - 1];
+    let here = last.patterns[index];
+    let within = last.run.bins.iter();
+    let within = within.filter(|bin| bin.min >= here.min && bin.max <= here.max);
+    let prediction = PatternPrediction {
+        fit,
+        min,
+        max,
+        mean,
+        accesses: power(&of(|p| p.accesses as f64), size),
+        within: within.copied().collect(),
+    };
+    (prediction, fit.at(size) < 0.0 || low_fit.at(size) < 0.0)
 }
 
 impl PatternPrediction {
@@ -252,83 +259,10 @@ impl GroupForecast {
     }
 }
 
-/// How good a prediction of groups was. Counts are of accesses of the observed run.
-///
-/// Source: Fang et al. 2006, section 3.3 (there of dynamic paths).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroupCheck {
-    /// Accesses of groups with reuses.
-    pub accesses: u64,
-    /// Of those that could be predicted.
-    pub covered: u64,
-    /// Of those whose patterns were all right.
-    pub correct: u64,
-    /// Means of observed patterns, and those of them that lie in their interval.
-    pub intervals: (u64, u64),
-}
-
-impl GroupCheck {
-    /// Covered accesses of all.
-    pub fn coverage(&self) -> f64 {
-        ratio(self.covered, self.accesses)
-    }
-
-    /// Correct accesses of the covered ones.
-    pub fn accuracy(&self) -> f64 {
-        ratio(self.correct, self.covered)
-    }
-
-    /// Compares forecasts with what was observed.
-    pub fn of(forecasts: &[GroupForecast], observed: &Groups, rule: PatternRule) -> Self {
-        let by_name: BTreeMap<&str, &GroupForecast> = forecasts
-            .iter()
-            .map(|forecast| (forecast.name.as_str(), forecast))
-            .collect();
-        let mut check = GroupCheck::default();
-        for (name, run) in observed {
-            let seen = patterns(&run.bins, rule);
-            if seen.is_empty() {
-                continue; // Nothing was used twice.
-            }
-            check.accesses += run.accesses;
-            let forecast = by_name
-                .get(name.as_str())
-                .and_then(|forecast| forecast.patterns.as_ref().ok());
-            let Some(forecast) = forecast else {
-                continue;
-            };
-            check.covered += run.accesses;
-            let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
-            check.correct += if are_right(&expected, &seen) {
-                run.accesses
-            } else {
-                0
-            };
-            if forecast.len() == seen.len() {
-                for (forecast, seen) in forecast.iter().zip(&seen) {
-                    check.intervals.0 += 1;
-                    // Half an item is rounding.
-                    let held = seen.mean >= forecast.mean.low - 0.5
-                        && seen.mean <= forecast.mean.high + 0.5;
-                    check.intervals.1 += u64::from(held);
-                }
-            }
-        }
-        check
-    }
-}
-
-fn ratio(part: u64, all: u64) -> f64 {
-    if all == 0 {
-        0.0
-    } else {
-        part as f64 / all as f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GroupCheck;
 
     /// A line with a pattern around each of some distances.
     fn run(hills: &[(u64, u64)], cold: u64) -> GroupRun {

@@ -24,10 +24,10 @@ mod tracker;
 mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
-pub use check::{are_right, is_right, overlap};
+pub use check::{GroupCheck, are_right, is_right, overlap};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
 pub use group::{
-    GroupCheck, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
+    GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
 };
 pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
 pub use program::{By, ProgramError, groups, same_program, sizes};

@@ -6,8 +6,9 @@ use reuselens_locality::{
 use reuselens_units::Granularity;
 use serde::Serialize;
 
+use crate::check::GroupCheck;
 use crate::estimate::{Estimate, Intervals};
-use crate::group::{GroupCheck, GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
@@ -219,6 +220,14 @@ fn group_misses(forecast: &GroupForecast, levels: &[(Cache, u64)], from: f64) ->
     levels.iter().map(misses).collect()
 }
 
+fn warn(code: &str, message: String, hint: &str) -> Warning {
+    Warning {
+        code: code.to_owned(),
+        message,
+        hint: hint.to_owned(),
+    }
+}
+
 fn warnings(
     runs: &[&Profile],
     training: &[(usize, f64)],
@@ -227,41 +236,7 @@ fn warnings(
     groups: &[(GroupForecast, Vec<GroupMisses>)],
     options: &PredictOptions,
 ) -> Vec<Warning> {
-    let mut all = Vec::new();
-    let mut warn = |code: &str, message: String, hint: &str| {
-        all.push(Warning {
-            code: code.to_owned(),
-            message,
-            hint: hint.to_owned(),
-        });
-    };
-    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
-    if size > largest * options.far {
-        let times = size / largest;
-        let message = format!(
-            "the size asked for is {times:.0} times the largest that was run: small errors of the fit become large"
-        );
-        warn(
-            "far-away",
-            message,
-            "profile a larger input, and add it to --train",
-        );
-    }
-    if size < smallest {
-        let message = "the size asked for is smaller than all that were run".to_owned();
-        warn("below-training", message, "profile that input: it is quick");
-    }
-    if largest < smallest * 2.0 {
-        let message = format!(
-            "the largest training run is only {:.2} times the smallest",
-            largest / smallest
-        );
-        warn(
-            "close-sizes",
-            message,
-            "profile inputs that differ fourfold or more",
-        );
-    }
+    let mut all = size_warnings(training, size, options.far);
     let below = groups
         .iter()
         .filter(|(forecast, _)| forecast.below_zero)
@@ -271,19 +246,50 @@ fn warnings(
             "less than 0 was predicted for {} of 1000 parts of the program and {below} groups, which became 0",
             whole.below_zero
         );
-        warn(
-            "below-zero",
-            message,
-            "their distances shrink with the input, so they cannot be extrapolated this far",
-        );
+        let hint = "profile a larger input, or ask for a smaller size: distances that shrink cannot be extrapolated far";
+        all.push(warn("below-zero", message, hint));
     }
     if runs.iter().any(|run| !run.method.exact) {
         let message = "a training run is a sample: its error is in the prediction too".to_owned();
-        warn("sampled", message, "profile without --sample");
+        all.push(warn("sampled", message, "profile without --sample"));
     }
     if options.loose {
         let message = "programs and builds were not compared (--loose)".to_owned();
-        warn("loose", message, "");
+        all.push(warn("loose", message, ""));
+    }
+    all
+}
+
+fn size_warnings(training: &[(usize, f64)], size: f64, far: f64) -> Vec<Warning> {
+    let mut all = Vec::new();
+    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
+    if size > largest * far {
+        let times = size / largest;
+        let message = format!(
+            "the size asked for is {times:.0} times the largest that was run: small errors of the fit become large"
+        );
+        all.push(warn(
+            "far-away",
+            message,
+            "profile a larger input, and add it to --train",
+        ));
+    }
+    if size < smallest {
+        let message = "the size asked for is smaller than all that were run".to_owned();
+        all.push(warn(
+            "below-training",
+            message,
+            "profile that input: it is quick",
+        ));
+    }
+    if largest < smallest * 2.0 {
+        let times = largest / smallest;
+        let message = format!("the largest training run is only {times:.2} times the smallest");
+        all.push(warn(
+            "close-sizes",
+            message,
+            "profile inputs that differ fourfold or more",
+        ));
     }
     all
 }

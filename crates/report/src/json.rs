@@ -4,7 +4,8 @@ mod compact;
 
 use reuselens_locality::{
     BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
-    Log2Histogram, Machine, MissRatioCurve, Outcome, Profile, Sharing, Warning,
+    Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile, Sharing,
+    Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -88,6 +89,30 @@ struct Document<'a> {
     /// `[accesses in a row, mean distinct items]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     footprint: Option<Vec<(u64, f64)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<PathsJson<'a>>,
+}
+
+/// What paths tell, where they were followed: shares of instructions by length of the path.
+#[derive(Serialize)]
+struct PathsJson<'a> {
+    keep: u32,
+    length: u32,
+    rule: String,
+    long: u64,
+    shares: &'a [PathShares],
+}
+
+impl<'a> From<&'a PathProfile> for PathsJson<'a> {
+    fn from(paths: &'a PathProfile) -> Self {
+        PathsJson {
+            keep: paths.keep,
+            length: paths.length,
+            rule: paths.rule.to_string(),
+            long: paths.long,
+            shares: &paths.shares,
+        }
+    }
 }
 
 /// How far the miss ratios may be off: `[items, half-width]` for each size.
@@ -251,6 +276,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
             .as_ref()
             .map(|times| fine(&times.histogram(), options.bins)),
         footprint: times::footprint(profile),
+        paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }
 }

@@ -83,11 +83,14 @@ fn head(out: &mut String, forecast: &Forecast) {
         prediction.granularity.bytes()
     );
     for warning in &prediction.warnings {
+        let hint = match warning.hint.as_str() {
+            "" => String::new(),
+            hint => format!(" To do: {}.", escape(hint)),
+        };
         let _ = write!(
             out,
-            "<p class=\"explain\"><b>Mind:</b> {}. {}</p>",
-            escape(&warning.message),
-            escape(&warning.hint)
+            "<p class=\"explain\"><b>Mind:</b> {}.{hint}</p>",
+            escape(&warning.message)
         );
     }
     if let Some((name, _, check)) = forecast.observed {

@@ -3,6 +3,7 @@
 use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
+use crate::caches;
 use crate::chart::{Line, Panel};
 use crate::numbers::count;
 
@@ -22,11 +23,11 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
     };
     let mut lines: Vec<Line> = forecast
         .by_size()
-        .map(|(name, run, _)| line(name.to_owned(), &run.histogram))
+        .map(|(_, run, items)| line(size(forecast, items), &run.histogram))
         .collect();
     lines.push(line("predicted".to_owned(), &whole.histogram));
-    if let Some((name, run, _)) = forecast.observed {
-        lines.push(line(format!("observed: {name}"), &run.histogram));
+    if let Some((_, run, _)) = forecast.observed {
+        lines.push(line("observed".to_owned(), &run.histogram));
     }
     Panel::Lines {
         title: "Misses per access, by size of the cache".to_owned(),
@@ -50,14 +51,14 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
     };
     let mut lines: Vec<Line> = forecast
         .by_size()
-        .map(|(name, run, _)| line(name.to_owned(), &run.histogram))
+        .map(|(_, run, items)| line(size(forecast, items), &run.histogram))
         .collect();
     lines.push(line(
         "predicted".to_owned(),
         &forecast.prediction.whole.histogram,
     ));
-    if let Some((name, run, _)) = forecast.observed {
-        lines.push(line(format!("observed: {name}"), &run.histogram));
+    if let Some((_, run, _)) = forecast.observed {
+        lines.push(line("observed".to_owned(), &run.histogram));
     }
     Panel::Lines {
         title: "Accesses by reuse distance (log2 bins)".to_owned(),
@@ -68,6 +69,11 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
         y: "% of accesses".to_owned(),
         lines,
     }
+}
+
+/// A training run in a legend, which has room for few words.
+fn size(forecast: &Forecast, items: f64) -> String {
+    caches::size(items.round() as u64, forecast.prediction.granularity)
 }
 
 /// Where the middle of each hill is, by size of the data: those that move, and those that stay.

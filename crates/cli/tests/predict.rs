@@ -1,0 +1,295 @@
+//! `reuselens predict`.
+
+mod common;
+
+use common::{Json, Place, is_offline_page};
+
+/// Traces of loops over `items` items: items 0 to 9 in between, which stay near. The far ones move with the input.
+fn trace(items: usize) -> String {
+    let mut words = Vec::new();
+    for _ in 0..12 {
+        for item in 0..items {
+            words.push(format!("i{item}"));
+            words.push(format!("near{}", item % 3));
+        }
+    }
+    words.join(" ")
+}
+
+fn place(sizes: &[(&str, usize)]) -> Place {
+    let place = Place::new();
+    for (name, items) in sizes {
+        place.write("loop.txt", trace(*items));
+        place
+            .run(&["analyze", "-q", "-f", "loop.txt", "-o", name])
+            .succeeds();
+    }
+    place
+}
+
+fn loops() -> Place {
+    place(&[("small", 100), ("middle", 400), ("large", 3200)])
+}
+
+const TRAIN: [&str; 4] = ["predict", "--train", "small.rlprof", "middle.rlprof"];
+
+fn with(more: &[&'static str]) -> Vec<&'static str> {
+    [&TRAIN[..], more].concat()
+}
+
+#[test]
+fn a_loop_is_predicted_where_it_will_be() {
+    let place = loops();
+    let done = place
+        .run(&with(&["--check", "large.rlprof", "--json", "p.json"]))
+        .succeeds();
+    done.prints(&[
+        "Predicted for data of",
+        "accuracy 100 %",
+        "Intervals: from the next slower",
+        "Next: reuselens predict",
+    ]);
+    let json = place.json("p.json");
+    assert_eq!(json.0["schema"], "reuselens-predict/1");
+    assert_eq!(json.0["pattern_rule"], "valley:2");
+    assert!(
+        json.0["intervals"]["confidence"].is_null(),
+        "two runs have none"
+    );
+    assert!(json.0["check"]["measures"]["accuracy"].as_f64().unwrap() > 0.99);
+    let accesses = json.0["accesses"]["value"].as_f64().unwrap();
+    assert!((accesses - 76_800.0).abs() < 1000.0, "{accesses}");
+    // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
+    let counts = json.0["histogram"]["counts"].as_array().unwrap();
+    let far = counts.iter().find(|bin| bin[0] == 2048).unwrap();
+    assert!(
+        (30_000..40_000).contains(&far[2].as_u64().unwrap()),
+        "{far}"
+    );
+}
+
+#[test]
+fn three_runs_have_intervals_with_a_confidence() {
+    let place = place(&[
+        ("small", 100),
+        ("middle", 400),
+        ("more", 800),
+        ("large", 3200),
+    ]);
+    let words = [
+        "predict",
+        "--train",
+        "more.rlprof",
+        "small.rlprof",
+        "middle.rlprof",
+        "--like",
+        "large.rlprof",
+        "--json",
+        "-",
+    ];
+    let json = Json::parse(&place.run(&words).succeeds().out);
+    assert_eq!(json.0["intervals"]["confidence"], 0.9);
+    let names: Vec<_> = json.0["training"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["name"].clone())
+        .collect();
+    assert_eq!(names, ["small", "middle", "more"], "by size");
+    assert!(json.0["check"].is_null());
+}
+
+#[test]
+fn the_page_is_offline_and_written_once() {
+    let place = loops();
+    let words = with(&["--check", "large.rlprof", "-o", "p.html"]);
+    place.run(&words).succeeds().prints(&["Page: p.html"]);
+    let page = place.read("p.html");
+    is_offline_page(&page);
+    assert!(page.len() < 2 << 20);
+    let text = place.text("p.html");
+    for words in [
+        "When to believe this",
+        "Hills that move",
+        "moves",
+        "stays",
+        ">observed<",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["p.html", "exists already"]);
+    place.run(&[&words[..], &["-f", "-q"]].concat()).succeeds();
+}
+
+#[test]
+fn equal_predictions_are_equal_bytes() {
+    let place = loops();
+    let once = place
+        .run(&with(&["--size", "5000", "--json", "-"]))
+        .succeeds()
+        .out;
+    let again = place
+        .run(&with(&["--size", "5000", "--json", "-"]))
+        .succeeds()
+        .out;
+    assert_eq!(once, again);
+}
+
+#[test]
+fn far_away_and_backwards_are_warned_of() {
+    let place = loops();
+    place
+        .run(&with(&["--size", "500000"]))
+        .succeeds()
+        .prints(&["times the largest that was run"]);
+    place
+        .run(&with(&["--size", "10"]))
+        .succeeds()
+        .prints(&["smaller than all that were run"]);
+}
+
+#[test]
+fn sizes_may_be_given() {
+    let place = place(&[("small", 100), ("middle", 400), ("same", 400)]);
+    let words = [
+        "predict",
+        "--train",
+        "middle.rlprof",
+        "same.rlprof",
+        "--size",
+        "5000",
+    ];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["runs 1 and 2 have the same size (402)", "--sizes"]);
+    let given = [&words[..], &["--sizes", "1000,2000"]].concat();
+    place.run(&given).succeeds();
+    place
+        .run(&with(&["--size", "9", "--sizes", "1"]))
+        .fails(1)
+        .says(&["1 numbers for 2 training runs"]);
+    place
+        .run(&with(&["--size", "9", "--sizes", "0,4"]))
+        .fails(1)
+        .says(&["sizes of 1 or more"]);
+    place
+        .run(&with(&["--check", "small.rlprof", "--sizes", "1,2"]))
+        .fails(2)
+        .says(&["--size must say"]);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let place = loops();
+    place
+        .run(&["predict", "--train", "small.rlprof", "--size", "9"])
+        .fails(1)
+        .says(&["one training run", "--train"]);
+    place.run(&with(&[])).fails(2).says(&["--size"]);
+    place
+        .run(&with(&["--size", "many"]))
+        .fails(2)
+        .says(&["--size many is not a number of ids"]);
+    place
+        .run(&with(&["--size", "0"]))
+        .fails(1)
+        .says(&["a size of 0"]);
+    place.write("other.txt", "a b a b");
+    place
+        .run(&["analyze", "-q", "other.txt", "-o", "other"])
+        .succeeds();
+    let others = [
+        "predict",
+        "--train",
+        "small.rlprof",
+        "other.rlprof",
+        "--size",
+        "900",
+    ];
+    place
+        .run(&others)
+        .fails(1)
+        .says(&["run 2 is of 'other.txt' and run 1 of 'loop.txt'", "--loose"]);
+    place
+        .run(&[&others[..], &["--loose"]].concat())
+        .succeeds()
+        .prints(&["--loose"]);
+    place.write("cold.txt", "x y z");
+    place
+        .run(&["analyze", "-q", "cold.txt", "-o", "cold"])
+        .succeeds();
+    let cold = [
+        "predict",
+        "--loose",
+        "--train",
+        "small.rlprof",
+        "cold.rlprof",
+        "--size",
+        "900",
+    ];
+    place.run(&cold).fails(1).says(&["run 2 has no reuses"]);
+    place
+        .run(&with(&["--size", "900", "--by", "path"]))
+        .fails(1)
+        .says(&["no paths of 8 outcomes", "--by path"]);
+    place
+        .run(&with(&["--size", "900", "--patterns", "hill"]))
+        .fails(2)
+        .says(&["valley:2"]);
+    place
+        .run(&[
+            "predict",
+            "--train",
+            "loop.txt",
+            "small.rlprof",
+            "--size",
+            "9",
+        ])
+        .fails(1)
+        .says(&["loop.txt"]);
+}
+
+#[test]
+fn paths_of_a_real_program_are_predicted() {
+    let place = Place::new();
+    let source = common::source("matmul/matmul.c");
+    let built = std::process::Command::new("gcc")
+        .args(["-O2", "-g", &source, "-o"])
+        .arg(place.path("matmul"))
+        .status()
+        .unwrap();
+    assert!(built.success());
+    for size in ["24", "48"] {
+        let words = [
+            "profile", "-q", "--by", "path", "-o", size, "--", "./matmul", "naive", size,
+        ];
+        place.run(&words).succeeds();
+    }
+    let shown = place.run(&["report", "48.rlprof", "--text"]).succeeds();
+    shown.prints(&["What the path to an instruction tells", "told apart"]);
+    let words = [
+        "predict",
+        "--train",
+        "24.rlprof",
+        "48.rlprof",
+        "--size",
+        "1M",
+        "--by",
+        "path",
+        "--history",
+        "4",
+        "--json",
+        "-",
+    ];
+    let json = Json::parse(&place.run(&words).succeeds().out);
+    let groups = json.0["groups"].as_array().unwrap();
+    let mine = groups
+        .iter()
+        .filter(|group| group["name"].as_str().unwrap().starts_with("matmul+0x"));
+    assert!(mine.clone().count() > 20);
+    assert!(mine.clone().any(|group| group["patterns"].is_array()));
+}

@@ -1,0 +1,62 @@
+//! `reuselens reorder`.
+
+mod common;
+
+use common::{Json, Place, has};
+
+#[test]
+fn adi_loses_its_third_hill() {
+    if !has("gfortran") {
+        return;
+    }
+    let place = Place::new();
+    let adi = place.build("adi/adi.f", &["--rl-names", "-std=legacy"]);
+    place
+        .run(&["record", "-q", "-o", "adi.rltrace", "--", &adi, "50"])
+        .succeeds();
+    place.run(&["reorder", "adi.rltrace"]).succeeds().prints(&[
+        "every dependence between them is kept",
+        "reuselens diff adi.program.rlprof",
+    ]);
+    let far = |name: &str| {
+        let json = Json::parse(&place.run(&["report", name, "--json", "-"]).succeeds().out);
+        assert_eq!(
+            json.number("accesses"),
+            64_100,
+            "statement mode of the demo"
+        );
+        assert_eq!(json.number("cold"), 7_500);
+        let counts = json.0["histogram"]["counts"].as_array().unwrap().clone();
+        let far = counts.iter().filter(|bin| bin[0].as_u64().unwrap() >= 4096);
+        far.map(|bin| bin[2].as_u64().unwrap()).sum::<u64>()
+    };
+    let (before, after) = (far("adi.program.rlprof"), far("adi.reordered.rlprof"));
+    // A third of the reuses lies at 4096 and beyond; next to none does afterwards.
+    assert!(before > 15_000, "{before}");
+    assert!(after * 20 < before, "{after} of {before}");
+    place
+        .run(&["reorder", "adi.rltrace"])
+        .fails(1)
+        .says(&["exists already"]);
+}
+
+#[test]
+fn a_trace_without_statements_is_told() {
+    let place = Place::new();
+    place.write("trace.txt", "a b c a");
+    place
+        .run(&["reorder", "trace.txt"])
+        .fails(1)
+        .says(&["no statements", "RecordStatement"]);
+    assert!(!place.path("trace.program.rlprof").exists());
+    place.run(&["reorder", "none"]).fails(1).says(&["none"]);
+    place.run(&["reorder"]).fails(2).says(&["TRACE"]);
+    place
+        .run(&["reorder", "trace.txt", "--granularity", "12"])
+        .fails(2)
+        .says(&["power of two"]);
+    place
+        .run(&["reorder", "trace.txt", "--json", "-"])
+        .fails(2)
+        .says(&["reuselens report"]);
+}

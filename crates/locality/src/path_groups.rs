@@ -1,0 +1,52 @@
+//! Accesses grouped by the path to them.
+
+use crate::group::{Group, Tally, whole};
+use crate::{Dimension, Profile, names};
+
+/// Outcomes that tell paths apart where they are shown.
+const SHOWN_OUTCOMES: u32 = 8;
+
+impl Profile {
+    /// The accesses by instruction and its newest outcomes. A group's distances are those of its pattern bins, each at
+    /// its mean.
+    pub(crate) fn path_groups(&self) -> Vec<Group> {
+        let known = self
+            .paths
+            .as_ref()
+            .and_then(|paths| paths.at(paths.length.min(SHOWN_OUTCOMES)));
+        let Some(sites) = known else {
+            let mut all = whole(&self.histogram);
+            all.by = Dimension::Path;
+            all.name = names::unknown(Dimension::Path);
+            return vec![all];
+        };
+        let length = self
+            .paths
+            .as_ref()
+            .map_or(0, |paths| paths.length.min(SHOWN_OUTCOMES));
+        let mut groups = Vec::new();
+        for (site, paths) in sites {
+            let instruction = names::path_site(site);
+            for path in paths {
+                let mut tally = Tally {
+                    histogram: path.fine(),
+                    ..Tally::default()
+                };
+                for bin in path.bins.iter() {
+                    tally.sum += (bin.mean * bin.accesses as f64) as u128;
+                    tally.max = tally.max.max(bin.max);
+                }
+                groups.push(tally.group(
+                    Dimension::Path,
+                    format!("{instruction} after {}", path.digits(length)),
+                ));
+            }
+        }
+        groups.sort_by(|a, b| {
+            b.accesses
+                .cmp(&a.accesses)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        groups
+    }
+}
