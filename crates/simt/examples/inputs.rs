@@ -17,12 +17,28 @@ fn main() -> Result<(), Failure> {
             let kinds = netlist.gates.iter().map(|&gate| gate as u32).collect();
             (folder, netlist.fanin, kinds)
         }
-        [folder, file] => (folder, Graph::from_metis(&std::fs::read_to_string(file)?, file)?, Vec::new()),
-        [folder, nodes, edges] => (folder, Graph::mesh(nodes.parse()?, edges.parse()?, 1)?, Vec::new()),
-        _ => return Err("name a folder, and a netlist, a mesh, or numbers of nodes and edges".into()),
+        [folder, file] => (
+            folder,
+            Graph::from_metis(&std::fs::read_to_string(file)?, file)?,
+            Vec::new(),
+        ),
+        [folder, nodes, edges] => (
+            folder,
+            Graph::mesh(nodes.parse()?, edges.parse()?, 1)?,
+            Vec::new(),
+        ),
+        _ => {
+            return Err(
+                "name a folder, and a netlist, a mesh, or numbers of nodes and edges".into(),
+            );
+        }
     };
     std::fs::create_dir_all(folder)?;
-    for (name, values) in [("offsets", &graph.offsets), ("targets", &graph.targets), ("kinds", &kinds)] {
+    for (name, values) in [
+        ("offsets", &graph.offsets),
+        ("targets", &graph.targets),
+        ("kinds", &kinds),
+    ] {
         if !values.is_empty() {
             write(&Path::new(folder).join(format!("{name}.npy")), values)?;
         }
@@ -33,7 +49,10 @@ fn main() -> Result<(), Failure> {
 
 /// A vector in the format of NumPy, version 1.0.
 fn write(path: &Path, values: &[u32]) -> std::io::Result<()> {
-    let text = format!("{{'descr': '<u4', 'fortran_order': False, 'shape': ({},), }}", values.len());
+    let text = format!(
+        "{{'descr': '<u4', 'fortran_order': False, 'shape': ({},), }}",
+        values.len()
+    );
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     let padded = (10 + text.len() + 1).next_multiple_of(64) - 10;
     bytes.extend_from_slice(&(padded as u16).to_le_bytes());

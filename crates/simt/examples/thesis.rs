@@ -10,7 +10,7 @@ use reuselens_simt::graph::Graph;
 use reuselens_simt::mapping::{Mapping, Stage, map};
 use reuselens_simt::netlist::Netlist;
 use reuselens_simt::scenario::{RoundRobin, Sequential};
-use reuselens_simt::transactions::Transactions;
+use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Difference, Grain, Loading, Run, Scenario, Spaces};
 use reuselens_trace::warp::{Space, WarpStream};
 use reuselens_units::Granularity;
@@ -18,6 +18,8 @@ use reuselens_units::Granularity;
 type Failure = Box<dyn std::error::Error>;
 
 const THREADS: u32 = 256;
+/// Blocks that are looked at by themselves: the first two, and one of the middle.
+const SHOWN: [u32; 3] = [0, 1, 60];
 
 fn main() -> Result<(), Failure> {
     let path = std::env::args()
@@ -68,13 +70,13 @@ fn main() -> Result<(), Failure> {
             words(&merged),
             begun.elapsed()
         );
-        for block in 0..2 {
+        for block in SHOWN {
             println!(
                 "|   block {block} | {} |",
                 words(&sum(&run.only(block), Scenario::Each)?)
             );
         }
-        mapped(kernel, graph, &run)?;
+        mapped(kernel, &run)?;
     }
     let lines = Grain::Lines(Granularity::new(32)?);
     let run = load(
@@ -130,35 +132,47 @@ fn words(one: &Characteristic) -> String {
     )
 }
 
-/// Transactions and block 0 after each stage of thread mapping.
-fn mapped(kernel: Kernel, graph: &Graph, run: &Run) -> Result<(), Failure> {
-    let sectors = load(
-        kernel,
-        graph,
-        Grain::Lines(Granularity::new(32)?),
-        Spaces::of(&[Space::Global]),
-    )?;
-    let before = Transactions::of(&sectors)?;
+/// Transactions and one block after each stage of thread mapping.
+fn mapped(kernel: Kernel, run: &Run) -> Result<(), Failure> {
     let merged = |run: &Run| sum(run, Scenario::Merged);
-    let first = sum(&Mapping::identity(run)?.apply(run)?.only(0), Scenario::Each)?;
-    for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
+    let before = Mapping::identity(run)?.apply(run)?;
+    let stages: &[Stage] = match kernel {
+        Kernel::Sta | Kernel::Gsim | Kernel::Bfs => &[Stage::Threads, Stage::Warps, Stage::Blocks],
+        _ => &[Stage::Blocks],
+    };
+    for &stage in stages {
         let begun = Instant::now();
-        let mapping = map(&sectors, 32, stage, 1)?;
+        let mapping = map(run, Layout::Moved, 32, stage, 1)?;
         let took = begun.elapsed();
-        let after = Transactions::of(&mapping.apply(&sectors)?)?;
-        let moved = mapping.apply(run)?;
-        let block = Difference::between(&first, &sum(&moved.only(0), Scenario::Each)?);
-        let all = Difference::between(&merged(run)?, &merged(&moved)?);
+        let after = mapping.apply(run)?;
+        let all = Difference::between(&merged(&before)?, &merged(&after)?);
         println!(
-            "|   {stage:?} | transactions {} -> {} ({:+.1} %) | block 0 {:+}, domain {:?} | all {:+}, domain {:?} | {took:.1?}",
-            before.sectors,
-            after.sectors,
-            100.0 * (after.sectors as f64 / before.sectors as f64 - 1.0),
-            block.sum,
-            block.domain,
+            "|   {stage:?} | in place {} | own data moved {} | all blocks {:+}, domain {:?} | {took:.1?}",
+            change(
+                Transactions::of(&before, Layout::Kept)?,
+                Transactions::of(&after, Layout::Kept)?
+            ),
+            change(
+                Transactions::of(&before, Layout::Moved)?,
+                Transactions::of(&after, Layout::Moved)?
+            ),
             all.sum,
             all.domain
         );
+        for block in SHOWN {
+            let [before, after] =
+                [&before, &after].map(|run| sum(&run.only(block), Scenario::Each));
+            let block_change = Difference::between(&before?, &after?);
+            println!(
+                "|     block {block} | {:+}, domain {:?}",
+                block_change.sum, block_change.domain
+            );
+        }
     }
     Ok(())
+}
+
+fn change(before: Transactions, after: Transactions) -> String {
+    let percent = 100.0 * (after.sectors as f64 / before.sectors as f64 - 1.0);
+    format!("{} -> {} ({percent:+.1} %)", before.sectors, after.sectors)
 }
