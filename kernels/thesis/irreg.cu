@@ -1,10 +1,10 @@
 // A partial differential equation on an irregular mesh: differences along edges are added to both ends.
 #include "thesis.h"
 
-__device__ static inline void irreg_of(unsigned i, const unsigned *offsets, const unsigned *targets, const float *value, float *change, unsigned n) {
+__device__ static inline void irreg_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *value, float *change, unsigned n) {
   if (i >= n) return;
   float own = value[i], sum = 0;
-  unsigned begin = offsets[i], end = offsets[i + 1];
+  unsigned begin = begins[i], end = ends[i];
 #pragma unroll 1
   for (unsigned k = begin; k < end; k++) {
     unsigned j = targets[k];
@@ -15,7 +15,7 @@ __device__ static inline void irreg_of(unsigned i, const unsigned *offsets, cons
   atomicAdd(&change[i], -sum);
 }
 
-extern "C" __global__ void irreg(const unsigned *offsets, const unsigned *targets, const float *value, float *change, unsigned n) { irreg_of(thread(), offsets, targets, value, change, n); }
-extern "C" __global__ void irreg_mapped(const unsigned *map, const unsigned *offsets, const unsigned *targets, const float *value, float *change, unsigned n) {
-  irreg_of(map[thread()], offsets, targets, value, change, n);
+extern "C" __global__ void irreg(const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *value, float *change, unsigned n) { irreg_of(thread(), begins, ends, targets, value, change, n); }
+extern "C" __global__ void irreg_mapped(const unsigned *map, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *value, float *change, unsigned n) {
+  irreg_of(map[thread()], begins, ends, targets, value, change, n);
 }

@@ -1,11 +1,11 @@
 // Molecular dynamics: forces between molecules that are neighbours, in three dimensions.
 #include "thesis.h"
 
-__device__ static inline void moldyn_of(unsigned i, const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) {
+__device__ static inline void moldyn_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) {
   if (i >= n) return;
   float x = place[3 * i], y = place[3 * i + 1], z = place[3 * i + 2];
   float fx = 0, fy = 0, fz = 0;
-  unsigned begin = offsets[i], end = offsets[i + 1];
+  unsigned begin = begins[i], end = ends[i];
 #pragma unroll 1
   for (unsigned k = begin; k < end; k++) {
     unsigned j = 3 * targets[k];
@@ -22,7 +22,7 @@ __device__ static inline void moldyn_of(unsigned i, const unsigned *offsets, con
   force[3 * i + 2] = fz;
 }
 
-extern "C" __global__ void moldyn(const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) { moldyn_of(thread(), offsets, targets, place, force, n); }
-extern "C" __global__ void moldyn_mapped(const unsigned *map, const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) {
-  moldyn_of(map[thread()], offsets, targets, place, force, n);
+extern "C" __global__ void moldyn(const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) { moldyn_of(thread(), begins, ends, targets, place, force, n); }
+extern "C" __global__ void moldyn_mapped(const unsigned *map, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) {
+  moldyn_of(map[thread()], begins, ends, targets, place, force, n);
 }

@@ -1,10 +1,10 @@
 // Non-bonded forces: what the partners of a molecule do to it, by the difference of their places.
 #include "thesis.h"
 
-__device__ static inline void nbf_of(unsigned i, const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) {
+__device__ static inline void nbf_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) {
   if (i >= n) return;
   float own = place[i], sum = 0;
-  unsigned begin = offsets[i], end = offsets[i + 1];
+  unsigned begin = begins[i], end = ends[i];
 #pragma unroll 1
   for (unsigned k = begin; k < end; k++) {
     float d = own - place[targets[k]];
@@ -13,7 +13,7 @@ __device__ static inline void nbf_of(unsigned i, const unsigned *offsets, const 
   force[i] = sum;
 }
 
-extern "C" __global__ void nbf(const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) { nbf_of(thread(), offsets, targets, place, force, n); }
-extern "C" __global__ void nbf_mapped(const unsigned *map, const unsigned *offsets, const unsigned *targets, const float *place, float *force, unsigned n) {
-  nbf_of(map[thread()], offsets, targets, place, force, n);
+extern "C" __global__ void nbf(const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) { nbf_of(thread(), begins, ends, targets, place, force, n); }
+extern "C" __global__ void nbf_mapped(const unsigned *map, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *place, float *force, unsigned n) {
+  nbf_of(map[thread()], begins, ends, targets, place, force, n);
 }

@@ -1,9 +1,9 @@
 // Static timing analysis: a gate's arrival time is the latest of its inputs' times, and its own delay.
 #include "thesis.h"
 
-__device__ static inline void sta_of(unsigned i, const unsigned *offsets, const unsigned *targets, const float *arrival, float *later, unsigned n) {
+__device__ static inline void sta_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *arrival, float *later, unsigned n) {
   if (i >= n) return;
-  unsigned begin = offsets[i], end = offsets[i + 1];
+  unsigned begin = begins[i], end = ends[i];
   float latest = 0;
 #pragma unroll 1
   for (unsigned k = begin; k < end; k++) {
@@ -13,7 +13,7 @@ __device__ static inline void sta_of(unsigned i, const unsigned *offsets, const 
   later[i] = latest + 1;
 }
 
-extern "C" __global__ void sta(const unsigned *offsets, const unsigned *targets, const float *arrival, float *later, unsigned n) { sta_of(thread(), offsets, targets, arrival, later, n); }
-extern "C" __global__ void sta_mapped(const unsigned *map, const unsigned *offsets, const unsigned *targets, const float *arrival, float *later, unsigned n) {
-  sta_of(map[thread()], offsets, targets, arrival, later, n);
+extern "C" __global__ void sta(const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *arrival, float *later, unsigned n) { sta_of(thread(), begins, ends, targets, arrival, later, n); }
+extern "C" __global__ void sta_mapped(const unsigned *map, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *arrival, float *later, unsigned n) {
+  sta_of(map[thread()], begins, ends, targets, arrival, later, n);
 }

@@ -34,8 +34,11 @@ fn main() -> Result<(), Failure> {
         }
     };
     std::fs::create_dir_all(folder)?;
+    let begins = graph.offsets[..graph.nodes() as usize].to_vec();
+    let ends = graph.offsets[1..].to_vec();
     for (name, values) in [
-        ("offsets", &graph.offsets),
+        ("begins", &begins),
+        ("ends", &ends),
         ("targets", &graph.targets),
         ("kinds", &kinds),
     ] {

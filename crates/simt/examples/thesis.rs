@@ -159,6 +159,17 @@ fn mapped(kernel: Kernel, run: &Run) -> Result<(), Failure> {
             all.sum,
             all.domain
         );
+        let [each, each_after] = [&before, &after].map(|run| sum(run, Scenario::Each));
+        println!(
+            "|     all by themselves | {} -> {}",
+            each?.total(),
+            each_after?.total()
+        );
+        println!(
+            "|     domains added up | {} -> {}",
+            domains(&before)?,
+            domains(&after)?
+        );
         for block in SHOWN {
             let [before, after] =
                 [&before, &after].map(|run| sum(&run.only(block), Scenario::Each));
@@ -175,4 +186,13 @@ fn mapped(kernel: Kernel, run: &Run) -> Result<(), Failure> {
 fn change(before: Transactions, after: Transactions) -> String {
     let percent = 100.0 * (after.sectors as f64 / before.sectors as f64 - 1.0);
     format!("{} -> {} ({percent:+.1} %)", before.sectors, after.sectors)
+}
+
+/// The domains of all blocks, each by itself, added up.
+fn domains(run: &Run) -> Result<u64, Failure> {
+    let streams = Scenario::Each.streams(run, &Sequential, &RoundRobin);
+    let each = streams
+        .iter()
+        .map(|stream| characteristic(stream, Limits::default()).map(|one| one.domain()));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.iter().sum())
 }
