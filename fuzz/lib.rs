@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
 use reuselens_trace::{Block, Event, Input, Source, Step};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
@@ -81,10 +82,14 @@ pub fn read_chunk(plain: &[u8]) {
     else {
         return;
     };
-    // The head of a file without a description is 20 bytes; the ending goes.
-    let mut file = whole[..20].to_vec();
+    read(&with_chunk(whole, plain), Some("native"));
+}
+
+/// A file without a description, with one chunk that decodes to `plain` in the place of its ending.
+pub fn with_chunk(mut file: Vec<u8>, plain: &[u8]) -> Vec<u8> {
+    file.truncate(20);
     let Ok(stored) = zstd::bulk::compress(plain, 1) else {
-        return;
+        return file;
     };
     let mut head = Vec::new();
     for word in [
@@ -99,5 +104,21 @@ pub fn read_chunk(plain: &[u8]) {
     head.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
     file.extend_from_slice(&head);
     file.extend_from_slice(&stored);
-    read(&file, Some("native"));
+    file
+}
+
+/// Reads a stream of warp instructions to the end.
+pub fn read_warps(source: &mut dyn WarpSource) {
+    let mut batch = WarpBatch::new();
+    loop {
+        match source.next(&mut batch) {
+            Ok(WarpStep::Batch) => {
+                for row in batch.rows() {
+                    assert_eq!(row.lanes().count(), row.addresses.len());
+                }
+            }
+            Ok(WarpStep::Launch(_)) => {}
+            Ok(WarpStep::End) | Err(_) => return,
+        }
+    }
 }

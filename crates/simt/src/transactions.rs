@@ -16,34 +16,57 @@ pub struct Transactions {
     pub requests: u64,
 }
 
+/// Where data lies after threads have been re-mapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Arrays that threads index by their own number are permuted with the threads, as the literature does: at sites
+    /// where no two threads touch the same element, what a warp touches lies together. Other data stays.
+    #[default]
+    Moved,
+    /// All data stays where it is.
+    Kept,
+}
+
 impl Transactions {
     /// Counts them. Elements are taken to lie within a sector, as aligned ones of up to 32 bytes do.
     ///
     /// # Errors
-    /// [`SimtError::Unfit`] if the run's items are larger than sectors.
-    pub fn of(run: &Run) -> Result<Transactions, SimtError> {
-        if matches!(run.grain(), Grain::Lines(lines) if lines.bytes() > SECTOR) {
-            return Err(SimtError::Unfit(format!(
-                "transactions are counted in sectors of {SECTOR} bytes: load the stream by elements or sectors"
-            )));
+    /// [`SimtError::Unfit`] if the run's items are not elements.
+    pub fn of(run: &Run, layout: Layout) -> Result<Transactions, SimtError> {
+        if run.grain() != Grain::Element {
+            return Err(SimtError::Unfit(
+                "transactions are counted of elements: load the stream with the granularity `element`".to_owned(),
+            ));
         }
+        let own = match layout {
+            Layout::Moved => own_sites(run),
+            Layout::Kept => Vec::new(),
+        };
         let mut counted = Transactions::default();
         let mut sectors = Vec::new();
         for block in run.blocks() {
             for at in 0..block.len() {
-                let touches = block.threads(at).iter().zip(block.items(at));
-                let touches: Vec<(usize, u64)> = touches
-                    .map(|(&thread, &item)| {
-                        (usize::from(thread) / LANES, run.address(item) / SECTOR)
-                    })
+                let moves = own.get(block.site(at) as usize).copied().unwrap_or(false);
+                let touches: Vec<(usize, u32)> = block
+                    .threads(at)
+                    .iter()
+                    .zip(block.items(at))
+                    .map(|(&thread, &item)| (usize::from(thread) / LANES, item))
                     .collect();
                 for warp in touches.chunk_by(|a, b| a.0 == b.0) {
+                    counted.requests += 1;
+                    let items = warp.iter().map(|touch| touch.1);
+                    if moves {
+                        let bytes: u64 =
+                            items.map(|item| u64::from(run.sizes[item as usize])).sum();
+                        counted.sectors += bytes.div_ceil(SECTOR);
+                        continue;
+                    }
                     sectors.clear();
-                    sectors.extend(warp.iter().map(|(_, sector)| *sector));
+                    sectors.extend(items.map(|item| run.address(item) / SECTOR));
                     sectors.sort_unstable();
                     sectors.dedup();
                     counted.sectors += sectors.len() as u64;
-                    counted.requests += 1;
                 }
             }
         }
@@ -57,4 +80,27 @@ impl Transactions {
         }
         self.sectors as f64 / self.requests as f64
     }
+}
+
+/// The sites at which no two threads touch the same item, by their numbers.
+pub(crate) fn own_sites(run: &Run) -> Vec<bool> {
+    let mut touched: Vec<(u32, u32, u64)> = Vec::new();
+    for block in run.blocks() {
+        for at in 0..block.len() {
+            for (&thread, &item) in block.threads(at).iter().zip(block.items(at)) {
+                let thread = u64::from(block.number) << 32 | u64::from(thread);
+                touched.push((block.site(at), item, thread));
+            }
+        }
+    }
+    touched.sort_unstable();
+    let sites = touched.last().map_or(0, |last| last.0 as usize + 1);
+    let mut own = vec![true; sites];
+    for pair in touched.windows(2) {
+        let ((site, item, thread), (site_2, item_2, thread_2)) = (pair[0], pair[1]);
+        if (site, item) == (site_2, item_2) && thread != thread_2 {
+            own[site as usize] = false;
+        }
+    }
+    own
 }

@@ -6,10 +6,9 @@ use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map, order, partition, span};
 use reuselens_simt::scenario::{RoundRobin, Sequential};
-use reuselens_simt::transactions::Transactions;
-use reuselens_simt::{Grain, Loading, Run, Scenario};
+use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::{Loading, Run, Scenario};
 use reuselens_trace::warp::WarpStream;
-use reuselens_units::Granularity;
 
 /// The fewest copies of any partition into groups of `size`: all are tried.
 fn fewest(hypergraph: &Hypergraph, size: usize) -> u64 {
@@ -131,17 +130,10 @@ fn hgr_files_without_weights_are_read_and_damage_is_named() {
     }
 }
 
-fn run(kernel: Kernel, graph: &Graph, grain: Grain) -> Run {
+fn run(kernel: Kernel, graph: &Graph) -> Run {
     let mut stream = WarpStream::new();
     generate::stream(kernel, graph, 64, &mut stream).unwrap();
-    Run::read(
-        &mut stream.source(),
-        Loading {
-            grain,
-            ..Loading::default()
-        },
-    )
-    .unwrap()
+    Run::read(&mut stream.source(), Loading::default()).unwrap()
 }
 
 /// Sixteen stars of 32 nodes, whose members are spread over all blocks.
@@ -154,7 +146,7 @@ fn scattered() -> Graph {
 fn nothing_moved_is_nothing_changed() {
     let mesh = Graph::mesh(1000, 5000, 1).unwrap();
     for kernel in Kernel::ALL {
-        let run = run(kernel, &mesh, Grain::Element);
+        let run = run(kernel, &mesh);
         let same = Mapping::identity(&run).unwrap().apply(&run).unwrap();
         assert_eq!(same.blocks(), run.blocks(), "{kernel:?}");
     }
@@ -162,14 +154,14 @@ fn nothing_moved_is_nothing_changed() {
 
 #[test]
 fn who_shares_comes_together_and_all_touches_stay() {
-    let sectors = Grain::Lines(Granularity::new(32).unwrap());
-    let run = run(Kernel::Sta, &scattered(), sectors);
-    let before = Transactions::of(&run).unwrap();
+    let run = run(Kernel::Sta, &scattered());
+    let count = |run: &Run| Transactions::of(run, Layout::Moved).unwrap();
+    let before = count(&run);
     for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
-        let mapping = map(&run, 32, stage, 1).unwrap();
+        let mapping = map(&run, Layout::Moved, 32, stage, 1).unwrap();
         let after = mapping.apply(&run).unwrap();
         assert_eq!(after.touches(), run.touches());
-        let counted = Transactions::of(&after).unwrap();
+        let counted = count(&after);
         assert!(
             counted.sectors <= before.sectors,
             "{stage:?}: {before:?} {counted:?}"
@@ -190,7 +182,7 @@ fn what_is_no_mapping_is_refused() {
     assert!(Mapping::new(vec![0, 1, 1, 3], 4).is_err());
     assert!(Mapping::new(vec![0, 1, 4, 3], 4).is_err());
     assert!(Mapping::new(vec![0, 1, 2], 2).is_err());
-    let run = run(Kernel::Sta, &scattered(), Grain::Element);
+    let run = run(Kernel::Sta, &scattered());
     assert!(Mapping::new(vec![1, 0], 2).unwrap().apply(&run).is_err());
-    assert!(map(&run, 24, Stage::Threads, 1).is_err());
+    assert!(map(&run, Layout::Moved, 24, Stage::Threads, 1).is_err());
 }

@@ -74,8 +74,8 @@ impl Kernel {
                 "own 1",
                 "own 2",
                 "own 3",
-                "offsets[i]",
-                "offsets[i + 1]",
+                "begins[i]",
+                "ends[i]",
                 "targets[k]",
                 "of j 0",
                 "of j 1",
@@ -141,7 +141,7 @@ impl Kernel {
             global(4 + value, WarpKind::Load, own_array, index);
         }
         global(8, WarpKind::Load, 1, own);
-        global(9, WarpKind::Load, 1, own + 1);
+        global(9, WarpKind::Load, 6, own);
         let start = graph.offsets[node as usize];
         for (at, &target) in graph.targets(node).iter().enumerate() {
             global(10, WarpKind::Load, 2, u64::from(start) + at as u64);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::transactions::{Layout, SECTOR, own_sites};
 use crate::{Run, SimtError};
 
 /// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many items.
@@ -47,23 +48,34 @@ impl Hypergraph {
         }
     }
 
-    /// The threads of a run's launch, numbered block by block, and what they share.
-    pub fn of(run: &Run) -> Hypergraph {
+    /// The threads of a run's launch, numbered block by block, and the sectors that they share; with
+    /// [`Layout::Moved`] without those of arrays that would be permuted with the threads.
+    pub fn of(run: &Run, layout: Layout) -> Hypergraph {
+        let own = match layout {
+            Layout::Moved => own_sites(run),
+            Layout::Kept => Vec::new(),
+        };
         let block_threads = run.block_threads();
-        let mut users: Vec<Vec<u32>> = vec![Vec::new(); run.items() as usize];
+        let mut users: Vec<(u64, u32)> = Vec::new();
         for block in run.blocks() {
             for at in 0..block.len() {
+                if own.get(block.site(at) as usize).copied().unwrap_or(false) {
+                    continue;
+                }
                 for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
                     let thread = block.number * block_threads + u32::from(thread);
-                    let users = &mut users[item as usize];
-                    if users.last() != Some(&thread) {
-                        users.push(thread);
-                    }
+                    users.push((run.address(item) / SECTOR, thread));
                 }
             }
         }
+        users.sort_unstable();
+        users.dedup();
         let vertices = run.launch().grid.count() as usize * block_threads as usize;
-        Hypergraph::new(vertices, users.into_iter().map(|users| (users, 1)))
+        let edges = users.chunk_by(|a, b| a.0 == b.0);
+        Hypergraph::new(
+            vertices,
+            edges.map(|users| (users.iter().map(|user| user.1).collect(), 1)),
+        )
     }
 
     /// Number of vertices.

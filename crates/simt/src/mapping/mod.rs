@@ -20,19 +20,30 @@ pub use order::{order, span};
 pub use partition::partition;
 pub use remap::{Mapping, Stage};
 
+use reuselens_trace::warp::LANES;
+
+use crate::transactions::{Layout, Transactions};
 use crate::{Run, SimtError};
 
 /// The most threads of a launch that are mapped.
 const MAX_THREADS: u64 = 1 << 24;
 
-/// Maps the threads of a run: clusters them into warps of `lanes` threads, if `stage` says so warps into blocks, and
-/// orders blocks. The run's items should be what a memory transaction fetches: sectors of 32 bytes.
+/// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads, if `stage` says so
+/// warps into blocks, and orders blocks. `layout` says which data stays where it is.
 ///
-/// Deterministic for a seed.
+/// Never more transactions than before: if clustering does not help, threads stay in their warps. Deterministic
+/// for a seed.
 ///
 /// # Errors
-/// [`SimtError::Unfit`] if blocks are not a whole number of warps; [`SimtError::TooLarge`] from 16 Mi threads on.
-pub fn map(run: &Run, lanes: usize, stage: Stage, seed: u64) -> Result<Mapping, SimtError> {
+/// [`SimtError::Unfit`] if blocks are not a whole number of warps, or items no elements; [`SimtError::TooLarge`] from
+/// 16 Mi threads on.
+pub fn map(
+    run: &Run,
+    layout: Layout,
+    lanes: usize,
+    stage: Stage,
+    seed: u64,
+) -> Result<Mapping, SimtError> {
     let block = run.block_threads() as usize;
     if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {
         return Err(SimtError::Unfit(format!(
@@ -48,8 +59,16 @@ pub fn map(run: &Run, lanes: usize, stage: Stage, seed: u64) -> Result<Mapping, 
             hint: "run the kernel on smaller data",
         });
     }
-    let threads = Hypergraph::of(run);
-    let warps = partition(&threads, lanes, seed)?;
+    let threads = Hypergraph::of(run, layout);
+    let clustered = partition(&threads, lanes, seed)?;
+    let all: Vec<u32> = (0..threads.vertices() as u32).collect();
+    let as_is: Vec<Vec<u32>> = all.chunks(lanes).map(<[u32]>::to_vec).collect();
+    let count = |warps: &[Vec<u32>]| -> Result<u64, SimtError> {
+        let mapping = Mapping::new(warps.concat(), block)?;
+        Ok(Transactions::of(&mapping.apply(run)?, layout)?.sectors)
+    };
+    let worse = lanes == LANES && count(&clustered)? > count(&as_is)?;
+    let warps = if worse { as_is } else { clustered };
     let sharing = threads.contract(&warps);
     let per_block = block / lanes;
     let blocks = match stage {

@@ -9,8 +9,8 @@ use crate::mapping::Hypergraph;
 use crate::mapping::hypergraph::group_of;
 use crate::mapping::refine::refine;
 
-/// Edges of more vertices than this become a ring instead of all pairs.
-const CLIQUE: usize = 32;
+/// Edges of more vertices than this become a ring and a star instead of all pairs.
+const CLIQUE: usize = 10;
 /// Weights are scaled to whole numbers by this: a pair of an edge of `n` vertices weighs `1 / (n − 1)` of it.
 const SCALE: u64 = 240;
 /// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
@@ -85,9 +85,11 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
         let (pins, weight) = hypergraph.edge(at);
         if pins.len() > CLIQUE {
             let next = pins.iter().cycle().skip(1);
-            pins.iter()
-                .zip(next)
-                .for_each(|(&a, &b)| add(a, b, SCALE / 2 * weight));
+            let part = SCALE / 4 * weight;
+            pins.iter().zip(next).for_each(|(&a, &b)| add(a, b, part));
+            let middle = pins[pins.len() / 2];
+            let others = pins.iter().filter(|&&pin| pin != middle);
+            others.for_each(|&pin| add(middle, pin, part));
             continue;
         }
         let part = (SCALE / (pins.len() as u64 - 1)).max(1) * weight;
@@ -130,7 +132,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
         edges
             .map(|&edge| {
                 let (pins, weight) = hypergraph.edge(edge as usize);
-                let others = pins.iter().take(4 * CLIQUE);
+                let others = pins.iter().take(64);
                 others
                     .filter(|&&pin| pin != vertex && group[pin as usize] == with)
                     .count() as u64
@@ -163,7 +165,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
     let mut free = 0;
     for vertex in homeless {
         let edges = incidence[vertex as usize].iter();
-        let near = edges.flat_map(|&edge| hypergraph.edge(edge as usize).0.iter().take(4 * CLIQUE));
+        let near = edges.flat_map(|&edge| hypergraph.edge(edge as usize).0.iter().take(64));
         let mut near: Vec<u32> = near.map(|&pin| group[pin as usize]).collect();
         near.sort_unstable();
         near.dedup();

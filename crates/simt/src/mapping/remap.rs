@@ -83,6 +83,7 @@ impl Mapping {
             launch: run.launch.clone(),
             blocks,
             addresses: run.addresses.clone(),
+            sizes: run.sizes.clone(),
             grain: run.grain,
         })
     }

@@ -38,6 +38,7 @@ pub(super) struct Numbering {
     grain: Grain,
     table: HashTable<u32>,
     keys: Vec<(u64, u64)>,
+    sizes: Vec<u8>,
 }
 
 impl Numbering {
@@ -46,12 +47,20 @@ impl Numbering {
             grain,
             table: HashTable::new(),
             keys: Vec::new(),
+            sizes: Vec::new(),
         }
     }
 
     /// The number of an item that `thread` of `block` touches.
     #[inline]
-    pub(super) fn number(&mut self, space: Space, block: u32, thread: u32, item: u64) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        space: Space,
+        block: u32,
+        thread: u32,
+        item: u64,
+        bytes: u8,
+    ) -> u32 {
         // Blocks have 32 bits and threads of a block 16.
         let owner = match space {
             Space::Global | Space::Constant | Space::Parameter => 0,
@@ -67,6 +76,7 @@ impl Numbering {
         }
         let number = keys.len() as u32;
         keys.push(key);
+        self.sizes.push(bytes);
         self.table
             .insert_unique(hash, number, |&at| self::hash(keys[at as usize]));
         number
@@ -76,13 +86,11 @@ impl Numbering {
         self.keys.len()
     }
 
-    /// Where each item begins.
-    pub(super) fn addresses(self) -> Vec<u64> {
+    /// Where each item begins, and the bytes of the first access to it.
+    pub(super) fn finish(self) -> (Vec<u64>, Vec<u8>) {
         let grain = self.grain;
-        self.keys
-            .into_iter()
-            .map(|(_, item)| grain.address(item))
-            .collect()
+        let addresses = self.keys.into_iter().map(|(_, item)| grain.address(item));
+        (addresses.collect(), self.sizes)
     }
 }
 

@@ -137,10 +137,12 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
     while let Some((number, raw)) = raw.pop_first() {
         blocks.push(raw.block(number, loading.alignment));
     }
+    let (addresses, sizes) = numbering.finish();
     Ok(Run {
         launch,
         blocks,
-        addresses: numbering.addresses(),
+        addresses,
+        sizes,
         grain: loading.grain,
     })
 }
@@ -170,7 +172,7 @@ impl Raw {
             let thread = row.warp * LANES as u32 + lane;
             let (first, last) = grain.cover(address, row.bytes);
             for item in first..=last {
-                let number = numbering.number(row.space, row.block, thread, item);
+                let number = numbering.number(row.space, row.block, thread, item, row.bytes);
                 self.touches.push((thread as u16, number));
             }
         }

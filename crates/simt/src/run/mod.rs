@@ -20,6 +20,8 @@ pub struct Run {
     pub(crate) blocks: Vec<Block>,
     /// Where each item begins, in bytes; of shared and local memory within its block or thread.
     pub(crate) addresses: Vec<u64>,
+    /// Bytes of the first access to each item.
+    pub(crate) sizes: Vec<u8>,
     pub(crate) grain: Grain,
 }
 
@@ -135,6 +137,7 @@ impl Run {
             launch: self.launch.clone(),
             blocks: blocks.cloned().collect(),
             addresses: self.addresses.clone(),
+            sizes: self.sizes.clone(),
             grain: self.grain,
         }
     }

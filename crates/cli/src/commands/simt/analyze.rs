@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::Run;
 use reuselens_simt::sharing::Sharing;
-use reuselens_simt::transactions::Transactions;
+use reuselens_simt::transactions::{Layout, Transactions};
 
 use super::input::{Input, Machine, Named, Output};
 use super::pictures;
@@ -80,7 +80,7 @@ impl Args {
                 self.machine.words()
             ),
         ];
-        if let Ok(counted) = Transactions::of(run) {
+        if let Ok(counted) = Transactions::of(run, Layout::Kept) {
             facts.push(format!(
                 "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",
                 counted.sectors,

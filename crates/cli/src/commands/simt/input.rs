@@ -99,16 +99,6 @@ fn grain(text: &str) -> Result<Grain, String> {
 impl Input {
     /// Reads a launch of the stream in a file.
     pub fn read(&self, path: &Path) -> anyhow::Result<Run> {
-        self.read_at(path, self.granularity)
-    }
-
-    /// The same by sectors, unless something finer or coarser was asked for.
-    pub fn read_by_sectors(&self, path: &Path) -> anyhow::Result<Run> {
-        let sectors = Granularity::new(reuselens_simt::transactions::SECTOR)?;
-        self.read_at(path, Grain::Lines(sectors))
-    }
-
-    fn read_at(&self, path: &Path, grain: Grain) -> anyhow::Result<Run> {
         let spaces: Vec<Space> = self
             .space
             .iter()
@@ -118,7 +108,7 @@ impl Input {
         let loading = Loading {
             launch: self.launch as usize,
             spaces: Spaces::of(&spaces),
-            grain,
+            grain: self.granularity,
             alignment: match self.align {
                 Align::Sites => Alignment::Sites,
                 Align::Positions => Alignment::Positions,

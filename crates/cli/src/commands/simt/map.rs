@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map};
-use reuselens_simt::transactions::Transactions;
+use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Run};
 
 use super::diff;
@@ -26,6 +26,10 @@ pub struct Args {
     /// Threads of a warp
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
     lanes: u16,
+
+    /// All data stays where it is: arrays that threads index by their own number are not permuted with them
+    #[arg(long)]
+    keep_layout: bool,
 
     /// Seed of the partitioner
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -68,20 +72,17 @@ enum Upto {
 impl Args {
     /// Maps.
     pub fn run(self) -> Outcome {
-        let sectors = self.input.read_by_sectors(&self.stream)?;
+        let run = self.input.read(&self.stream)?;
         if let Some(path) = &self.hgr {
-            let text = Hypergraph::of(&sectors).to_hgr();
+            let text = Hypergraph::of(&run, self.layout()).to_hgr();
             write_whole(path, text.as_bytes(), self.output.force)?;
         }
-        let mapping = self.mapping(&sectors)?;
-        let identity = Mapping::identity(&sectors)?;
-        let before = Transactions::of(&identity.apply(&sectors)?)?;
-        let after = Transactions::of(&mapping.apply(&sectors)?)?;
-        let facts = facts(before, after);
+        let mapping = self.mapping(&run)?;
+        let identity = Mapping::identity(&run)?;
+        let facts = facts(&identity.apply(&run)?, &mapping.apply(&run)?)?;
         for fact in &facts {
             self.output.say(fact)?;
         }
-        let run = self.input.read(&self.stream)?;
         let before = self.characteristic(identity.apply(&run)?)?;
         let after = self.characteristic(mapping.apply(&run)?)?;
         diff::show(&self.output, &before, &after)?;
@@ -115,7 +116,13 @@ impl Args {
                 Upto::Warps => Stage::Warps,
                 Upto::Blocks => Stage::Blocks,
             };
-            return Ok(map(run, self.lanes.into(), stage, self.seed)?);
+            return Ok(map(
+                run,
+                self.layout(),
+                self.lanes.into(),
+                stage,
+                self.seed,
+            )?);
         };
         let bytes = std::fs::read(path)
             .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
@@ -132,6 +139,14 @@ impl Args {
         Ok(Mapping::new(threads, run.block_threads() as usize)?)
     }
 
+    fn layout(&self) -> Layout {
+        if self.keep_layout {
+            Layout::Kept
+        } else {
+            Layout::Moved
+        }
+    }
+
     fn characteristic(&self, run: Run) -> anyhow::Result<Characteristic> {
         let Some(number) = self.block else {
             return self.machine.sum(&run);
@@ -140,13 +155,27 @@ impl Args {
     }
 }
 
-fn facts(before: Transactions, after: Transactions) -> Vec<String> {
-    let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
-    vec![format!(
-        "Transactions (sectors of 32 B): {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
-        before.sectors,
-        after.sectors,
-        before.average(),
-        after.average()
-    )]
+/// Transactions before and after, with data where it is and with threads' own data moved with them.
+fn facts(before: &Run, after: &Run) -> anyhow::Result<Vec<String>> {
+    let line = |what: &str, before: Transactions, after: Transactions| {
+        let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
+        format!(
+            "Transactions (sectors of 32 B), {what}: {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
+            before.sectors,
+            after.sectors,
+            before.average(),
+            after.average()
+        )
+    };
+    let count = |layout| {
+        anyhow::Ok((
+            Transactions::of(before, layout)?,
+            Transactions::of(after, layout)?,
+        ))
+    };
+    let (kept, moved) = (count(Layout::Kept)?, count(Layout::Moved)?);
+    Ok(vec![
+        line("data where it is", kept.0, kept.1),
+        line("own data moved too", moved.0, moved.1),
+    ])
 }

@@ -1,0 +1,242 @@
+//! `simt analyze`, `simt diff` and `simt map` on streams of known kernels.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use reuselens_simt::generate::{self, Kernel};
+use reuselens_simt::graph::Graph;
+use reuselens_trace::warp::file::Writer;
+
+/// A folder with the stream of a kernel over a small mesh.
+fn folder(kernels: &[Kernel]) -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = Graph::mesh(1000, 4000, 1).unwrap();
+    let write = |kernel: &Kernel| {
+        let path = folder.path().join(format!("{}.rlwarp", kernel.name()));
+        let mut writer = Writer::new(Vec::new(), &path, "generated").unwrap();
+        generate::stream(*kernel, &mesh, 128, &mut writer).unwrap();
+        std::fs::write(&path, writer.finish().unwrap()).unwrap();
+        path
+    };
+    let paths = kernels.iter().map(write).collect();
+    (folder, paths)
+}
+
+fn reuselens(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reuselens"));
+    command
+        .current_dir(folder)
+        .arg("simt")
+        .args(words)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn refused(output: &Output, code: i32) -> String {
+    assert_eq!(output.status.code(), Some(code));
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn vectors_share_nothing_but_parameters() {
+    let (folder, _) = folder(&[Kernel::VectorAdd]);
+    let run = |words: &[&str]| said(&reuselens(folder.path(), words));
+    let text = run(&["analyze", "vectoradd.rlwarp", "--scenario", "2"]);
+    assert!(
+        text.contains("block 0") && text.contains("nothing is reused"),
+        "{text}"
+    );
+    let all = [
+        "analyze",
+        "vectoradd.rlwarp",
+        "--scenario",
+        "2",
+        "--space",
+        "all",
+        "--granularity",
+        "32",
+    ];
+    let csv = run(&[&all[..], &["--csv", "-"]].concat());
+    // Four parameters in one line: three pairs side by side, two one apart, one two apart, 128 threads each.
+    let first: Vec<&str> = csv.lines().take(4).collect();
+    let wanted = [
+        "stream,distance,degree",
+        "\"block 0\",1,384",
+        "\"block 0\",2,256",
+        "\"block 0\",3,128",
+    ];
+    assert_eq!(first, wanted);
+    assert!(run(&all).contains("MB monotonically decreasing"));
+}
+
+#[test]
+fn every_scenario_and_scheduler_can_be_asked_for() {
+    let (folder, _) = folder(&[Kernel::Nbf]);
+    for scenario in ["1", "2", "3", "4", "5", "6"] {
+        for scheduler in ["sequential", "sharing"] {
+            let words = [
+                "analyze",
+                "nbf.rlwarp",
+                "--scenario",
+                scenario,
+                "--block-scheduler",
+                scheduler,
+            ];
+            let more = [
+                "--warp-scheduler",
+                "sharing",
+                "--blocks",
+                "3",
+                "--clusters",
+                "2",
+                "--units",
+                "16",
+            ];
+            let text = said(&reuselens(folder.path(), &[&words[..], &more].concat()));
+            assert!(text.contains(&format!("Scenario {scenario}")), "{text}");
+        }
+    }
+    let positions = [
+        "analyze",
+        "nbf.rlwarp",
+        "--align",
+        "positions",
+        "--threads",
+        "1",
+        "--memory-limit",
+        "1M",
+    ];
+    said(&reuselens(folder.path(), &positions));
+}
+
+#[test]
+fn a_page_has_pictures_and_fetches_nothing() {
+    let (folder, _) = folder(&[Kernel::Sta]);
+    let words = ["analyze", "sta.rlwarp", "--html", "sta.html"];
+    said(&reuselens(folder.path(), &words));
+    let page = std::fs::read_to_string(folder.path().join("sta.html")).unwrap();
+    for part in [
+        "Data reuse characteristic",
+        "Blocks",
+        "Warps of block",
+        "fill-opacity",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("src=\"http") && !page.contains("NaN"));
+    assert!(refused(&reuselens(folder.path(), &words), 1).contains("exists"));
+}
+
+#[test]
+fn a_mapping_keeps_what_is_done_and_is_written_for_kernels() {
+    let (folder, _) = folder(&[Kernel::Sta]);
+    let words = [
+        "map",
+        "sta.rlwarp",
+        "-o",
+        "map.u32",
+        "--hgr",
+        "sta.hgr",
+        "--html",
+        "map.html",
+    ];
+    let text = said(&reuselens(folder.path(), &words));
+    assert!(
+        text.contains("Transactions") && text.contains("domain"),
+        "{text}"
+    );
+    let bytes = std::fs::read(folder.path().join("map.u32")).unwrap();
+    let mut threads: Vec<u32> = bytes
+        .chunks(4)
+        .map(|w| u32::from_le_bytes(w.try_into().unwrap()))
+        .collect();
+    threads.sort_unstable();
+    assert_eq!(threads, (0..1024).collect::<Vec<_>>());
+    let head = std::fs::read_to_string(folder.path().join("sta.hgr")).unwrap();
+    assert!(head.lines().next().unwrap().ends_with("1024 11"));
+    let again = [
+        "map",
+        "sta.rlwarp",
+        "--mapping",
+        "map.u32",
+        "--block",
+        "0",
+        "--scenario",
+        "2",
+    ];
+    said(&reuselens(folder.path(), &again));
+    for upto in ["threads", "warps"] {
+        said(&reuselens(
+            folder.path(),
+            &[
+                "map",
+                "sta.rlwarp",
+                "--upto",
+                upto,
+                "--seed",
+                "3",
+                "--lanes",
+                "32",
+                "-q",
+            ],
+        ));
+    }
+    std::fs::write(folder.path().join("bad.u32"), [0; 4096]).unwrap();
+    let bad = ["map", "sta.rlwarp", "--mapping", "bad.u32"];
+    assert!(refused(&reuselens(folder.path(), &bad), 1).contains("each thread"));
+}
+
+#[test]
+fn a_difference_of_a_stream_with_itself_is_nothing() {
+    let (folder, _) = folder(&[Kernel::Sta, Kernel::Gsim]);
+    let same = said(&reuselens(
+        folder.path(),
+        &["diff", "sta.rlwarp", "sta.rlwarp"],
+    ));
+    assert!(same.contains("Total reuse degree 0"), "{same}");
+    let words = [
+        "diff",
+        "sta.rlwarp",
+        "gsim.rlwarp",
+        "--html",
+        "d.html",
+        "--csv",
+        "d.csv",
+        "--scenario",
+        "1",
+    ];
+    let text = said(&reuselens(folder.path(), &words));
+    assert!(!text.contains("degree 0,"), "{text}");
+    assert!(
+        std::fs::read_to_string(folder.path().join("d.csv"))
+            .unwrap()
+            .starts_with("distance,change\n")
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let (folder, _) = folder(&[Kernel::Sta]);
+    let run = |words: &[&str]| reuselens(folder.path(), words);
+    assert!(refused(&run(&["analyze", "none"]), 1).contains("cannot open none"));
+    std::fs::write(folder.path().join("text"), "hello").unwrap();
+    assert!(refused(&run(&["analyze", "text"]), 1).contains("no stream of warp instructions"));
+    assert!(refused(&run(&["analyze", "sta.rlwarp", "--launch", "2"]), 1).contains("it has 1 sta"));
+    let scheduler = ["analyze", "sta.rlwarp", "--block-scheduler", "random"];
+    assert!(refused(&run(&scheduler), 2).contains("sequential, sharing"));
+    assert!(
+        refused(&run(&["analyze", "sta.rlwarp", "--granularity", "3"]), 2).contains("power of two")
+    );
+    assert!(
+        refused(&run(&["map", "sta.rlwarp", "--lanes", "24"]), 1).contains("whole number of warps")
+    );
+}
