@@ -263,3 +263,51 @@ fn regular_traces_take_next_to_nothing() {
     );
     assert!(bytes.len() < 2000, "{} bytes for 200000 rows", bytes.len());
 }
+
+/// Nested loops with bodies of any length, left and entered anew, with jumps, and rows that follow others.
+fn loops(random: &mut common::Random) -> Piece {
+    let mut block = Block::new();
+    for _ in 0..1 + random.below(6) {
+        let body = 1 + random.below(*[1, 4, 70, 700].get(random.below(4)).unwrap_or(&1));
+        let first = 0x1000 * random.below(8) as u64;
+        let strides: Vec<u64> = (0..body).map(|_| random.below(3) as u64 * 8).collect();
+        let mut addrs: Vec<u64> = (0..body).map(|_| random.next()).collect();
+        for _ in 0..random.below(3000 / body + 3) {
+            if random.below(40) == 0 {
+                addrs[random.below(body)] = random.next();
+            }
+            // Some leave the body in its midst.
+            let rows = if random.below(50) == 0 {
+                body / 2
+            } else {
+                body
+            };
+            for (row, addr) in addrs.iter_mut().enumerate().take(rows) {
+                *addr = addr.wrapping_add(strides[row]);
+                block.push(Row {
+                    kind: if row % 5 == 4 {
+                        Kind::Operand
+                    } else {
+                        Kind::Load
+                    },
+                    size: 8,
+                    pc: first + row as u64,
+                    addr: *addr,
+                });
+            }
+        }
+    }
+    Piece::Block(block)
+}
+
+#[test]
+fn loops_of_any_length_come_back() {
+    for seed in 1..400 {
+        let mut random = common::Random(seed);
+        let whole: Vec<Piece> = (0..4).map(|_| loops(&mut random)).collect();
+        let bytes = native(&whole, usize::MAX);
+        let (read, error) = drain(&mut open(&bytes, None).unwrap());
+        assert!(error.is_none(), "seed {seed}: {error:?}");
+        assert!(read == whole, "seed {seed}");
+    }
+}

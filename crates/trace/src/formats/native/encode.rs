@@ -1,9 +1,12 @@
 //! Rows and events to streams.
 
 use crate::formats::native::bytes::{put, put_signed};
-use crate::formats::native::columns::{AGAIN, Index, NEW, START, Site};
+use crate::formats::native::columns::{AGAIN, Index, NEW, START, Site, Trail};
 use crate::formats::native::events;
 use crate::{Block, Event, Row};
+
+/// A chunk is written when it has this many rows.
+pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
 
 /// Head of a block; every other head is an event's.
 pub(super) const BLOCK: u8 = 0;
@@ -11,6 +14,9 @@ pub(super) const BLOCK: u8 = 0;
 /// The streams of a chunk in the making.
 pub(super) struct Encoder {
     sites: Vec<Site>,
+    trails: Vec<Trail>,
+    /// For each site the one that followed it last time; 0 = none yet.
+    nexts: Vec<u32>,
     index: Index,
     /// The program counter of the site last described: others lie near it.
     pc: u64,
@@ -26,6 +32,8 @@ impl Encoder {
     pub(super) fn new() -> Encoder {
         Encoder {
             sites: vec![Site::start()],
+            trails: vec![Trail::default()],
+            nexts: vec![START as u32],
             index: Index::new(),
             pc: 0,
             stamp: 0,
@@ -79,7 +87,10 @@ impl Encoder {
             stream.clear();
         }
         self.sites.truncate(1);
-        self.sites[START] = Site::start();
+        self.trails.truncate(1);
+        self.trails[START] = Trail::default();
+        self.nexts.clear();
+        self.nexts.push(START as u32);
         self.index.clear();
         self.pc = 0;
         self.stamp = 0;
@@ -100,16 +111,16 @@ impl Encoder {
                 pc,
                 addr,
             };
-            let guess = self.sites[before].next as usize;
+            let guess = self.nexts[before] as usize;
             let number = if guess != START && self.sites[guess].makes(&row, before) {
                 self.tokens.push(AGAIN as u8);
                 guess
             } else {
                 self.other(&row, before)
             };
-            let site = &mut self.sites[number];
-            put_signed(&mut self.addrs, addr.wrapping_sub(site.expected(step)));
-            step = site.learn(addr, step);
+            let (difference, made) = self.trails[number].learn(addr, step);
+            put_signed(&mut self.addrs, difference);
+            step = made;
             before = number;
         }
     }
@@ -126,7 +137,7 @@ impl Encoder {
                 self.describe(row, before)
             }
         };
-        self.sites[before].next = number as u32;
+        self.nexts[before] = number as u32;
         number
     }
 
@@ -137,6 +148,8 @@ impl Encoder {
         self.pc = row.pc;
         self.sites
             .push(Site::new(row.kind, row.size, row.pc, before));
+        self.trails.push(Trail::default());
+        self.nexts.push(START as u32);
         self.index.enter_last(&self.sites);
         self.sites.len() - 1
     }

@@ -20,10 +20,13 @@ mod bytes;
 mod chunk;
 mod columns;
 mod decode;
+mod dispatch;
 mod encode;
 mod events;
 mod header;
 mod reader;
+mod replay;
+mod rows;
 mod team;
 mod writer;
 

@@ -4,15 +4,13 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::formats::native::chunk::{self, Content};
-use crate::formats::native::encode::{Encoder, Totals, event_len};
+use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, Totals, event_len};
 use crate::formats::native::{Header, MAX_BLOCK_ROWS};
 use crate::{Block, Event, TraceError};
 
 /// zstd's own default: higher levels cost time and gain little on these streams.
 const LEVEL: i32 = 3;
-/// A chunk is written when it has this many rows …
-pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
-/// … or this many bytes before compression.
+/// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;
 /// The most bytes of one event.
 const MAX_EVENT: usize = 16 << 20;
