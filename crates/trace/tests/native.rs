@@ -268,13 +268,15 @@ fn regular_traces_take_next_to_nothing() {
 fn loops(random: &mut common::Random) -> Piece {
     let mut block = Block::new();
     for _ in 0..1 + random.below(6) {
-        let body = 1 + random.below(*[1, 4, 70, 700].get(random.below(4)).unwrap_or(&1));
+        let longest = [1, 4, 70, 700][random.below(4)];
+        let body = 1 + random.below(longest);
         let first = 0x1000 * random.below(8) as u64;
         let strides: Vec<u64> = (0..body).map(|_| random.below(3) as u64 * 8).collect();
         let mut addrs: Vec<u64> = (0..body).map(|_| random.next()).collect();
         for _ in 0..random.below(3000 / body + 3) {
             if random.below(40) == 0 {
-                addrs[random.below(body)] = random.next();
+                let jumps = random.below(body);
+                addrs[jumps] = random.next();
             }
             // Some leave the body in its midst.
             let rows = if random.below(50) == 0 {
