@@ -273,6 +273,15 @@ impl Block {
         self.addrs.truncate(rows);
     }
 
+    /// Keeps the rows `rows`, which are there.
+    pub fn keep(&mut self, rows: Range<usize>) {
+        self.truncate(rows.end);
+        self.kinds.drain(..rows.start);
+        self.sizes.drain(..rows.start);
+        self.pcs.drain(..rows.start);
+        self.addrs.drain(..rows.start);
+    }
+
     /// Appends an operand row.
     #[inline]
     pub fn push_operand(&mut self, number: u64) {

@@ -74,23 +74,30 @@ fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
     let mut chunks = Vec::new();
     let mut at = 16 + "a test".len() + 4;
     let head = bytes[..at].to_vec();
-    while at < bytes.len() {
+    let trailer = &bytes[bytes.len() - 24..];
+    while at < bytes.len() - trailer.len() {
         let stored = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
         chunks.push(&bytes[at..at + 24 + stored]);
         at += 24 + stored;
     }
-    assert_eq!(chunks.len(), 4);
+    // Three of pieces, the index, and the ending.
+    assert_eq!(chunks.len(), 5);
     for order in [
-        &[0, 2, 3][..],
-        &[0, 1, 1, 2, 3],
-        &[0, 2, 1, 3],
-        &[0, 1, 2, 3, 3],
-        &[3],
+        &[0, 2, 3, 4][..],
+        &[0, 1, 1, 2, 3, 4],
+        &[0, 2, 1, 3, 4],
+        &[0, 1, 2, 3, 3, 4],
+        &[0, 1, 2, 3, 4, 4],
+        &[0, 1, 3, 2, 4],
+        &[0, 1, 2, 4],
+        &[3, 4],
+        &[4],
     ] {
         let mut file = head.clone();
         order
             .iter()
             .for_each(|&index| file.extend_from_slice(chunks[index]));
+        file.extend_from_slice(trailer);
         let (_, error) = drain(&mut open(&file, None).unwrap());
         assert!(
             matches!(error, Some(TraceError::Corrupt { .. })),
