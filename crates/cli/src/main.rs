@@ -9,8 +9,10 @@ mod commands;
 mod demos;
 mod exit;
 mod files;
+mod holdings;
 mod options;
 mod output;
+mod part;
 mod progress;
 mod ranking;
 

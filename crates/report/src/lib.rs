@@ -27,5 +27,6 @@ pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
 pub use html::{CompareOptions, HtmlOptions, Variant, compare, page};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
+pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use text::{TextOptions, summary};

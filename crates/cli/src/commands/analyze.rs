@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use reuselens::trace::Source;
 
 use crate::exit::Outcome;
-use crate::files::open_trace;
+use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::options::Analysis;
 use crate::output::{Results, Show};
+use crate::part::{self, Part};
 use crate::progress::Meter;
 
 /// Analyse a trace file: summary, NAME.rlprof, NAME.html
@@ -26,6 +27,8 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
     show: Show,
@@ -36,16 +39,20 @@ impl Args {
     pub fn run(self) -> Outcome {
         self.show.check()?;
         let options = self.analysis.options(&self.show.by)?;
-        let mut source = open_trace(&self.trace, self.format.as_deref())?;
+        refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
+        let part = self.part.selection(&self.trace, self.format.as_deref())?;
+        let warning = part::warning(&part);
+        let mut source = open_part(&self.trace, self.format.as_deref(), part)?;
         self.show.check_cache(source.has_addresses(), &options)?;
         let name = name(&self.trace);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
+        let mut profile = reuselens::analyze(&mut *source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;
         meter.finish();
+        profile.warnings.extend(warning);
         results.finish(&profile, &self.show.page(&profile, &name)?, &self.show)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 16] = [
+pub const COMMANDS: [&str; 17] = [
     "profile",
     "record",
     "analyze",
@@ -21,6 +21,7 @@ pub const COMMANDS: [&str; 16] = [
     "cc",
     "c++",
     "fortran",
+    "info",
     "convert",
     "formats",
     "engines",
