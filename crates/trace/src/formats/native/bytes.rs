@@ -28,8 +28,27 @@ pub(super) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(value);
 }
 
+/// The most bytes of a number.
+pub(super) const LONGEST: usize = 10;
+
+/// Writes `value` to `at`, where there are [`LONGEST`] zeros or more, and goes on behind it.
+#[inline(always)]
+pub(super) fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
+    if value == 0 {
+        *at += 1;
+        return;
+    }
+    while value >= 0x80 {
+        bytes[*at] = value as u8 | 0x80;
+        value >>= 7;
+        *at += 1;
+    }
+    bytes[*at] = value as u8;
+    *at += 1;
+}
+
 #[inline]
-const fn zigzag(difference: u64) -> u64 {
+pub(super) const fn zigzag(difference: u64) -> u64 {
     let signed = difference.cast_signed();
     ((signed << 1) ^ (signed >> 63)).cast_unsigned()
 }
