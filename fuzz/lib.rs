@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
-use reuselens_trace::{Block, Event, Input, Source, Step};
+use reuselens_trace::{Block, Event, Input, Selection, Source, Step, ThreadId};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
@@ -72,6 +72,75 @@ fn all(bytes: &[u8], threads: usize) -> (Vec<Block>, Vec<Event>, Option<String>)
     }
 }
 
+/// Any bytes as a native file of which a part is selected, by its index if it has one.
+pub fn select(bytes: &[u8]) {
+    let input = Input::seekable(std::io::Cursor::new(bytes.to_vec()), "fuzz");
+    let Ok(mut reader) = input.and_then(|input| Reader::with_threads(input, 1)) else {
+        return;
+    };
+    // Some part, another one for other bytes.
+    let byte = |at: usize| u64::from(bytes.get(at).copied().unwrap_or(0));
+    let (from, threads) = (byte(40) % 64, byte(41) % 3);
+    let selection = Selection {
+        rows: from..from + 1 + byte(42) % 64,
+        threads: (0..threads).map(|thread| ThreadId(thread as u32)).collect(),
+        ..Selection::default()
+    };
+    if reader.select(selection).is_err() {
+        return;
+    }
+    let mut block = Block::new();
+    while let Ok(Step::Block | Step::Event(_)) = reader.next(&mut block) {}
+}
+
+/// Any bytes as the inside of the index of a native file that is sound but for it, with good checksums.
+pub fn read_index(plain: &[u8]) {
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let Ok(mut writer) = Writer::new(Vec::new(), Path::new("fuzz"), &header) else {
+        return;
+    };
+    for thread in 0..3 {
+        let mut block = Block::new();
+        block.thread = ThreadId(thread);
+        (0..20).for_each(|number| block.push_operand(number));
+        let note = Event::ThreadEnded(ThreadId(thread));
+        let written = writer.block(&block).and_then(|()| writer.event(&note));
+        if written.and_then(|()| writer.flush()).is_err() {
+            return;
+        }
+    }
+    let Ok(whole) = writer.finish() else {
+        return;
+    };
+    // The trailer's second field is where the index is.
+    let at = whole.len() - 16;
+    let offset = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| whole[at + byte])) as usize;
+    let Ok(stored) = zstd::bulk::compress(plain, 1) else {
+        return;
+    };
+    let mut file = whole[..offset].to_vec();
+    file.extend_from_slice(&chunk(3, 3, plain, &stored));
+    let length = u32::from_le_bytes([8, 9, 10, 11].map(|byte| whole[offset + byte])) as usize;
+    file.extend_from_slice(&whole[offset + 24 + length..]);
+    read(&file, Some("native"));
+    select(&file);
+}
+
+/// A chunk with good checksums.
+fn chunk(kind: u32, number: u32, plain: &[u8], stored: &[u8]) -> Vec<u8> {
+    let (plain, length) = (plain.len() as u32, stored.len() as u32);
+    let mut chunk = Vec::new();
+    for word in [kind, number, length, plain, crc32fast::hash(stored)] {
+        chunk.extend_from_slice(&word.to_le_bytes());
+    }
+    chunk.extend_from_slice(&crc32fast::hash(&chunk).to_le_bytes());
+    chunk.extend_from_slice(stored);
+    chunk
+}
+
 /// Reads a native file of one chunk that decodes to `plain`.
 pub fn read_chunk(plain: &[u8]) {
     let header = Header {
@@ -91,19 +160,7 @@ pub fn with_chunk(mut file: Vec<u8>, plain: &[u8]) -> Vec<u8> {
     let Ok(stored) = zstd::bulk::compress(plain, 1) else {
         return file;
     };
-    let mut head = Vec::new();
-    for word in [
-        1,
-        0,
-        stored.len() as u32,
-        plain.len() as u32,
-        crc32fast::hash(&stored),
-    ] {
-        head.extend_from_slice(&word.to_le_bytes());
-    }
-    head.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
-    file.extend_from_slice(&head);
-    file.extend_from_slice(&stored);
+    file.extend_from_slice(&chunk(1, 0, plain, &stored));
     file
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
-use reuselens::trace::{AnySource, formats};
+use reuselens::trace::{AnySource, Selection, formats};
 
 /// Bytes that are looked at.
 const MARK: u64 = 8;
@@ -15,13 +15,37 @@ const MARK: u64 = 8;
 /// Opens a trace, in the format of this name or in the one that its content shows. Our own files that are
 /// no traces are told.
 pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource> {
-    // What can be read once only is left to whoever reads it.
-    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
-    if format.is_none() && is_file {
-        let head = File::open(path).and_then(|mut file| begin(&mut file));
-        refuse_our_own(path, &head.unwrap_or_default())?;
-    }
+    refuse_what_is_no_trace(path, format)?;
     Ok(formats::open(path, format)?)
+}
+
+/// [`open_trace`] for a part of it.
+pub fn open_part(path: &Path, format: Option<&str>, part: Selection) -> anyhow::Result<AnySource> {
+    if part.is_all() {
+        return open_trace(path, format);
+    }
+    refuse_what_is_no_trace(path, format)?;
+    Ok(formats::open_part(path, format, part)?)
+}
+
+/// Tells our own files that are no traces, unless a format was named.
+pub fn refuse_what_is_no_trace(path: &Path, format: Option<&str>) -> anyhow::Result<()> {
+    match format {
+        None => refuse_our_own(path, &head(path)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether there is a profile at `path`.
+pub fn is_profile(path: &Path) -> bool {
+    Profile::is_profile(&head(path))
+}
+
+/// The first bytes of a file. What can be read once only is left to whoever reads it.
+fn head(path: &Path) -> Vec<u8> {
+    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    let head = is_file.then(|| File::open(path).and_then(|mut file| begin(&mut file)));
+    head.and_then(Result::ok).unwrap_or_default()
 }
 
 fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {

@@ -10,9 +10,11 @@ mod control;
 mod demos;
 mod exit;
 mod files;
+mod holdings;
 mod interrupt;
 mod options;
 mod output;
+mod part;
 mod progress;
 mod ranking;
 

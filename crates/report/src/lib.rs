@@ -30,5 +30,6 @@ pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use html::{CompareOptions, HtmlOptions, SheetSection, Variant, compare, page, sheet};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
+pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use text::{TextOptions, summary};

@@ -1,5 +1,7 @@
 //! A block: consecutive rows of one thread, in columns.
 
+use std::ops::Range;
+
 use crate::{ProcessId, ThreadId};
 
 /// What a row says happened. The numbers are those of the native file and of the shared-memory ring.
@@ -72,6 +74,20 @@ impl Kind {
         })
     }
 
+    /// Whether a row of this kind is an access: one row is one access, whatever its bytes.
+    #[inline]
+    pub const fn is_access(self) -> bool {
+        matches!(
+            self,
+            Kind::Load
+                | Kind::Store
+                | Kind::Atomic
+                | Kind::RangeLoad
+                | Kind::RangeStore
+                | Kind::Named
+        )
+    }
+
     /// How many operand rows follow a row of this kind, without those of a name ([`Kind::Data`]).
     #[inline]
     pub const fn operands(self) -> usize {
@@ -139,6 +155,46 @@ pub struct Columns<'a> {
     pub pcs: &'a mut [u64],
     /// Addresses and operands.
     pub addrs: &'a mut [u64],
+}
+
+impl Columns<'_> {
+    /// Some of the rows.
+    #[inline(always)]
+    pub(crate) fn part(&mut self, rows: Range<usize>) -> Columns<'_> {
+        Columns {
+            kinds: &mut self.kinds[rows.clone()],
+            sizes: &mut self.sizes[rows.clone()],
+            pcs: &mut self.pcs[rows.clone()],
+            addrs: &mut self.addrs[rows],
+        }
+    }
+
+    /// Writes the rows `into` as those that lie `back` before, each at an address further by a step;
+    /// the steps of `back` rows repeat.
+    pub(crate) fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
+        again(self.kinds, back, &into);
+        again(self.sizes, back, &into);
+        again(self.pcs, back, &into);
+        let (before, after) = self.addrs[into.start - back..into.end].split_at_mut(back);
+        let mut before = &*before;
+        for part in after.chunks_mut(back) {
+            for ((addr, last), step) in part.iter_mut().zip(before).zip(steps) {
+                *addr = last.wrapping_add(*step);
+            }
+            before = part;
+        }
+    }
+}
+
+/// Repeats what lies `back` before.
+fn again<T: Copy>(column: &mut [T], back: usize, into: &Range<usize>) {
+    let (from, mut at) = (into.start - back, into.start);
+    while at < into.end {
+        // What is written by then repeats too: twice as much each time.
+        let length = (at - from).min(into.end - at);
+        column.copy_within(from..from + length, at);
+        at += length;
+    }
 }
 
 impl Block {
@@ -225,6 +281,15 @@ impl Block {
         self.sizes.truncate(rows);
         self.pcs.truncate(rows);
         self.addrs.truncate(rows);
+    }
+
+    /// Keeps the rows `rows`, which are there.
+    pub fn keep(&mut self, rows: Range<usize>) {
+        self.truncate(rows.end);
+        self.kinds.drain(..rows.start);
+        self.sizes.drain(..rows.start);
+        self.pcs.drain(..rows.start);
+        self.addrs.drain(..rows.start);
     }
 
     /// Appends an operand row.

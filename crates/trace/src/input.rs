@@ -182,6 +182,24 @@ impl Input {
         Ok(())
     }
 
+    /// The length of what is read, if any place in it can be reached: of a file that is not packed.
+    pub(crate) fn reach(&self) -> Option<u64> {
+        let reaches = self.packed.is_none() && matches!(self.reader, Raw::File(_));
+        self.total.filter(|_| reaches)
+    }
+
+    /// Goes on at byte `offset`, if [`Input::reach`] says that it can.
+    pub(crate) fn jump(&mut self, offset: u64) -> Result<(), TraceError> {
+        let moved = match &mut self.reader {
+            Raw::File(file) => file.seek(SeekFrom::Start(offset)),
+            Raw::Stream(_) => Err(ErrorKind::NotSeekable.into()),
+        };
+        moved.map_err(|error| self.unreadable(error))?;
+        (self.start, self.end, self.offset) = (0, 0, offset);
+        self.failed = None;
+        Ok(())
+    }
+
     /// Everything buffered, at least `wanted` bytes of it unless the input ends before.
     pub(crate) fn at_least(&mut self, wanted: usize) -> Result<&[u8], TraceError> {
         debug_assert!(wanted <= CAPACITY);

@@ -74,23 +74,30 @@ fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
     let mut chunks = Vec::new();
     let mut at = 16 + "a test".len() + 4;
     let head = bytes[..at].to_vec();
-    while at < bytes.len() {
+    let trailer = &bytes[bytes.len() - 24..];
+    while at < bytes.len() - trailer.len() {
         let stored = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
         chunks.push(&bytes[at..at + 24 + stored]);
         at += 24 + stored;
     }
-    assert_eq!(chunks.len(), 4);
+    // Three of pieces, the index, and the ending.
+    assert_eq!(chunks.len(), 5);
     for order in [
-        &[0, 2, 3][..],
-        &[0, 1, 1, 2, 3],
-        &[0, 2, 1, 3],
-        &[0, 1, 2, 3, 3],
-        &[3],
+        &[0, 2, 3, 4][..],
+        &[0, 1, 1, 2, 3, 4],
+        &[0, 2, 1, 3, 4],
+        &[0, 1, 2, 3, 3, 4],
+        &[0, 1, 2, 3, 4, 4],
+        &[0, 1, 3, 2, 4],
+        &[0, 1, 2, 4],
+        &[3, 4],
+        &[4],
     ] {
         let mut file = head.clone();
         order
             .iter()
             .for_each(|&index| file.extend_from_slice(chunks[index]));
+        file.extend_from_slice(trailer);
         let (_, error) = drain(&mut open(&file, None).unwrap());
         assert!(
             matches!(error, Some(TraceError::Corrupt { .. })),
@@ -262,4 +269,54 @@ fn regular_traces_take_next_to_nothing() {
         200_000
     );
     assert!(bytes.len() < 2000, "{} bytes for 200000 rows", bytes.len());
+}
+
+/// Nested loops with bodies of any length, left and entered anew, with jumps, and rows that follow others.
+fn loops(random: &mut common::Random) -> Piece {
+    let mut block = Block::new();
+    for _ in 0..1 + random.below(6) {
+        let longest = [1, 4, 70, 700][random.below(4)];
+        let body = 1 + random.below(longest);
+        let first = 0x1000 * random.below(8) as u64;
+        let strides: Vec<u64> = (0..body).map(|_| random.below(3) as u64 * 8).collect();
+        let mut addrs: Vec<u64> = (0..body).map(|_| random.next()).collect();
+        for _ in 0..random.below(3000 / body + 3) {
+            if random.below(40) == 0 {
+                let jumps = random.below(body);
+                addrs[jumps] = random.next();
+            }
+            // Some leave the body in its midst.
+            let rows = if random.below(50) == 0 {
+                body / 2
+            } else {
+                body
+            };
+            for (row, addr) in addrs.iter_mut().enumerate().take(rows) {
+                *addr = addr.wrapping_add(strides[row]);
+                block.push(Row {
+                    kind: if row % 5 == 4 {
+                        Kind::Operand
+                    } else {
+                        Kind::Load
+                    },
+                    size: 8,
+                    pc: first + row as u64,
+                    addr: *addr,
+                });
+            }
+        }
+    }
+    Piece::Block(block)
+}
+
+#[test]
+fn loops_of_any_length_come_back() {
+    for seed in 1..400 {
+        let mut random = common::Random(seed);
+        let whole: Vec<Piece> = (0..4).map(|_| loops(&mut random)).collect();
+        let bytes = native(&whole, usize::MAX);
+        let (read, error) = drain(&mut open(&bytes, None).unwrap());
+        assert!(error.is_none(), "seed {seed}: {error:?}");
+        assert!(read == whole, "seed {seed}");
+    }
 }

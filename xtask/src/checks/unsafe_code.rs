@@ -57,6 +57,10 @@ const ALLOWED: &[Exception] = &[
         path: "crates/distance/src/dispatch.rs",
         reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
     },
+    Exception {
+        path: "crates/trace/src/formats/native/dispatch.rs",
+        reason: "calls code compiled for BMI2 once that was detected",
+    },
 ];
 
 /// Finds `unsafe` elsewhere, and files that are listed for nothing.

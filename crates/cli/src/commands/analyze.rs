@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use reuselens::trace::{Source, Stoppable};
 
 use crate::exit::Outcome;
-use crate::files::open_trace;
+use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::interrupt;
 use crate::options::Analysis;
 use crate::output::{Results, Show};
+use crate::part::{self, Part};
 use crate::progress::Meter;
 
 /// Analyse a trace file: summary, NAME.rlprof, NAME.html
@@ -28,6 +29,8 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
     show: Show,
@@ -38,17 +41,21 @@ impl Args {
     pub fn run(self) -> Outcome {
         self.show.check()?;
         let options = self.analysis.options(&self.show.by)?;
-        let source = open_trace(&self.trace, self.format.as_deref())?;
+        refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
+        let part = self.part.selection(&self.trace, self.format.as_deref())?;
+        let warning = part::warning(&part);
+        let source = open_part(&self.trace, self.format.as_deref(), part)?;
         let mut source = Stoppable::new(source, interrupt::graceful());
         self.show.check_cache(source.has_addresses(), &options)?;
         let name = name(&self.trace);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
+        let mut profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;
         meter.finish();
+        profile.warnings.extend(warning);
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or(ExitCode::SUCCESS))

@@ -8,7 +8,8 @@ use reuselens::trace::{AtomicFile, Target, convert};
 use reuselens::units::Granularity;
 
 use crate::exit::{Outcome, Usage};
-use crate::files::open_trace;
+use crate::files::{open_part, refuse_what_is_no_trace};
+use crate::part::Part;
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
@@ -24,6 +25,8 @@ pub struct Args {
     /// The format of the input; without it, found from its content
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
+    #[command(flatten)]
+    part: Part,
     /// With `--to text`: write item numbers of this granularity instead of addresses
     #[arg(long, value_name = "BYTES")]
     granularity: Option<u64>,
@@ -38,7 +41,9 @@ pub struct Args {
 impl Args {
     /// Copies.
     pub fn run(self) -> Outcome {
-        let mut source = open_trace(&self.input, self.format.as_deref())?;
+        refuse_what_is_no_trace(&self.input, self.format.as_deref())?;
+        let part = self.part.selection(&self.input, self.format.as_deref())?;
+        let mut source = open_part(&self.input, self.format.as_deref(), part)?;
         let target = self.target()?;
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {

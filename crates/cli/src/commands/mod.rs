@@ -8,6 +8,7 @@ pub mod demo;
 pub mod diff;
 pub mod engines;
 pub mod formats;
+pub mod info;
 pub mod man;
 pub mod merge;
 pub mod predict;
@@ -54,6 +55,7 @@ pub enum Command {
     #[command(name = "c++")]
     Cxx(cc::Args),
     Fortran(cc::Args),
+    Info(info::Args),
     Convert(convert::Args),
     Formats(formats::Args),
     Engines(engines::Args),
@@ -79,6 +81,7 @@ impl Command {
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),
             Command::Fortran(args) => args.run(cc::Language::Fortran),
+            Command::Info(args) => args.run(),
             Command::Convert(args) => args.run(),
             Command::Formats(args) => args.run(),
             Command::Engines(args) => args.run(),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 18] = [
+pub const COMMANDS: [&str; 19] = [
     "profile",
     "record",
     "analyze",
@@ -23,6 +23,7 @@ pub const COMMANDS: [&str; 18] = [
     "cc",
     "c++",
     "fortran",
+    "info",
     "convert",
     "formats",
     "engines",

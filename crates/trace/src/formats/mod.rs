@@ -26,7 +26,7 @@ mod signature;
 
 use std::path::Path;
 
-use crate::{Input, Source, TraceError};
+use crate::{Input, Selected, Selection, Source, TraceError};
 
 /// A source of which only the interface is known.
 pub type AnySource = Box<dyn Source + Send>;
@@ -192,11 +192,7 @@ pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> 
 /// Those of [`open`].
 pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceError> {
     let columns = format.and_then(csv::choice);
-    let format = match format {
-        Some(_) if columns.is_some() => named(&input, csv::NAME)?,
-        Some(name) => named(&input, name)?,
-        None => detected(&mut input)?,
-    };
+    let format = detected_or_named(&mut input, format)?;
     if ending::tells(format.name) && !ending::is_packed(input.path()) {
         input.head_of_any_bytes()?;
     }
@@ -205,6 +201,36 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
         return Ok(Box::new(csv::Reader::with(input, columns)?));
     }
     (format.open)(input)
+}
+
+/// [`open`], and of what is there only `part`. Of a native file with an index only that is read.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_part(
+    path: &Path,
+    format: Option<&str>,
+    part: Selection,
+) -> Result<AnySource, TraceError> {
+    let mut input = Input::open(path)?;
+    if detected_or_named(&mut input, format)?.name == native::NAME {
+        let mut reader = native::Reader::new(input)?;
+        reader.select(part)?;
+        return Ok(Box::new(reader));
+    }
+    Ok(Box::new(Selected::new(read(input, format)?, part)))
+}
+
+/// The format that is asked for, or the one that the content shows.
+pub(crate) fn detected_or_named(
+    input: &mut Input,
+    format: Option<&str>,
+) -> Result<&'static FormatInfo, TraceError> {
+    match format {
+        Some(format) if csv::choice(format).is_some() => named(input, csv::NAME),
+        Some(name) => named(input, name),
+        None => detected(input),
+    }
 }
 
 fn named(input: &Input, name: &str) -> Result<&'static FormatInfo, TraceError> {

@@ -1,5 +1,7 @@
 //! Variable-length numbers: seven bits a byte, low ones first; signed ones zig-zag.
 
+use crate::formats::native::dispatch::Squeeze;
+
 /// The bytes are not what the writer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) &'static str);
@@ -26,15 +28,86 @@ pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(value);
 }
 
+/// The most bytes of a number.
+pub(super) const LONGEST: usize = 10;
+
+/// Writes `value` to `at`, where there are [`LONGEST`] zeros or more, and goes on behind it.
+#[inline(always)]
+pub(super) fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
+    if value == 0 {
+        *at += 1;
+        return;
+    }
+    while value >= 0x80 {
+        bytes[*at] = value as u8 | 0x80;
+        value >>= 7;
+        *at += 1;
+    }
+    bytes[*at] = value as u8;
+    *at += 1;
+}
+
 #[inline]
-const fn zigzag(difference: u64) -> u64 {
+pub(super) const fn zigzag(difference: u64) -> u64 {
     let signed = difference.cast_signed();
     ((signed << 1) ^ (signed >> 63)).cast_unsigned()
 }
 
 #[inline]
-const fn unzigzag(coded: u64) -> u64 {
+pub(super) const fn unzigzag(coded: u64) -> u64 {
     (coded >> 1) ^ (coded & 1).wrapping_neg()
+}
+
+/// The bits of bytes that end a number, if they are not set.
+pub(super) const ENDS: u64 = 0x8080_8080_8080_8080;
+
+/// The number in the bytes of `word`, which has no others: closes the gaps of their top bits.
+#[inline(always)]
+pub(super) const fn squeezed(word: u64) -> u64 {
+    let bits = word & !ENDS;
+    let bits = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
+    let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits & 0x3fff_0000_3fff_0000) >> 2);
+    (bits & 0x0fff_ffff) | ((bits & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// Bytes of numbers that are looked at together.
+const LOOKED_AT: usize = 32;
+/// Those, and the rest of a word that begins with the last of them.
+const SEVERAL: usize = LOOKED_AT + 8;
+
+/// Fills `into` with numbers that end in the first [`LOOKED_AT`] bytes: how many, and how many bytes they take.
+/// Stops before one that is longer than a word.
+#[inline(always)]
+fn several(squeeze: impl Squeeze, bytes: &[u8; SEVERAL], into: &mut [u64]) -> (usize, usize) {
+    let mut ends = ends(bytes);
+    let (mut start, mut taken) = (0, 0);
+    for number in into {
+        let end = ends.trailing_zeros() as usize;
+        let length = end + 1 - start;
+        if length > 8 || end >= LOOKED_AT {
+            break;
+        }
+        let word = bytes[start..].first_chunk::<8>();
+        let word = word.map_or(0, |word| u64::from_le_bytes(*word));
+        *number = squeeze.squeeze(word & (u64::MAX >> (64 - 8 * length)));
+        ends &= ends - 1;
+        start = end + 1;
+        taken += 1;
+    }
+    (taken, start)
+}
+
+/// A bit for each of the first [`LOOKED_AT`] bytes: whether a number ends there.
+#[inline(always)]
+fn ends(bytes: &[u8; SEVERAL]) -> u64 {
+    /// Moves the lowest bit of byte i to bit 56 + i.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut ends = 0;
+    for (eight, bytes) in bytes[..LOOKED_AT].as_chunks::<8>().0.iter().enumerate() {
+        let flags = (!u64::from_le_bytes(*bytes) & ENDS) >> 7;
+        ends |= (flags.wrapping_mul(GATHER) >> 56) << (8 * eight);
+    }
+    ends
 }
 
 /// A place in a run of bytes. Reading past the end is [`Damage`].
@@ -69,24 +142,86 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next eight bytes, if there are so many; they are not taken.
-    #[inline(always)]
-    pub(crate) fn eight(&self) -> Option<u64> {
-        let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
-        Some(u64::from_le_bytes(*bytes))
-    }
-
     /// Goes on by that many bytes, which are there.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
+    /// Whether 32 bytes come that are all 0.
+    #[inline(always)]
+    pub(super) fn begins_with_zeros(&self) -> bool {
+        let rest = self.bytes.get(self.at..);
+        rest.and_then(<[u8]>::first_chunk::<32>)
+            .is_some_and(|bytes| *bytes == [0; 32])
+    }
+
+    /// How many bytes come that are all 0, up to `most`.
+    pub(super) fn zeros(&self, most: usize) -> usize {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &rest[..rest.len().min(most)];
+        let whole = rest.chunks_exact(32).take_while(|bytes| **bytes == [0; 32]);
+        let whole = whole.count() * 32;
+        let others = rest[whole..].iter().take_while(|&&byte| byte == 0);
+        whole + others.count()
+    }
+
+    /// The next eight numbers. If all are 0, `true`, and `into` is as it was.
+    #[inline(always)]
+    pub(super) fn eight(
+        &mut self,
+        squeeze: impl Squeeze,
+        into: &mut [u64; 8],
+    ) -> Result<bool, Damage> {
+        if let Some(word) = self.word() {
+            if word & ENDS == 0 {
+                self.at += 8;
+                for (number, byte) in into.iter_mut().zip(word.to_le_bytes()) {
+                    *number = u64::from(byte);
+                }
+                return Ok(word == 0);
+            }
+        }
+        self.numbers(squeeze, into)?;
+        Ok(false)
+    }
+
+    /// The next numbers, as many as `into` takes.
+    #[inline(always)]
+    pub(super) fn numbers(
+        &mut self,
+        squeeze: impl Squeeze,
+        into: &mut [u64],
+    ) -> Result<(), Damage> {
+        let mut filled = 0;
+        while filled < into.len() {
+            let rest = self.bytes.get(self.at..);
+            let (taken, bytes) = match rest.and_then(<[u8]>::first_chunk) {
+                Some(bytes) => several(squeeze, bytes, &mut into[filled..]),
+                None => (0, 0),
+            };
+            filled += taken;
+            self.at += bytes;
+            // What is longer than a word, or near the end.
+            if taken == 0 {
+                into[filled] = self.number()?;
+                filled += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next eight bytes, if there are so many; they are not taken.
+    #[inline(always)]
+    fn word(&self) -> Option<u64> {
+        let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
     /// A number of two to eight bytes without a branch for each, or any other.
     #[inline(always)]
     fn longer_number(&mut self) -> Result<u64, Damage> {
-        const ENDS: u64 = 0x8080_8080_8080_8080;
-        let Some(word) = self.eight() else {
+        let Some(word) = self.word() else {
             return self.long_number();
         };
         let ends = !word & ENDS;
@@ -94,11 +229,8 @@ impl<'a> Cursor<'a> {
             return self.long_number();
         }
         self.at += (ends.trailing_zeros() / 8 + 1) as usize;
-        // Keeps the bytes up to the first that ends a number, then closes the gaps of their top bits.
-        let bits = word & (ends ^ (ends - 1)) & !ENDS;
-        let bits = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
-        let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits & 0x3fff_0000_3fff_0000) >> 2);
-        Ok((bits & 0x0fff_ffff) | ((bits & 0x0fff_ffff_0000_0000) >> 4))
+        // Keeps the bytes up to the first that ends a number.
+        Ok(squeezed(word & (ends ^ (ends - 1))))
     }
 
     /// The next difference.

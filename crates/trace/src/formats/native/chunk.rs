@@ -14,8 +14,10 @@ pub(crate) const MAX_PLAIN: usize = 256 << 20;
 pub(crate) enum Content {
     /// Blocks and events.
     Pieces = 1,
-    /// The totals; nothing comes after them.
+    /// The totals; at most a trailer comes after them.
     Ending = 2,
+    /// What is where; see [`super::index`].
+    Index = 3,
 }
 
 /// The head of a chunk.
@@ -62,8 +64,9 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    pub(crate) fn new() -> Chunks {
-        Chunks { number: 0 }
+    /// From the chunk of that number on, at which the input is.
+    pub(crate) fn from(number: u32) -> Chunks {
+        Chunks { number }
     }
 
     /// The next chunk.
@@ -109,6 +112,7 @@ impl Chunks {
         let content = match word(0) {
             1 => Content::Pieces,
             2 => Content::Ending,
+            3 => Content::Index,
             _ => return Err("a chunk is of a kind that this version does not know"),
         };
         if word(4) != self.number {

@@ -1,12 +1,10 @@
 //! Streams to rows and events.
 
-use crate::formats::native::MAX_BLOCK_ROWS;
 use crate::formats::native::bytes::{Cursor, Damage};
-use crate::formats::native::columns::{AGAIN, NEW, START, Site};
 use crate::formats::native::encode::{BLOCK, Totals};
-use crate::formats::native::events;
-use crate::formats::native::writer::ENOUGH_ROWS;
-use crate::{Block, Columns, Event, Kind, ProcessId, ThreadId};
+use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::{MAX_BLOCK_ROWS, dispatch, events};
+use crate::{Block, Event, ProcessId, ThreadId};
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -34,10 +32,7 @@ impl Stream {
 
 /// The state of a chunk being read.
 pub(super) struct Decoder {
-    sites: Vec<Site>,
-    /// For each site the one that followed it last time; apart from them, as every row waits for it.
-    nexts: Vec<u32>,
-    pc: u64,
+    rows: Rows,
     stamp: u64,
     heads: Stream,
     described: Stream,
@@ -49,9 +44,7 @@ impl Decoder {
     /// A decoder that is at its end.
     pub(super) fn new() -> Decoder {
         Decoder {
-            sites: vec![Site::start()],
-            nexts: vec![START as u32],
-            pc: 0,
+            rows: Rows::new(),
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
@@ -82,11 +75,7 @@ impl Decoder {
             };
             at = stream.end;
         }
-        self.sites.truncate(1);
-        self.sites[START] = Site::start();
-        self.nexts.clear();
-        self.nexts.push(START as u32);
-        self.pc = 0;
+        self.rows.clear();
         self.stamp = 0;
         if at == plain.len() {
             Ok(())
@@ -134,111 +123,17 @@ impl Decoder {
     }
 
     fn rows(&mut self, plain: &[u8], count: usize, rows: &mut Block) -> Result<(), Damage> {
-        let mut described = self.described.cursor(plain);
-        let mut tokens = self.tokens.cursor(plain);
-        let mut addrs = self.addrs.cursor(plain);
-        let mut columns = rows.overwrite(count);
-        let mut here = Here {
-            site: START,
-            step: 0,
+        let mut streams = Streams {
+            described: self.described.cursor(plain),
+            tokens: self.tokens.cursor(plain),
+            addrs: self.addrs.cursor(plain),
         };
-        let mut at = 0;
-        while at < count {
-            let calm = tokens.eight().zip(addrs.eight());
-            if calm.is_some_and(|(tokens, addrs)| tokens | addrs == 0) && at + CALM <= count {
-                self.calm(&mut here, &mut columns, at)?;
-                tokens.skip(CALM);
-                addrs.skip(CALM);
-                at += CALM;
-                continue;
-            }
-            let number = match tokens.number()? {
-                AGAIN => self.nexts[here.site] as usize,
-                token => self.other(token, here.site, &mut described)?,
-            };
-            let site = self.sites.get_mut(number).filter(|_| number != START);
-            let site = site.ok_or(SITE)?;
-            let step = site.advance(addrs.signed()?, here.step);
-            write(&mut columns, at, site);
-            here = Here { site: number, step };
-            at += 1;
-        }
-        self.described.at = described.at();
-        self.tokens.at = tokens.at();
-        self.addrs.at = addrs.at();
+        dispatch::block(&mut self.rows, &mut streams, &mut rows.overwrite(count))?;
+        self.described.at = streams.described.at();
+        self.tokens.at = streams.tokens.at();
+        self.addrs.at = streams.addrs.at();
         Ok(())
     }
-
-    /// As many rows as eight zero bytes of both streams stand for: each from the site that followed
-    /// the last time, at the address that was expected.
-    #[inline(always)]
-    fn calm(
-        &mut self,
-        here: &mut Here,
-        columns: &mut Columns<'_>,
-        from: usize,
-    ) -> Result<(), Damage> {
-        for at in from..from + CALM {
-            let number = self.nexts[here.site] as usize;
-            let site = self.sites.get_mut(number).filter(|_| number != START);
-            let site = site.ok_or(SITE)?;
-            let step = site.advance_as_expected(here.step);
-            write(columns, at, site);
-            *here = Here { site: number, step };
-        }
-        Ok(())
-    }
-
-    fn other(
-        &mut self,
-        token: u64,
-        before: usize,
-        described: &mut Cursor<'_>,
-    ) -> Result<usize, Damage> {
-        let number = if token == NEW {
-            let kind = Kind::from_u8(described.byte()?);
-            let size = described.byte()?;
-            self.pc = self.pc.wrapping_add(described.signed()?);
-            let kind = kind.ok_or(Damage("a row is of a kind that this version does not know"))?;
-            if self.sites.len() > MOST_SITES {
-                return Err(Damage(
-                    "a chunk has more sites than any writer puts into one",
-                ));
-            }
-            self.sites.push(Site::new(kind, size, self.pc, before));
-            self.nexts.push(START as u32);
-            self.sites.len() - 1
-        } else {
-            usize::try_from(token - NEW).map_err(|_| SITE)?
-        };
-        if number >= self.sites.len() {
-            return Err(SITE);
-        }
-        self.nexts[before] = number as u32;
-        Ok(number)
-    }
-}
-
-/// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
-/// rows, and one last block may go beyond. What a forged chunk can cost: about 340 MiB.
-const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
-
-/// Where a block is being read: the site and the step of the row before.
-#[derive(Clone, Copy)]
-struct Here {
-    site: usize,
-    step: u64,
-}
-
-/// Rows of eight bytes of each stream, if all are 0.
-const CALM: usize = 8;
-
-#[inline(always)]
-fn write(columns: &mut Columns<'_>, at: usize, site: &Site) {
-    columns.kinds[at] = site.kind;
-    columns.sizes[at] = site.size;
-    columns.pcs[at] = site.pc;
-    columns.addrs[at] = site.last();
 }
 
 /// The totals in an ending.
@@ -258,12 +153,14 @@ pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
 }
 
 const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
-const SITE: Damage = Damage("a row names a site that is not there");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
     use crate::formats::native::bytes::{put, put_signed};
+    use crate::formats::native::columns::NEW;
+    use crate::formats::native::rows::MOST_SITES;
 
     /// A chunk of `blocks` blocks of [`ROWS`] rows, each row of a site of its own.
     fn chunk(blocks: usize) -> Vec<u8> {
@@ -302,6 +199,6 @@ mod tests {
         }
         let damage = decoder.next(&plain, &mut rows).map(|_| ()).unwrap_err();
         assert!(damage.0.contains("more sites"), "{}", damage.0);
-        assert_eq!(decoder.sites.len(), MOST_SITES + 1);
+        assert_eq!(decoder.rows.sites.len(), MOST_SITES + 1);
     }
 }

@@ -1,9 +1,17 @@
 //! Rows and events to streams.
 
-use crate::formats::native::bytes::{put, put_signed};
-use crate::formats::native::columns::{AGAIN, Index, NEW, START, Site};
+use std::ops::Range;
+
+use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
+use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
 use crate::formats::native::events;
 use crate::{Block, Event, Row};
+
+/// A chunk is written when it has this many rows.
+pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
+
+/// Rows that are encoded together.
+const TOGETHER: usize = 64;
 
 /// Head of a block; every other head is an event's.
 pub(super) const BLOCK: u8 = 0;
@@ -11,6 +19,9 @@ pub(super) const BLOCK: u8 = 0;
 /// The streams of a chunk in the making.
 pub(super) struct Encoder {
     sites: Vec<Site>,
+    trails: Vec<Trail>,
+    /// For each site the one that followed it last time; 0 = none yet.
+    nexts: Vec<u32>,
     index: Index,
     /// The program counter of the site last described: others lie near it.
     pc: u64,
@@ -26,6 +37,8 @@ impl Encoder {
     pub(super) fn new() -> Encoder {
         Encoder {
             sites: vec![Site::start()],
+            trails: vec![Trail::default()],
+            nexts: vec![START as u32],
             index: Index::new(),
             pc: 0,
             stamp: 0,
@@ -56,8 +69,6 @@ impl Encoder {
         );
         put(&mut self.heads, block.len() as u64);
         self.stamp = block.last_stamp;
-        self.tokens.reserve(block.len());
-        self.addrs.reserve(block.len() * 2);
         self.rows(block);
     }
 
@@ -79,7 +90,10 @@ impl Encoder {
             stream.clear();
         }
         self.sites.truncate(1);
-        self.sites[START] = Site::start();
+        self.trails.truncate(1);
+        self.trails[START] = Trail::default();
+        self.nexts.clear();
+        self.nexts.push(START as u32);
         self.index.clear();
         self.pc = 0;
         self.stamp = 0;
@@ -87,47 +101,63 @@ impl Encoder {
 
     fn rows(&mut self, block: &Block) {
         let (mut before, mut step) = (START, 0);
-        let columns = block
-            .kinds()
-            .iter()
-            .zip(block.sizes())
-            .zip(block.pcs())
-            .zip(block.addrs());
-        for (((&kind, &size), &pc), &addr) in columns {
+        for from in (0..block.len()).step_by(TOGETHER) {
+            let rows = from..block.len().min(from + TOGETHER);
+            (before, step) = self.some_rows(block, rows, before, step);
+        }
+    }
+
+    /// Writes some rows into room that is made for all of them: the zeros, which most numbers are, are there already.
+    /// The site and the step of the last of them.
+    #[inline(always)]
+    fn some_rows(
+        &mut self,
+        block: &Block,
+        rows: Range<usize>,
+        mut before: usize,
+        mut step: u64,
+    ) -> (usize, u64) {
+        let (mut token_at, mut addr_at) = (self.tokens.len(), self.addrs.len());
+        self.tokens.resize(token_at + TOGETHER * LONGEST, 0);
+        self.addrs.resize(addr_at + TOGETHER * LONGEST, 0);
+        let (kinds, sizes) = (&block.kinds()[rows.clone()], &block.sizes()[rows.clone()]);
+        let (pcs, addrs) = (&block.pcs()[rows.clone()], &block.addrs()[rows]);
+        for (((&kind, &size), &pc), &addr) in kinds.iter().zip(sizes).zip(pcs).zip(addrs) {
             let row = Row {
                 kind,
                 size,
                 pc,
                 addr,
             };
-            let guess = self.sites[before].next as usize;
+            let guess = self.nexts[before] as usize;
             let number = if guess != START && self.sites[guess].makes(&row, before) {
-                self.tokens.push(AGAIN as u8);
+                token_at += 1;
                 guess
             } else {
-                self.other(&row, before)
+                let (token, number) = self.other(&row, before);
+                put_at(&mut self.tokens, &mut token_at, token);
+                number
             };
-            let site = &mut self.sites[number];
-            put_signed(&mut self.addrs, addr.wrapping_sub(site.expected(step)));
-            step = site.learn(addr, step);
+            let (difference, made) = self.trails[number].learn(addr, step);
+            put_at(&mut self.addrs, &mut addr_at, zigzag(difference));
+            step = made;
             before = number;
         }
+        self.tokens.truncate(token_at);
+        self.addrs.truncate(addr_at);
+        (before, step)
     }
 
     /// The token of a row that was not expected, and its site.
-    fn other(&mut self, row: &Row, before: usize) -> usize {
-        let number = match self.index.find(&self.sites, row, before) {
-            Some(number) => {
-                put(&mut self.tokens, number as u64 + NEW);
-                number
-            }
-            None => {
-                put(&mut self.tokens, NEW);
-                self.describe(row, before)
-            }
+    #[cold]
+    #[inline(never)]
+    fn other(&mut self, row: &Row, before: usize) -> (u64, usize) {
+        let (token, number) = match self.index.find(&self.sites, row, before) {
+            Some(number) => (number as u64 + NEW, number),
+            None => (NEW, self.describe(row, before)),
         };
-        self.sites[before].next = number as u32;
-        number
+        self.nexts[before] = number as u32;
+        (token, number)
     }
 
     fn describe(&mut self, row: &Row, before: usize) -> usize {
@@ -137,6 +167,8 @@ impl Encoder {
         self.pc = row.pc;
         self.sites
             .push(Site::new(row.kind, row.size, row.pc, before));
+        self.trails.push(Trail::default());
+        self.nexts.push(START as u32);
         self.index.enter_last(&self.sites);
         self.sites.len() - 1
     }

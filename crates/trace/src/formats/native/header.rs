@@ -6,7 +6,10 @@ use crate::{Input, TraceError};
 
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
-const VERSION: u16 = 1;
+/// The version that is written.
+const VERSION: u16 = 2;
+/// The first version with an index and a trailer.
+pub(super) const INDEXED: u16 = 2;
 const ADDRESSES: u16 = 1;
 const FIXED: usize = 16;
 const MAX_DESCRIPTION: usize = 64 << 10;
@@ -37,7 +40,8 @@ impl Header {
         Ok(bytes.len())
     }
 
-    pub(super) fn read(input: &mut Input) -> Result<Header, TraceError> {
+    /// The head, and the file's version.
+    pub(super) fn read(input: &mut Input) -> Result<(Header, u16), TraceError> {
         let fixed = fixed(input)?;
         let length = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]) as usize;
         if length > MAX_DESCRIPTION {
@@ -56,11 +60,12 @@ impl Header {
             return Err(input.bad_bytes(16, "the description is no UTF-8"));
         };
         input.consume(whole);
-        let flags = u16::from_le_bytes([fixed[10], fixed[11]]);
-        Ok(Header {
-            has_addresses: flags & ADDRESSES != 0,
+        let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
+        let header = Header {
+            has_addresses: word(10) & ADDRESSES != 0,
             description,
-        })
+        };
+        Ok((header, word(8)))
     }
 }
 
@@ -79,9 +84,9 @@ fn fixed(input: &mut Input) -> Result<[u8; FIXED], TraceError> {
         return Err(cut(input));
     };
     let version = u16::from_le_bytes([fixed[8], fixed[9]]);
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         let what = format!(
-            "it is a native trace of version {version}, and this reuselens reads version {VERSION}: use the \
+            "it is a native trace of version {version}, and this reuselens reads versions up to {VERSION}: use the \
              reuselens that recorded it, or record again"
         );
         return Err(TraceError::UnknownFormat {

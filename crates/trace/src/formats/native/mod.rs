@@ -1,35 +1,45 @@
 //! The native trace file, `.rltrace`.
 //!
 //! ```text
-//! file    = header chunk… ending
+//! file    = header pieces… index ending trailer
 //! header  = magic (8 bytes)  version u16  flags u16 (1 = byte addresses)
 //!           length u32  description (that many bytes of UTF-8)  crc32 of all that
-//! chunk   = kind u32 (1 = pieces, 2 = ending)  number u32  stored u32  plain u32
+//! chunk   = kind u32 (1 = pieces, 2 = ending, 3 = index)  number u32  stored u32  plain u32
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
 //! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns`)
 //! ending  = chunks, blocks, rows, events before it (varints)
+//! index, trailer: see `index`; files of version 1 have neither
 //! ```
 //!
 //! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off is
 //! read up to its last whole chunk; a file is known to be complete by its ending. All lengths are
-//! bounded before anything is allocated, and every stored byte is under a checksum.
+//! bounded before anything is allocated, and every stored byte is under a checksum. The index says what is
+//! where, so a part of a file is read without the rest; without it a part is found by reading all.
 
 mod alone;
 pub(crate) mod bytes;
 pub(crate) mod chunk;
 mod columns;
 mod decode;
+mod dispatch;
 mod encode;
 mod events;
+mod find;
 mod header;
+mod index;
 mod reader;
+mod replay;
+mod rows;
 mod team;
 mod writer;
 
 pub use header::Header;
+pub use index::{ChunkEntry, Index};
 pub use reader::Reader;
 pub use writer::Writer;
+
+pub(crate) use find::survey;
 
 use crate::formats::Confidence;
 

@@ -1,14 +1,17 @@
 //! Reads a native file, chunk by chunk.
 
+use std::collections::VecDeque;
 use std::num::NonZero;
 
 use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
 use crate::formats::native::encode::Totals;
+use crate::formats::native::header::INDEXED;
+use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::team::Team;
-use crate::formats::native::{Header, decode};
-use crate::{Block, Input, Source, Step, TraceError};
+use crate::formats::native::{Header, decode, find};
+use crate::{Block, Event, Input, Selection, Source, Step, TraceError};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -21,10 +24,15 @@ const THREADS: usize = 4;
 pub struct Reader {
     input: Input,
     header: Header,
+    version: u16,
     threads: usize,
     chunks: Chunks,
     crew: Option<Crew>,
     totals: Totals,
+    /// The index's chunk, once it was passed.
+    index: Option<Stored>,
+    /// What is read of the file, if not all.
+    part: Option<Part>,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The last chunk, or why there is none; found ahead.
@@ -32,9 +40,31 @@ pub struct Reader {
     over: bool,
 }
 
+/// What is read of a file.
+struct Part {
+    selection: Selection,
+    /// What is where, if chunks can be left out.
+    index: Option<Index>,
+    /// The chunk to look at next, and the number of its first row.
+    next: (usize, u64),
+    /// The chunks that were begun and not left, and the end, once that is near.
+    begun: VecDeque<Begun>,
+    over: bool,
+}
+
+/// A chunk of a part.
+#[derive(Default)]
+struct Begun {
+    /// The number of its next row.
+    row: u64,
+    /// Events of the chunks before it that were left out.
+    events: VecDeque<Event>,
+}
+
 /// Who decodes.
 enum Crew {
-    Alone(Box<Alone>),
+    /// And memory for a block.
+    Alone(Box<Alone>, Block),
     Team(Team),
 }
 
@@ -59,18 +89,57 @@ impl Reader {
     /// Those of [`Reader::new`].
     pub fn with_threads(mut input: Input, threads: usize) -> Result<Reader, TraceError> {
         input.head()?;
-        let header = Header::read(&mut input)?;
+        let (header, version) = Header::read(&mut input)?;
         Ok(Reader {
             start: input.offset(),
             input,
             header,
+            version,
             threads,
-            chunks: Chunks::new(),
+            chunks: Chunks::from(0),
             crew: None,
             totals: Totals::default(),
+            index: None,
+            part: None,
             ending: None,
             over: false,
         })
+    }
+
+    /// Delivers only what is selected, and all events. To be called before anything was delivered.
+    ///
+    /// Of a file with an index only the chunks that hold something of it are read and checked; without one
+    /// (an older file, one that was cut off or damaged there, a pipe) all of them are.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file cannot be read.
+    pub fn select(&mut self, selection: Selection) -> Result<(), TraceError> {
+        if selection.is_all() {
+            return Ok(());
+        }
+        let index = self.take_index()?.ok();
+        self.part = Some(Part::new(selection, index));
+        Ok(())
+    }
+
+    /// Takes the file's index, or why there is none; the reader is at its beginning then.
+    pub(super) fn take_index(&mut self) -> Result<Result<Index, String>, TraceError> {
+        let begin = self.input.offset();
+        let index = find::index(&mut self.input, self.version)?;
+        if self.input.reach().is_some() {
+            self.input.jump(begin)?;
+        }
+        Ok(index)
+    }
+
+    /// Chunks of rows read so far.
+    pub(super) fn chunks_read(&self) -> u64 {
+        self.totals.chunks
+    }
+
+    /// The file's version.
+    pub(super) fn version(&self) -> u16 {
+        self.version
     }
 
     /// What the file says about itself.
@@ -90,7 +159,7 @@ impl Reader {
 
     fn hire(&self) -> Result<Crew, TraceError> {
         let crew = match self.threads {
-            0 | 1 => Alone::new().map(|alone| Crew::Alone(Box::new(alone))),
+            0 | 1 => Alone::new().map(|alone| Crew::Alone(Box::new(alone), Block::new())),
             threads => Team::new(threads).map(Crew::Team),
         };
         crew.map_err(|error| self.failed(error))
@@ -99,10 +168,15 @@ impl Reader {
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
         loop {
             while self.ending.is_none() && crew.has_room() {
-                match self.chunks.next(&mut self.input) {
-                    Ok(chunk) if chunk.content == Content::Pieces => crew.begin(chunk),
-                    ending => self.ending = Some(ending),
+                match self.next_chunk() {
+                    Ok(Some(chunk)) if chunk.content == Content::Pieces => crew.begin(chunk),
+                    Ok(None) => break,
+                    Ok(Some(ending)) => self.ending = Some(Ok(ending)),
+                    Err(error) => self.ending = Some(Err(error)),
                 }
+            }
+            if let Some(event) = self.part.as_mut().and_then(Part::event_before) {
+                return Ok(Step::Event(event));
             }
             if crew.is_idle() {
                 return match self.ending.take() {
@@ -111,10 +185,15 @@ impl Reader {
                 };
             }
             self.start = crew.start().unwrap_or(self.start);
-            match crew.next(block) {
-                Taken::Piece(Decoded::Block(rows)) => {
+            match crew.next() {
+                Taken::Piece(Decoded::Block(mut rows)) => {
                     self.totals.blocks += 1;
                     self.totals.rows += rows.len() as u64;
+                    let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
+                    if !wanted {
+                        crew.give_back(rows);
+                        continue;
+                    }
                     crew.give_back(std::mem::replace(block, rows));
                     return Ok(Step::Block);
                 }
@@ -122,13 +201,44 @@ impl Reader {
                     self.totals.events += 1;
                     return Ok(Step::Event(event));
                 }
-                Taken::End => self.totals.chunks += 1,
+                Taken::End => {
+                    self.totals.chunks += 1;
+                    if let Some(part) = &mut self.part {
+                        part.chunk_is_over();
+                    }
+                }
                 Taken::Damaged(start, damage) => return Err(self.damaged(start, damage)),
                 Taken::Broken(error) => return Err(self.failed(error)),
             }
         }
     }
 
+    /// The next chunk to read; `None` if a part is over.
+    fn next_chunk(&mut self) -> Result<Option<Stored>, TraceError> {
+        let mut indexed = false;
+        if let Some(part) = &mut self.part {
+            if !part.find_next(&mut self.input, &mut self.chunks)? {
+                return Ok(None);
+            }
+            indexed = part.index.is_some();
+        }
+        let chunk = self.chunks.next(&mut self.input)?;
+        if indexed && chunk.content != Content::Pieces {
+            let what = Damage("the index lists a chunk that is none");
+            return Err(self.damaged(chunk.start, what));
+        }
+        if chunk.content != Content::Index {
+            return Ok(Some(chunk));
+        }
+        let next = self.chunks.next(&mut self.input)?;
+        if next.content != Content::Ending {
+            return Err(self.damaged(next.start, Damage("there is no ending behind the index")));
+        }
+        self.index = Some(chunk);
+        Ok(Some(next))
+    }
+
+    /// Checks the index, the ending and the trailer.
     fn check_ending(&mut self, ending: &Stored) -> Result<(), TraceError> {
         let mut plain = Vec::new();
         let mut unpacker = Unpacker::new().map_err(|error| self.failed(error))?;
@@ -139,11 +249,37 @@ impl Reader {
             let what = Damage("the totals in the ending are not those of the file");
             return Err(self.damaged(ending.start, what));
         }
+        if let Some(index) = self.index.take() {
+            let found = unpacker.unpack(&index, &mut plain);
+            let found = found.and_then(|()| Index::get(&plain));
+            let found = found.map_err(|damage| self.damaged(index.start, damage))?;
+            if found.totals() != totals {
+                let what = Damage("what the index lists is not what is in the file");
+                return Err(self.damaged(index.start, what));
+            }
+        }
+        if self.version >= INDEXED {
+            self.check_trailer()?;
+        }
         if !self.input.at_least(1)?.is_empty() {
             let what = "there are bytes after the end of the trace: was another file appended?";
             return Err(self.input.bad_bytes(self.input.offset(), what));
         }
         Ok(())
+    }
+
+    fn check_trailer(&mut self) -> Result<(), TraceError> {
+        let start = self.input.offset();
+        let trailer = self.input.at_least(TRAILER)?.first_chunk::<TRAILER>();
+        let what = match trailer.map(Trailer::of) {
+            Some(Some(_)) => {
+                self.input.consume(TRAILER);
+                return Ok(());
+            }
+            Some(None) => "the trailer is damaged",
+            None => "the trace is cut off in its trailer",
+        };
+        Err(self.damaged(start, Damage(what)))
     }
 
     /// The error for a chunk that begins at `start`.
@@ -157,11 +293,75 @@ impl Reader {
     }
 }
 
+impl Part {
+    fn new(selection: Selection, index: Option<Index>) -> Part {
+        // Without an index all is one chunk.
+        let whole = index.is_none().then(Begun::default);
+        Part {
+            selection,
+            index,
+            next: (0, 0),
+            begun: whole.into_iter().collect(),
+            over: false,
+        }
+    }
+
+    /// Goes on to the next chunk that can hold something; whether there is one.
+    fn find_next(&mut self, input: &mut Input, chunks: &mut Chunks) -> Result<bool, TraceError> {
+        let Some(index) = &self.index else {
+            return Ok(true);
+        };
+        if self.over {
+            return Ok(false);
+        }
+        let (from, mut row) = self.next;
+        let left = from..index.chunks.len();
+        let wanted = left.clone().find(|&number| {
+            let wanted = index.wants(&self.selection, number, row);
+            row += if wanted { 0 } else { index.chunks[number].rows };
+            wanted
+        });
+        let events = index.events_of(from..wanted.unwrap_or(left.end));
+        let events = events.iter().cloned().collect();
+        self.begun.push_back(Begun { row, events });
+        let Some(number) = wanted else {
+            self.over = true;
+            return Ok(false);
+        };
+        let chunk = &index.chunks[number];
+        self.next = (number + 1, row + chunk.rows);
+        input.jump(chunk.offset)?;
+        *chunks = Chunks::from(number as u32);
+        Ok(true)
+    }
+
+    /// An event that lies before the chunk that is read.
+    fn event_before(&mut self) -> Option<Event> {
+        self.begun.front_mut()?.events.pop_front()
+    }
+
+    /// Leaves in the next block what is wanted; whether that is anything.
+    fn cut(&mut self, block: &mut Block) -> bool {
+        let Some(chunk) = self.begun.front_mut() else {
+            return false;
+        };
+        let first = chunk.row;
+        chunk.row += block.len() as u64;
+        self.selection.cut(block, first)
+    }
+
+    fn chunk_is_over(&mut self) {
+        if self.index.is_some() {
+            self.begun.pop_front();
+        }
+    }
+}
+
 impl Crew {
     /// Whether it could begin with another chunk.
     fn has_room(&self) -> bool {
         match self {
-            Crew::Alone(alone) => alone.is_idle(),
+            Crew::Alone(alone, _) => alone.is_idle(),
             Crew::Team(team) => team.has_room(),
         }
     }
@@ -169,7 +369,7 @@ impl Crew {
     /// Whether all that was begun has been taken.
     fn is_idle(&self) -> bool {
         match self {
-            Crew::Alone(alone) => alone.is_idle(),
+            Crew::Alone(alone, _) => alone.is_idle(),
             Crew::Team(team) => team.is_idle(),
         }
     }
@@ -177,30 +377,31 @@ impl Crew {
     /// Where the chunk begins that comes next, if one was begun.
     fn start(&self) -> Option<u64> {
         match self {
-            Crew::Alone(alone) => alone.start(),
+            Crew::Alone(alone, _) => alone.start(),
             Crew::Team(team) => team.start(),
         }
     }
 
     fn begin(&mut self, chunk: Stored) {
         match self {
-            Crew::Alone(alone) => alone.begin(&chunk),
+            Crew::Alone(alone, _) => alone.begin(&chunk),
             Crew::Team(team) => team.begin(chunk),
         }
     }
 
-    /// What comes next; if that is rows, `block` can be without its memory.
-    fn next(&mut self, block: &mut Block) -> Taken {
+    /// What comes next.
+    fn next(&mut self) -> Taken {
         match self {
-            Crew::Alone(alone) => alone.next(|| std::mem::take(block)),
+            Crew::Alone(alone, spare) => alone.next(|| std::mem::take(spare)),
             Crew::Team(team) => team.next(),
         }
     }
 
     /// Takes the memory of a block, to use it again.
-    fn give_back(&self, block: Block) {
-        if let Crew::Team(team) = self {
-            team.give_back(block);
+    fn give_back(&mut self, block: Block) {
+        match self {
+            Crew::Alone(_, spare) => *spare = block,
+            Crew::Team(team) => team.give_back(block),
         }
     }
 }

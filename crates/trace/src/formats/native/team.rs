@@ -14,8 +14,11 @@ use crate::Block;
 use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
 
-/// Rows after which a part of a chunk is handed over. The writer's chunks have fewer.
-const PART: usize = 3 << 19;
+/// Rows after which a part of a chunk is handed over: few enough that they are in a near cache when a reader
+/// that is waiting takes them.
+const PART: usize = 1 << 15;
+/// Parts of a chunk that may wait: more than the writer's chunks have, so that nobody who decodes waits for another.
+const WAITING: usize = 48;
 /// What a piece costs besides its rows, in rows.
 const PIECE: usize = 16;
 /// Blocks kept to be used again.
@@ -89,7 +92,7 @@ impl Team {
 
     /// Begins with a chunk, which is handed over after those before.
     pub(super) fn begin(&mut self, chunk: Stored) {
-        let (sender, parts) = sync_channel(1);
+        let (sender, parts) = sync_channel(WAITING);
         self.flights.push_back(Flight {
             start: chunk.start,
             parts,

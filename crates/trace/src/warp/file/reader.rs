@@ -40,7 +40,7 @@ impl Reader {
         Ok(Reader {
             input,
             description,
-            chunks: Chunks::new(),
+            chunks: Chunks::from(0),
             unpacker,
             memory: Memory::default(),
             launch: None,

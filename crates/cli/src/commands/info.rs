@@ -1,0 +1,107 @@
+//! `reuselens info`: what a trace holds.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use reuselens::trace::{AtomicFile, survey};
+
+use crate::exit::Outcome;
+use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
+use crate::holdings;
+use crate::output::write_whole;
+use crate::part::Part;
+
+/// Say what a trace holds: accesses, threads, modules, whether it is complete
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The trace (or a profile); `-` is standard input
+    trace: PathBuf,
+
+    /// The format of the trace (see `reuselens formats`); without it, found from its content
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    #[command(flatten)]
+    part: Part,
+
+    /// Write it as JSON; `-` is standard output, and then nothing else is printed there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Overwrite the JSON file
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+}
+
+impl Args {
+    /// Looks and tells.
+    pub fn run(self) -> Outcome {
+        if self.format.is_none() && is_profile(&self.trace) {
+            return self.profile();
+        }
+        refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
+        let format = self.format.as_deref();
+        let json_is_out = self.json.as_deref() == Some(Path::new("-"));
+        if let Some(path) = self.json.as_deref().filter(|_| !json_is_out) {
+            // What cannot be written is known before the work.
+            AtomicFile::create(path, self.force)?;
+        }
+        let part = self.part.selection(&self.trace, format)?;
+        let mut survey = survey(&self.trace, format, &part)?;
+        if !part.is_all() {
+            // The file's bytes are not those of the part.
+            survey.bytes = None;
+        }
+        let mut out = std::io::stdout().lock();
+        if let Some(path) = &self.json {
+            let mut text = holdings::document(&self.trace, &survey).to_string();
+            text.push('\n');
+            if json_is_out {
+                out.write_all(text.as_bytes())?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            write_whole(path, text.as_bytes(), self.force)?;
+        }
+        out.write_all(holdings::text(&self.trace, &survey).as_bytes())?;
+        let name = self.trace.display();
+        match self.trace == Path::new("-") {
+            true => writeln!(
+                out,
+                "\nNext: save the trace to a file, then reuselens analyze FILE"
+            )?,
+            false => writeln!(
+                out,
+                "\nNext: reuselens analyze {name}, or a part: --from 25% --until 50%"
+            )?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// A profile says itself what it is of.
+    fn profile(&self) -> Outcome {
+        if self.json.is_some() {
+            anyhow::bail!(
+                "{0} is a profile, and `reuselens report {0} --json FILE` writes what is in it",
+                self.trace.display()
+            );
+        }
+        let profile = read_profile(&self.trace)?;
+        let mut out = std::io::stdout().lock();
+        writeln!(
+            out,
+            "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{} accesses to {} distinct items of {} bytes; {} warnings",
+            self.trace.display(),
+            profile.command.join(" "),
+            profile.version,
+            profile.method.engine,
+            profile.method.source,
+            reuselens_report::grouped(profile.histogram.accesses()),
+            reuselens_report::grouped(profile.histogram.cold()),
+            profile.granularity.bytes(),
+            profile.warnings.len(),
+        )?;
+        writeln!(out, "\nNext: reuselens report {}", self.trace.display())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,135 @@
+//! Options that choose a part of a trace.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::Args;
+use reuselens::locality::Warning;
+use reuselens::trace::{Extent, Place, Selection, ThreadId, survey};
+
+use crate::exit::Usage;
+
+/// Which part of a trace is looked at.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "A part of the trace")]
+pub struct Part {
+    /// Begin at this row (4M), behind this share of the rows (25%), or at a time: @ and ticks after the first stamp,
+    /// or a share of the time (@25%)
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    from: Option<Place>,
+
+    /// End before this place
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    until: Option<Place>,
+
+    /// Only this thread, by its number in `reuselens info`; several allowed
+    #[arg(long, value_name = "N")]
+    thread: Vec<u32>,
+}
+
+impl Part {
+    /// What is chosen of the trace at `path`. A share, or a time, takes a look at all of it: at the index of a native
+    /// file, and of anything else at all its bytes.
+    pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {
+        let places = [self.from, self.until];
+        let relative = places.iter().flatten().any(|place| place.is_relative());
+        let extent = match relative {
+            true => extent(path, format)?,
+            false => Extent::default(),
+        };
+        let timed = |place: &Place| matches!(place, Place::Ticks(_) | Place::TimeShare(_));
+        if places.iter().flatten().any(timed) && extent.stamps == (0, 0) {
+            let text = format!(
+                "{} has no times; name rows, as in --from 25%",
+                path.display()
+            );
+            return Err(Usage(text).into());
+        }
+        let threads: BTreeSet<ThreadId> = self.thread.iter().copied().map(ThreadId).collect();
+        let selection = Selection::between(self.from, self.until, threads, &extent);
+        if selection.rows.is_empty() || selection.stamps.is_empty() {
+            let text =
+                "nothing lies between --from and --until: the end is not behind the beginning";
+            return Err(Usage(text.to_owned()).into());
+        }
+        Ok(selection)
+    }
+}
+
+fn extent(path: &Path, format: Option<&str>) -> anyhow::Result<Extent> {
+    if path == Path::new("-") {
+        let text = "shares and times are those of the whole trace, and standard input can be read only once; name rows, \
+                    as in --from 4M";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let survey = survey(path, format, &Selection::default())?;
+    Ok(survey.summary.extent())
+}
+
+/// What a profile of a part has to say.
+pub fn warning(selection: &Selection) -> Option<Warning> {
+    if selection.is_all() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let end = |end: u64, of: &str| match end {
+        u64::MAX => "the end".to_owned(),
+        end => format!("{of}{end}"),
+    };
+    let (rows, stamps) = (&selection.rows, &selection.stamps);
+    if *rows != (0..u64::MAX) {
+        parts.push(format!("rows {} to {}", rows.start, end(rows.end, "")));
+    }
+    if *stamps != (0..u64::MAX) {
+        parts.push(format!(
+            "stamps {} to {}",
+            stamps.start,
+            end(stamps.end, "")
+        ));
+    }
+    if !selection.threads.is_empty() {
+        let threads = selection.threads.iter().map(|thread| thread.0.to_string());
+        parts.push(format!(
+            "threads {}",
+            threads.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    Some(Warning {
+        code: "part".to_owned(),
+        message: format!(
+            "only a part of the trace was looked at ({}): what was used before it counts as never touched, and blocks that \
+             were allocated before it are unknown",
+            parts.join("; ")
+        ),
+        hint: "first touches and the longest distances are those of the part; leave out --from, --until and --thread for all"
+            .to_owned(),
+    })
+}
+
+/// A place in a trace: `4M`, `25%`, `@1000000`, `@25%`.
+fn place(text: &str) -> Result<Place, String> {
+    let (timed, rest) = match text.strip_prefix('@') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    if let Some(number) = rest.strip_suffix('%') {
+        let percent = number.trim_end().parse::<f64>().ok();
+        let share = percent.filter(|percent| (0.0..=100.0).contains(percent));
+        let share = share.ok_or_else(|| format!("'{text}' is no share: write for instance 25%"))?;
+        return Ok(match timed {
+            true => Place::TimeShare(share / 100.0),
+            false => Place::RowShare(share / 100.0),
+        });
+    }
+    let number = match rest {
+        "0" => Ok(0),
+        rest => crate::options::number(rest),
+    };
+    let number = number.map_err(|_| {
+        format!("'{text}' is no place: write a row (4M), a share of the rows (25%), or a time (@1000000, @25%)")
+    })?;
+    Ok(match timed {
+        true => Place::Ticks(number),
+        false => Place::Row(number),
+    })
+}

@@ -1,0 +1,175 @@
+//! `reuselens info`, and the options that choose a part of a trace.
+
+mod common;
+
+use common::{Json, Place};
+
+/// A folder with `count.rltrace`, of two threads.
+fn recorded() -> Place {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+        .run(&["record", "-q", "--", "./count", "100", "30"])
+        .succeeds();
+    place
+}
+
+fn info(place: &Place, words: &[&str]) -> Json {
+    let words = [&["info", "--json", "-"], words].concat();
+    Json::parse(&place.run(&words).succeeds().out)
+}
+
+fn accesses(place: &Place, words: &[&str]) -> u64 {
+    let words = [
+        &[
+            "analyze",
+            "-q",
+            "-f",
+            "--json",
+            "-",
+            "--granularity",
+            "1",
+            "count.rltrace",
+        ],
+        words,
+    ]
+    .concat();
+    Json::parse(&place.run(&words).succeeds().out).number("accesses")
+}
+
+#[test]
+fn it_says_what_a_recorded_trace_holds() {
+    let place = recorded();
+    place.run(&["info", "count.rltrace"]).succeeds().prints(&[
+        "native trace, version 2",
+        "; complete",
+        "accesses in",
+        "bytes stored per access",
+        "Processes\n",
+        "exited with 0",
+        "Threads\n",
+        "Modules\n",
+        "Next: reuselens analyze count.rltrace",
+    ]);
+    let found = info(&place, &["count.rltrace"]);
+    assert_eq!(found.0["schema"], "reuselens-info/1");
+    assert_eq!(found.0["format"], "native");
+    assert_eq!(found.0["indexed"], true);
+    assert!(found.number("accesses") > 0);
+    assert!(found.number("rows") >= found.number("accesses"));
+    // Reading all of it says the same as the index.
+    place.run(&["convert", "count.rltrace", "c.txt"]).succeeds();
+    let lines = place.text("c.txt").lines().count() as u64;
+    assert_eq!(lines, found.number("accesses"));
+}
+
+#[test]
+fn parts_add_up_to_the_whole() {
+    let place = recorded();
+    let all = info(&place, &["count.rltrace"]).number("accesses");
+    let part =
+        |words: &[&str]| info(&place, &[&["count.rltrace"], words].concat()).number("accesses");
+    assert_eq!(part(&["--until", "40%"]) + part(&["--from", "40%"]), all);
+    assert_eq!(part(&["--until", "700"]) + part(&["--from", "700"]), all);
+    let threads = part(&["--thread", "0"]) + part(&["--thread", "1"]);
+    assert!(threads > 0 && threads <= all, "{threads} of {all}");
+    assert_eq!(part(&["--from", "@0%", "--until", "@100%"]), all);
+    // What is analysed is what is counted.
+    let whole = accesses(&place, &[]);
+    let halves = accesses(&place, &["--until", "50%"]) + accesses(&place, &["--from", "50%"]);
+    assert_eq!(halves, whole);
+}
+
+#[test]
+fn a_report_says_that_it_is_of_a_part() {
+    let place = recorded();
+    place
+        .run(&["analyze", "count.rltrace", "--from", "10", "--until", "500"])
+        .succeeds()
+        .prints(&["only a part of the trace", "rows 10 to 500"]);
+    let part = ["--from", "10", "--until", "500"];
+    let words = [
+        &["convert", "count.rltrace", "p.rltrace", "--to", "native"][..],
+        &part,
+    ]
+    .concat();
+    place.run(&words).succeeds();
+    let copied = info(&place, &["p.rltrace"]).number("accesses");
+    assert_eq!(
+        copied,
+        info(&place, &[&["count.rltrace"][..], &part].concat()).number("accesses")
+    );
+}
+
+#[test]
+fn a_trace_that_is_cut_off_is_read_and_says_so() {
+    let place = recorded();
+    let whole = place.read("count.rltrace");
+    place.write("cut.rltrace", &whole[..whole.len() - 30]);
+    place.run(&["info", "cut.rltrace"]).succeeds().prints(&[
+        "NOT COMPLETE",
+        "missing: ",
+        "cut off",
+        "as it has no index",
+    ]);
+    let (cut, all) = (
+        info(&place, &["cut.rltrace"]),
+        info(&place, &["count.rltrace"]),
+    );
+    assert_eq!(cut.number("rows"), all.number("rows"));
+}
+
+#[test]
+fn other_formats_profiles_and_standard_input_are_told() {
+    let place = recorded();
+    place.write("t.txt", "a b c a\nb c");
+    place
+        .run(&["info", "t.txt"])
+        .succeeds()
+        .prints(&["text trace", "6 accesses"]);
+    place
+        .run_on("1 2 3", &["info", "-", "--format", "text"])
+        .succeeds()
+        .prints(&["3 accesses", "save the trace to a file"]);
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    place.run(&["info", "t.rlprof"]).succeeds().prints(&[
+        "a profile of",
+        "6 accesses to 3 distinct",
+        "Next: reuselens report t.rlprof",
+    ]);
+}
+
+#[test]
+fn wrong_places_are_wrong_usage() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    for (words, says) in [
+        (&["--from", "x"][..], "is no place"),
+        (&["--from", "120%"], "is no share"),
+        (&["--from", "3", "--until", "3"], "nothing lies between"),
+        (&["--from", "@50%"], "has no times"),
+    ] {
+        let done = place.run(&[&["info", "t.txt"], words].concat());
+        done.fails(2).says(&[says]);
+    }
+    let done = place.run_on("1 2 3", &["info", "-", "--from", "50%"]);
+    done.fails(2).says(&["read only once"]);
+}
+
+#[test]
+fn json_goes_to_a_file_that_is_not_overwritten() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a");
+    place
+        .run(&["info", "t.txt", "--json", "i.json"])
+        .succeeds()
+        .prints(&["4 accesses"]);
+    assert_eq!(place.json("i.json").number("rows"), 4);
+    place
+        .run(&["info", "t.txt", "--json", "i.json"])
+        .fails(1)
+        .says(&["--force"]);
+    place
+        .run(&["info", "t.txt", "--json", "i.json", "-f"])
+        .succeeds();
+}

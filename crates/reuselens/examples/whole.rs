@@ -1,0 +1,99 @@
+//! A whole analysis of a native trace beside the bare engine over its items in memory, as a Markdown table:
+//! `cargo run --release -p reuselens --example whole -- [THREADS] TRACE...`.
+//!
+//! The analysis is that of the program alone (`--by program`): reading, unpacking, decoding, items, distances,
+//! histogram. The engine has its items in memory and makes distances and a histogram of them. Both run in turns; the
+//! best of five each.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
+use reuselens::distance::{CountingTree, Engine};
+use reuselens::locality::ExactHistogram;
+use reuselens::trace::{Block, Step, TraceError, formats};
+use reuselens::units::{Distance, Granularity};
+use reuselens::{AnalysisOptions, analyze};
+
+/// Runs of which the best counts.
+const ROUNDS: usize = 5;
+/// Items that an engine is handed at a time.
+const PIECE: usize = 1 << 15;
+
+fn options(threads: usize) -> AnalysisOptions {
+    AnalysisOptions {
+        granularity: Some(Granularity::LINE_64),
+        whole: true,
+        contexts: false,
+        threads: NonZeroUsize::new(threads),
+        ..AnalysisOptions::default()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
+    let mut source = formats::open(path, None)?;
+    let mut attributor = Attributor::new(Options {
+        granularity: Granularity::LINE_64,
+        contexts: false,
+        whole: true,
+        ..Options::default()
+    });
+    let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());
+    loop {
+        match source.next(&mut block)? {
+            Step::Block => attributor.pieces(&block, &mut columns, |piece| {
+                items.extend_from_slice(&piece.items);
+            }),
+            Step::Event(event) => attributor.event(&event, &mut NoSymbols),
+            Step::End => return Ok(items),
+        }
+    }
+}
+
+fn engine(items: &[u64]) -> ExactHistogram {
+    let (mut engine, mut histogram) = (CountingTree::new(), ExactHistogram::new());
+    let mut distances = vec![Distance::COLD; PIECE];
+    for items in items.chunks(PIECE) {
+        let distances = &mut distances[..items.len()];
+        engine.process(items, distances);
+        histogram.add_column(distances);
+    }
+    histogram
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1).peekable();
+    let threads = arguments.peek().and_then(|first| first.parse().ok());
+    if threads.is_some() {
+        arguments.next();
+    }
+    let options = options(threads.unwrap_or(2));
+    println!(
+        "| trace | accesses | engine, s | analysis, s | engine's speed |\n|---|--:|--:|--:|--:|"
+    );
+    for path in arguments {
+        let path = Path::new(&path);
+        let items = read(path)?;
+        let (mut alone, mut whole) = (Duration::MAX, Duration::MAX);
+        for _ in 0..ROUNDS {
+            let begun = Instant::now();
+            let histogram = engine(&items);
+            alone = alone.min(begun.elapsed());
+            let begun = Instant::now();
+            let mut source = formats::open(path, None)?;
+            let profile = analyze(&mut *source, Vec::new(), &options, &mut |_| {})?;
+            whole = whole.min(begun.elapsed());
+            assert!(profile.histogram == histogram, "the histograms differ");
+        }
+        println!(
+            "| {} | {:.1} M | {:.3} | {:.3} | {:.2} |",
+            path.file_stem().unwrap_or_default().display(),
+            items.len() as f64 / 1e6,
+            alone.as_secs_f64(),
+            whole.as_secs_f64(),
+            alone.as_secs_f64() / whole.as_secs_f64()
+        );
+    }
+    Ok(())
+}

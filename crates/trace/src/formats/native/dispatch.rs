@@ -1,0 +1,78 @@
+//! The hot loop of decoding, compiled for any processor and for those since about 2020, which gather the bits
+//! of a number in one instruction.
+
+use crate::Columns;
+use crate::formats::native::bytes::{Damage, ENDS, squeezed};
+use crate::formats::native::rows::{Rows, Streams};
+
+/// How the bits of a number are brought together.
+pub(super) trait Squeeze: Copy {
+    /// The number in the bytes of `word`: without their top bits.
+    fn squeeze(self, word: u64) -> u64;
+}
+
+/// On any processor.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Squeeze for Portable {
+    #[inline(always)]
+    fn squeeze(self, word: u64) -> u64 {
+        squeezed(word)
+    }
+}
+
+/// On one that has the extensions that [`newer`] is compiled for.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Newer(());
+
+#[cfg(target_arch = "x86_64")]
+impl Newer {
+    /// `None` if the processor lacks one of them.
+    fn new() -> Option<Newer> {
+        // Those that have `vaes` gather bits in one step; older ones of AMD take hundreds.
+        let seen = is_x86_feature_detected!("vaes")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        seen.then_some(Newer(()))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Squeeze for Newer {
+    #[inline(always)]
+    fn squeeze(self, word: u64) -> u64 {
+        // SAFETY: there is a `Newer` only where the extension was seen.
+        unsafe { std::arch::x86_64::_pext_u64(word, !ENDS) }
+    }
+}
+
+/// [`Rows::block_here`] for the processor at hand.
+pub(super) fn block(
+    rows: &mut Rows,
+    streams: &mut Streams<'_>,
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: the function demands a processor with the extensions that it is compiled for, and there is
+        // a `Newer` only where each of them was seen.
+        return unsafe { newer(rows, processor, streams, columns) };
+    }
+    rows.block_here(Portable, streams, columns)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer(
+    rows: &mut Rows,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    rows.block_here(processor, streams, columns)
+}

@@ -1,0 +1,96 @@
+//! Finds what is where in a file: by its index, or else by reading all of it.
+
+use crate::formats::native::bytes::Damage;
+use crate::formats::native::chunk::{Chunks, Content, Unpacker};
+use crate::formats::native::header::INDEXED;
+use crate::formats::native::index::{Index, TRAILER, Trailer};
+use crate::formats::native::{NAME, Reader};
+use crate::{Input, Source, Summary, Survey, TraceError};
+
+/// The index of a file of this version, or why there is none to be had. The input is anywhere then.
+///
+/// # Errors
+/// [`TraceError::Io`] if the file cannot be read.
+pub(super) fn index(input: &mut Input, version: u16) -> Result<Result<Index, String>, TraceError> {
+    if version < INDEXED {
+        return Ok(Err("it was written before there was an index".to_owned()));
+    }
+    let Some(length) = input.reach() else {
+        return Ok(Err(
+            "it comes through a pipe or is compressed, so its end cannot be looked at first"
+                .to_owned(),
+        ));
+    };
+    match at_end(input, length) {
+        Ok(index) => Ok(index.map_err(|damage| damage.0.to_owned())),
+        Err(TraceError::Corrupt { what, .. }) => Ok(Err(what)),
+        Err(error) => Err(error),
+    }
+}
+
+fn at_end(input: &mut Input, length: u64) -> Result<Result<Index, Damage>, TraceError> {
+    const NONE: Damage = Damage("its end with the index is missing or damaged");
+    let Some(start) = length.checked_sub(TRAILER as u64) else {
+        return Ok(Err(NONE));
+    };
+    input.jump(start)?;
+    let trailer = input.at_least(TRAILER)?.first_chunk::<TRAILER>();
+    let Some(trailer) = trailer.and_then(Trailer::of).filter(|at| at.offset < start) else {
+        return Ok(Err(NONE));
+    };
+    input.jump(trailer.offset)?;
+    let chunk = Chunks::from(trailer.number).next(input)?;
+    if chunk.content != Content::Index {
+        return Ok(Err(NONE));
+    }
+    let mut plain = Vec::new();
+    let unpacker = Unpacker::new();
+    let mut unpacker = unpacker.map_err(|error| TraceError::io("decode", input.path(), error))?;
+    let unpacked = unpacker.unpack(&chunk, &mut plain);
+    Ok(unpacked
+        .and_then(|()| Index::get(&plain))
+        .and_then(|index| {
+            // Chunks lie before it, one behind the other.
+            let lie = index
+                .chunks
+                .windows(2)
+                .all(|two| two[0].offset < two[1].offset);
+            let last = index
+                .chunks
+                .last()
+                .is_none_or(|last| last.offset < trailer.offset);
+            if lie && last { Ok(index) } else { Err(NONE) }
+        }))
+}
+
+/// What a file holds: by its index if there is one, else by reading all of it.
+///
+/// # Errors
+/// [`TraceError`] if it cannot be read, or is none.
+pub(crate) fn survey(mut input: Input) -> Result<Survey, TraceError> {
+    let bytes = input.progress().map(|(_, all)| all);
+    input.head()?;
+    let mut reader = Reader::new(input)?;
+    let index = reader.take_index()?;
+    let mut survey = Survey {
+        format: NAME,
+        has_addresses: reader.has_addresses(),
+        description: reader.describe(),
+        version: Some(reader.version()),
+        bytes,
+        ..Survey::default()
+    };
+    match index {
+        Ok(index) => {
+            survey.chunks = Some(index.chunks.len() as u64);
+            survey.summary = index.summary;
+        }
+        Err(why) => {
+            let (summary, incomplete) = Summary::of(&mut reader)?;
+            survey.chunks = Some(reader.chunks_read());
+            (survey.summary, survey.incomplete) = (summary, incomplete);
+            survey.no_index = Some(why);
+        }
+    }
+    Ok(survey)
+}

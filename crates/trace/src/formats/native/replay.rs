@@ -1,0 +1,98 @@
+//! Long runs of zeros to rows, in bulk.
+//!
+//! A zero token stands for the site that followed the last time. As long as there are only zeros that never
+//! changes, so the sites come round in a cycle: the body of a loop. Zero differences make each site go on
+//! as expected. After two laps every step is the one of a lap ago: a site with a stride keeps it, and one
+//! that follows others follows what is constant by then. From there on a lap is the lap before with constants added.
+
+use std::ops::Range;
+
+use crate::Columns;
+use crate::formats::native::bytes::Damage;
+use crate::formats::native::rows::{Here, Rows};
+
+/// The longest cycle that is looked for.
+const LONGEST: usize = 2048;
+/// Rows that are copied at once, at least: shorter cycles are copied several at a time.
+const COPIED: usize = 64;
+
+/// Writes `range` of `columns`, rows of which tokens and differences are zeros.
+pub(super) fn calm(
+    rows: &mut Rows,
+    here: &mut Here,
+    columns: &mut Columns<'_>,
+    range: Range<usize>,
+) -> Result<(), Damage> {
+    let Range { start: mut at, end } = range;
+    let mut look = COPIED / 4;
+    while at < end {
+        // Looking costs no more steps than rows are written next.
+        let lap = lap(rows, here.site, look.min((end - at) / 4));
+        let Some(lap) = lap else {
+            let next = (at + look).min(end);
+            rows.expected(here, &mut columns.part(at..next))?;
+            (at, look) = (next, (2 * look).min(LONGEST));
+            continue;
+        };
+        rows.expected(here, &mut columns.part(at..at + 2 * lap))?;
+        at += 2 * lap;
+        let whole = at + (end - at) / lap * lap;
+        repeat(rows, here.site, lap, columns, at..whole);
+        rows.expected(here, &mut columns.part(whole..end))?;
+        return Ok(());
+    }
+    Ok(())
+}
+
+/// After how many rows the sites that come after `site` come again, if that is at most `most`.
+fn lap(rows: &Rows, site: usize, most: usize) -> Option<usize> {
+    let first = rows.nexts[site];
+    let mut site = first;
+    for length in 1..=most {
+        site = rows.nexts[site as usize];
+        if site == first {
+            return Some(length);
+        }
+    }
+    None
+}
+
+/// Writes whole laps, each the one before and a step further. `site` ends a lap.
+fn repeat(
+    rows: &mut Rows,
+    site: usize,
+    lap: usize,
+    columns: &mut Columns<'_>,
+    range: Range<usize>,
+) {
+    let laps = range.len() / lap;
+    if laps == 0 {
+        return;
+    }
+    // As many laps as fill the least, if there are several times as many.
+    let copied = (COPIED / lap).clamp(1, (laps / 4).max(1)) * lap;
+    let Range { start, end } = range;
+    let mut steps = std::mem::take(&mut rows.steps);
+    steps.clear();
+    let mut site = site;
+    for _ in 0..lap {
+        site = rows.nexts[site] as usize;
+        let trail = &mut rows.trails[site];
+        steps.push(trail.step);
+        trail.stride = trail.step;
+        trail.last = trail
+            .last
+            .wrapping_add(trail.step.wrapping_mul(laps as u64));
+    }
+    let first = start + copied - lap;
+    columns.again(lap, &steps, start..first);
+    let times = (copied / lap) as u64;
+    steps
+        .iter_mut()
+        .for_each(|step| *step = step.wrapping_mul(times));
+    for at in lap..copied {
+        steps.push(steps[at - lap]);
+    }
+    columns.again(copied, &steps, first..end);
+    rows.steps = steps;
+}

@@ -1,0 +1,205 @@
+//! A part of a trace: some of its rows, some of its time, some of its threads.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::summary::stamps;
+use crate::{Block, Kind, Source, Step, ThreadId, TraceError};
+
+/// Which rows of a trace are wanted: those to which all three apply.
+///
+/// Events are always delivered, all of them and in their places: what a row means depends on modules and threads
+/// that came before. Blocks of which no row is wanted are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Numbers of rows, from 0 over all threads in the order of the trace. A row and its operand rows stay
+    /// together: where the first of them is.
+    pub rows: Range<u64>,
+    /// Stamps: blocks that were made at a time in this range, or partly; of blocks without stamps only all.
+    pub stamps: Range<u64>,
+    /// Threads; all if it is empty.
+    pub threads: BTreeSet<ThreadId>,
+}
+
+impl Default for Selection {
+    fn default() -> Selection {
+        Selection {
+            rows: 0..u64::MAX,
+            stamps: 0..u64::MAX,
+            threads: BTreeSet::new(),
+        }
+    }
+}
+
+impl Selection {
+    /// Whether it is all of a trace.
+    pub fn is_all(&self) -> bool {
+        *self == Selection::default()
+    }
+
+    /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its first row.
+    pub fn cut(&self, block: &mut Block, first: u64) -> bool {
+        if !self.wants_thread(block.thread) || !self.wants_stamps(stamps(block)) {
+            return false;
+        }
+        let kinds = block.kinds();
+        let place = |row: u64| row.saturating_sub(first).min(kinds.len() as u64) as usize;
+        let operands = |from: usize| {
+            let rest = kinds[from..].iter();
+            rest.take_while(|&&kind| kind == Kind::Operand).count()
+        };
+        // An operand is of the row before it, if that is in the block.
+        let whole = |at: usize| if at == 0 { 0 } else { at + operands(at) };
+        let (start, end) = (whole(place(self.rows.start)), whole(place(self.rows.end)));
+        if start >= end {
+            return false;
+        }
+        if (start, end) != (0, kinds.len()) {
+            block.keep(start..end);
+        }
+        true
+    }
+
+    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps.
+    pub(crate) fn wants(
+        &self,
+        rows: Range<u64>,
+        stamps: Option<(u64, u64)>,
+        mut threads: impl Iterator<Item = ThreadId>,
+    ) -> bool {
+        rows.start < self.rows.end.min(rows.end)
+            && rows.end > self.rows.start
+            && self.wants_stamps(stamps)
+            && threads.any(|thread| self.wants_thread(thread))
+    }
+
+    fn wants_thread(&self, thread: ThreadId) -> bool {
+        self.threads.is_empty() || self.threads.contains(&thread)
+    }
+
+    fn wants_stamps(&self, stamps: Option<(u64, u64)>) -> bool {
+        if self.stamps == (0..u64::MAX) {
+            return true;
+        }
+        stamps.is_some_and(|(first, last)| last >= self.stamps.start && first < self.stamps.end)
+    }
+}
+
+/// The wanted part of any source. Everything is read; a native file with an index can do with less, see
+/// [`native::Reader::select`](crate::formats::native::Reader::select).
+pub struct Selected<S> {
+    source: S,
+    selection: Selection,
+    rows: u64,
+    block: Block,
+}
+
+impl<S: Source> Selected<S> {
+    /// That part of `source`.
+    pub fn new(source: S, selection: Selection) -> Selected<S> {
+        Selected {
+            source,
+            selection,
+            rows: 0,
+            block: Block::new(),
+        }
+    }
+}
+
+impl<S: Source> Source for Selected<S> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        loop {
+            match self.source.next(&mut self.block)? {
+                Step::Block => {
+                    let first = self.rows;
+                    self.rows += self.block.len() as u64;
+                    if self.selection.cut(&mut self.block, first) {
+                        std::mem::swap(block, &mut self.block);
+                        return Ok(Step::Block);
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.source.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
+
+/// A place in a trace, as people name it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// The row of this number, from 0.
+    Row(u64),
+    /// Behind this share of the rows.
+    RowShare(f64),
+    /// So many ticks after the first stamp.
+    Ticks(u64),
+    /// Behind this share of the time from the first stamp to the last.
+    TimeShare(f64),
+}
+
+/// How much there is of a trace: what shares of it are shares of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Rows.
+    pub rows: u64,
+    /// The first and the last stamp, 0 if there are none.
+    pub stamps: (u64, u64),
+}
+
+impl Place {
+    /// Whether it takes an [`Extent`] to find it.
+    pub fn is_relative(self) -> bool {
+        !matches!(self, Place::Row(_))
+    }
+
+    /// The row or the stamp that is meant.
+    fn find(self, extent: &Extent) -> (Option<u64>, Option<u64>) {
+        let (first, last) = extent.stamps;
+        match self {
+            Place::Row(row) => (Some(row), None),
+            Place::RowShare(share) => (Some((extent.rows as f64 * share).round() as u64), None),
+            Place::Ticks(ticks) => (None, Some(first.saturating_add(ticks))),
+            Place::TimeShare(share) => {
+                let ticks = (last.saturating_sub(first) as f64 * share).round() as u64;
+                (None, Some(first.saturating_add(ticks)))
+            }
+        }
+    }
+}
+
+impl Selection {
+    /// What lies from one place to another, of these threads. `extent` is looked at only where a place is
+    /// relative.
+    pub fn between(
+        from: Option<Place>,
+        to: Option<Place>,
+        threads: BTreeSet<ThreadId>,
+        extent: &Extent,
+    ) -> Selection {
+        let mut selection = Selection {
+            threads,
+            ..Selection::default()
+        };
+        let (row, stamp) = from.map_or((None, None), |place| place.find(extent));
+        selection.rows.start = row.unwrap_or(0);
+        selection.stamps.start = stamp.unwrap_or(0);
+        // The end of everything is behind the last stamp.
+        let to = to.filter(|place| *place != Place::TimeShare(1.0));
+        let (row, stamp) = to.map_or((None, None), |place| place.find(extent));
+        selection.rows.end = row.unwrap_or(u64::MAX);
+        selection.stamps.end = stamp.unwrap_or(u64::MAX);
+        selection
+    }
+}

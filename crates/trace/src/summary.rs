@@ -1,0 +1,120 @@
+//! What a trace holds, in numbers.
+
+use std::collections::BTreeMap;
+
+use crate::{Block, Event, Extent, Kind, Source, Step, ThreadId, TraceError};
+
+/// Numbers of kinds that there is room for.
+const KINDS: usize = 32;
+
+/// What the blocks and events of a trace add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Blocks.
+    pub blocks: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// The smallest and the largest stamp of blocks that have one.
+    pub stamps: Option<(u64, u64)>,
+    /// Rows of each thread that made any.
+    pub threads: BTreeMap<ThreadId, u64>,
+    /// All events, in order.
+    pub events: Vec<Event>,
+    /// Rows of each kind, by its number.
+    pub(crate) kinds: [u64; KINDS],
+}
+
+impl Summary {
+    /// Reads `source` to its end, and why it ended early if it did.
+    ///
+    /// # Errors
+    /// [`TraceError`] if it cannot be read at all.
+    pub fn of(source: &mut dyn Source) -> Result<(Summary, Option<TraceError>), TraceError> {
+        let (mut summary, mut block) = (Summary::default(), Block::new());
+        loop {
+            match source.next(&mut block) {
+                Ok(Step::Block) => summary.block(&block),
+                Ok(Step::Event(event)) => summary.events.push(event),
+                Ok(Step::End) => return Ok((summary, None)),
+                Err(error) if error.is_partial() => return Ok((summary, Some(error))),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Adds a block.
+    pub fn block(&mut self, block: &Block) {
+        self.blocks += 1;
+        self.rows += block.len() as u64;
+        add_kinds(&mut self.kinds, block.kinds());
+        if !block.is_empty() {
+            self.stamps = joined(self.stamps, stamps(block));
+            *self.threads.entry(block.thread).or_default() += block.len() as u64;
+        }
+    }
+
+    /// Rows of this kind.
+    pub fn rows_of(&self, kind: Kind) -> u64 {
+        self.kinds[kind as usize % KINDS]
+    }
+
+    /// The kinds that there are rows of, by number.
+    pub fn kinds(&self) -> impl Iterator<Item = (Kind, u64)> + '_ {
+        let kinds = (0..).zip(&self.kinds);
+        kinds
+            .filter_map(|(number, &rows)| Some((Kind::from_u8(number)?, rows)).filter(|_| rows > 0))
+    }
+
+    /// Rows that are accesses.
+    pub fn accesses(&self) -> u64 {
+        let kinds = self.kinds().filter(|(kind, _)| kind.is_access());
+        kinds.map(|(_, rows)| rows).sum()
+    }
+
+    /// How much there is of it.
+    pub fn extent(&self) -> Extent {
+        Extent {
+            rows: self.rows,
+            stamps: self.stamps.unwrap_or_default(),
+        }
+    }
+}
+
+/// The stamps of a block, if it has any.
+pub(crate) fn stamps(block: &Block) -> Option<(u64, u64)> {
+    let known = block.first_stamp != 0 || block.last_stamp != 0;
+    known.then_some((block.first_stamp, block.last_stamp))
+}
+
+/// From the first of both to the last of both.
+pub(crate) fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Counts a column of kinds.
+pub(crate) fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
+    /// Of these a run of comparisons is many times as fast as one look after the other, and there are few others.
+    const OFTEN: [Kind; 5] = [
+        Kind::Load,
+        Kind::Store,
+        Kind::Operand,
+        Kind::Enter,
+        Kind::Exit,
+    ];
+    for kinds in kinds.chunks(255) {
+        let mut counted = 0;
+        for often in OFTEN {
+            let rows: u8 = kinds.iter().map(|&kind| u8::from(kind == often)).sum();
+            counts[often as usize] += u64::from(rows);
+            counted += usize::from(rows);
+        }
+        if counted < kinds.len() {
+            for kind in kinds.iter().filter(|kind| !OFTEN.contains(kind)) {
+                counts[*kind as usize % KINDS] += 1;
+            }
+        }
+    }
+}

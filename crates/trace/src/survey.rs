@@ -1,0 +1,63 @@
+//! What a trace file holds, without analysing it.
+
+use std::path::Path;
+
+use crate::formats::{detected_or_named, native};
+use crate::{Input, Selected, Selection, Source, Summary, TraceError, formats};
+
+/// What a trace holds.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// The name of its format; see [`FORMATS`](crate::FORMATS).
+    pub format: &'static str,
+    /// The version of its format, where that is known.
+    pub version: Option<u16>,
+    /// Whether it has byte addresses; see [`Source::has_addresses`].
+    pub has_addresses: bool,
+    /// Where the accesses come from; see [`Source::describe`].
+    pub description: String,
+    /// Bytes of the file, if that is known: as they lie there, packed or not.
+    pub bytes: Option<u64>,
+    /// Chunks of a native file.
+    pub chunks: Option<u64>,
+    /// What is in it. With damage: up to there.
+    pub summary: Summary,
+    /// Why it could not be read to its end.
+    pub incomplete: Option<TraceError>,
+    /// Why a native file had to be read as a whole, rather than its index.
+    pub no_index: Option<String>,
+}
+
+/// Looks at the trace at `path` (`-` is standard input), in the format called `format` or in the one that its
+/// content shows. A native file with an index tells at once; any other is read to its end.
+///
+/// # Errors
+/// Those of [`open`](crate::open).
+pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Survey, TraceError> {
+    let mut input = Input::open(path)?;
+    let name = detected_or_named(&mut input, format)?.name;
+    if name == native::NAME && part.is_all() {
+        return native::survey(input);
+    }
+    let bytes = input.progress().map(|(_, all)| all);
+    let mut source = if part.is_all() || name != native::NAME {
+        formats::read(input, format)?
+    } else {
+        let mut reader = native::Reader::new(input)?;
+        reader.select(part.clone())?;
+        Box::new(reader)
+    };
+    let mut survey = Survey {
+        format: name,
+        has_addresses: source.has_addresses(),
+        description: source.describe(),
+        bytes,
+        ..Survey::default()
+    };
+    let (summary, incomplete) = match name == native::NAME {
+        true => Summary::of(&mut *source)?,
+        false => Summary::of(&mut Selected::new(source, part.clone()))?,
+    };
+    (survey.summary, survey.incomplete) = (summary, incomplete);
+    Ok(survey)
+}

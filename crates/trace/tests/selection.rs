@@ -1,0 +1,273 @@
+//! A part of a trace is what a filter over all of it leaves, with and without an index.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+use std::path::Path;
+
+use common::{Piece, drain, native, open, pieces, sample};
+use proptest::prelude::*;
+use reuselens_trace::formats::native::Reader;
+use reuselens_trace::{
+    Block, Extent, Input, Kind, Place, Selected, Selection, Summary, Survey, ThreadId,
+};
+
+/// What is to be left: row by row, as the documentation says.
+fn filtered(whole: &[Piece], wanted: &Selection) -> Vec<Piece> {
+    let (mut number, mut left) = (0, Vec::new());
+    for piece in whole {
+        let Piece::Block(block) = piece else {
+            left.push(piece.clone());
+            continue;
+        };
+        let mut kept = Block::new();
+        (kept.process, kept.thread) = (block.process, block.thread);
+        (kept.first_stamp, kept.last_stamp) = (block.first_stamp, block.last_stamp);
+        let mut first = number;
+        for row in block.rows() {
+            if row.kind != Kind::Operand {
+                first = number;
+            }
+            if wanted.rows.contains(&first) {
+                kept.push(row);
+            }
+            number += 1;
+        }
+        let thread = wanted.threads.is_empty() || wanted.threads.contains(&block.thread);
+        let all_time = wanted.stamps == (0..u64::MAX);
+        let stamped = (block.first_stamp, block.last_stamp) != (0, 0);
+        let then = block.last_stamp >= wanted.stamps.start && block.first_stamp < wanted.stamps.end;
+        if !kept.is_empty() && thread && (all_time || stamped && then) {
+            left.push(Piece::Block(kept));
+        }
+    }
+    left
+}
+
+fn reader(bytes: &[u8], threads: usize) -> Reader {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
+    Reader::with_threads(input, threads).unwrap()
+}
+
+fn selected(bytes: &[u8], threads: usize, wanted: &Selection) -> Vec<Piece> {
+    let mut reader = reader(bytes, threads);
+    reader.select(wanted.clone()).unwrap();
+    let (read, error) = drain(&mut reader);
+    assert!(error.is_none(), "{error:?}");
+    read
+}
+
+fn selection() -> impl Strategy<Value = Selection> {
+    let rows = prop_oneof![1 => Just(0..u64::MAX), 3 => (0..300_u64, 0..300_u64).prop_map(|(one, two)| one..one + two)];
+    let stamp = || {
+        prop_oneof![
+            Just(0),
+            0..64_u64,
+            0x7f00_0000_0000..0x7f00_0000_1000_u64,
+            Just(u64::MAX)
+        ]
+    };
+    let stamps = prop_oneof![2 => Just(0..u64::MAX), 1 => (stamp(), stamp()).prop_map(|(one, two)| one..two)];
+    let threads = prop::collection::btree_set((0..4_u32).prop_map(ThreadId), 0..3);
+    (rows, stamps, threads).prop_map(|(rows, stamps, threads)| Selection {
+        rows,
+        stamps,
+        threads,
+    })
+}
+
+/// Where the chunks of a file begin, its index and ending among them, and where the last of them ends.
+fn chunks(bytes: &[u8]) -> Vec<usize> {
+    let mut starts = vec![16 + "a test".len() + 4];
+    while let Some(&at) = starts.last().filter(|&&at| at + 24 < bytes.len()) {
+        let stored = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap());
+        starts.push(at + 24 + stored as usize);
+    }
+    starts
+}
+
+/// The file as version 1 had it: without an index and a trailer.
+fn old(bytes: &[u8]) -> Vec<u8> {
+    let starts = chunks(bytes);
+    let [.., index, ending, end] = starts[..] else {
+        panic!("there are an index and an ending")
+    };
+    let mut file = bytes[..index].to_vec();
+    file[8] = 1;
+    let head = starts[0] - 4;
+    let check = crc32fast::hash(&file[..head]);
+    file[head..head + 4].copy_from_slice(&check.to_le_bytes());
+    let mut last = bytes[ending..end].to_vec();
+    let number = u32::from_le_bytes(last[4..8].try_into().unwrap()) - 1;
+    last[4..8].copy_from_slice(&number.to_le_bytes());
+    let check = crc32fast::hash(&last[..20]);
+    last[20..24].copy_from_slice(&check.to_le_bytes());
+    file.extend(last);
+    file
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_part_is_what_a_filter_leaves(
+        whole in pieces(),
+        flush_every in 1..5_usize,
+        wanted in selection(),
+    ) {
+        let bytes = native(&whole, flush_every);
+        let left = if wanted.is_all() { whole.clone() } else { filtered(&whole, &wanted) };
+        for threads in [1, 3] {
+            prop_assert_eq!(&selected(&bytes, threads, &wanted), &left, "{} threads", threads);
+        }
+        prop_assert_eq!(&selected(&old(&bytes), 1, &wanted), &left, "without an index");
+        if !wanted.is_all() {
+            let mut any = Selected::new(open(&bytes, None).unwrap(), wanted);
+            prop_assert_eq!(&drain(&mut any).0, &left, "of any source");
+        }
+    }
+
+    #[test]
+    fn the_index_says_what_reading_all_says(whole in pieces(), flush_every in 1..5_usize) {
+        let bytes = native(&whole, flush_every);
+        let (all, error) = Summary::of(&mut *open(&bytes, None).unwrap()).unwrap();
+        prop_assert!(error.is_none());
+        let (quick, slow) = (surveyed(&bytes), surveyed(&old(&bytes)));
+        prop_assert!(quick.no_index.is_none() && slow.no_index.is_some());
+        prop_assert_eq!(quick.chunks, slow.chunks);
+        prop_assert_eq!(&quick.summary, &all);
+        prop_assert_eq!(&slow.summary, &all);
+        let rows = whole.iter().filter_map(|piece| match piece {
+            Piece::Block(block) => Some(block.len() as u64),
+            Piece::Event(_) => None,
+        });
+        prop_assert_eq!(all.rows, rows.sum::<u64>());
+        prop_assert_eq!(all.rows, all.kinds().map(|(_, rows)| rows).sum::<u64>());
+    }
+}
+
+/// What the file holds, by its path.
+fn surveyed(bytes: &[u8]) -> Survey {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.rltrace");
+    std::fs::write(&path, bytes).unwrap();
+    reuselens_trace::survey(&path, None, &Selection::default()).unwrap()
+}
+
+/// The rows from 81 on: the allocation with its operand, and the named array.
+fn the_end() -> Selection {
+    Selection {
+        rows: 80..u64::MAX,
+        ..Selection::default()
+    }
+}
+
+#[test]
+fn only_chunks_that_are_needed_are_looked_at() {
+    let whole = sample();
+    let mut bytes = native(&whole, 1);
+    let starts = chunks(&bytes);
+    // The chunk of the first block, which is piece 3.
+    bytes[starts[3] + 30] ^= 1;
+    let wanted = Selection {
+        threads: BTreeSet::from([ThreadId(1)]),
+        ..Selection::default()
+    };
+    for threads in [1, 3] {
+        assert_eq!(
+            selected(&bytes, threads, &wanted),
+            filtered(&whole, &wanted)
+        );
+    }
+    let mut reader = reader(&bytes, 1);
+    reader.select(the_end()).unwrap();
+    assert!(
+        drain(&mut reader)
+            .1
+            .unwrap()
+            .to_string()
+            .contains("checksum")
+    );
+}
+
+#[test]
+fn without_a_sound_index_all_is_read() {
+    let whole = sample();
+    let bytes = native(&whole, 2);
+    let sound = surveyed(&bytes);
+    let starts = chunks(&bytes);
+    let [.., index, ending, end] = starts[..] else {
+        panic!("there are an index and an ending")
+    };
+    for at in (index..ending).chain(end..bytes.len()) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        let survey = surveyed(&damaged);
+        assert!(survey.no_index.is_some(), "byte {at}");
+        assert_eq!(survey.summary, sound.summary, "byte {at}");
+        assert!(
+            survey.incomplete.is_some(),
+            "byte {at}: reading all finds the damage too"
+        );
+        let mut reader = reader(&damaged, 1);
+        reader.select(the_end()).unwrap();
+        assert_eq!(
+            drain(&mut reader).0,
+            filtered(&whole, &the_end()),
+            "byte {at}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_is_surveyed_up_to_there() {
+    let bytes = native(&sample(), 2);
+    for length in 30..bytes.len() {
+        let survey = surveyed(&bytes[..length]);
+        let (summary, error) = Summary::of(&mut *open(&bytes[..length], None).unwrap()).unwrap();
+        assert_eq!(survey.summary, summary, "cut after {length}");
+        assert!(
+            error.is_some() && survey.incomplete.is_some(),
+            "cut after {length}"
+        );
+        assert!(survey.no_index.is_some());
+    }
+}
+
+#[test]
+fn places_are_rows_shares_and_times() {
+    let extent = Extent {
+        rows: 200,
+        stamps: (1000, 3000),
+    };
+    let between = |from, to| Selection::between(Some(from), Some(to), BTreeSet::new(), &extent);
+    assert_eq!(between(Place::Row(3), Place::RowShare(0.5)).rows, 3..100);
+    assert_eq!(
+        between(Place::Ticks(10), Place::TimeShare(0.25)).stamps,
+        1010..1500
+    );
+    let all = between(Place::TimeShare(0.0), Place::TimeShare(1.0));
+    assert_eq!(all.stamps, 1000..u64::MAX, "the last stamp is in it");
+    assert!(Selection::between(None, None, BTreeSet::new(), &extent).is_all());
+}
+
+#[test]
+fn foreign_formats_are_surveyed_and_selected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.txt");
+    std::fs::write(&path, "a b c a\nb c").unwrap();
+    let all = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
+    assert_eq!(
+        (all.format, all.summary.rows, all.bytes),
+        ("text", 6, Some(11))
+    );
+    let wanted = Selection {
+        rows: 1..4,
+        ..Selection::default()
+    };
+    let part = reuselens_trace::survey(Path::new(&path), None, &wanted).unwrap();
+    assert_eq!(part.summary.rows, 3);
+    let mut source = reuselens_trace::open_part(&path, None, wanted).unwrap();
+    assert_eq!(common::rows(&drain(&mut *source).0).len(), 3);
+}
