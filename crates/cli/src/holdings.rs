@@ -139,6 +139,7 @@ pub fn document(path: &Path, survey: &Survey) -> Value {
     let kinds = all
         .kinds()
         .map(|(kind, rows)| (name(kind), Value::from(rows)));
+    let kinds: serde_json::Map<String, Value> = kinds.collect();
     let processes = processes(survey).into_iter().map(|(process, end)| {
         json!({
             "id": process.id.0, "pid": process.pid, "parent": process.parent.map(|parent| parent.0),
@@ -178,7 +179,7 @@ pub fn document(path: &Path, survey: &Survey) -> Value {
         "chunks": survey.chunks,
         "events": all.events.len(),
         "stamps": all.stamps.map(|(first, last)| [first, last]),
-        "kinds": kinds.collect::<serde_json::Map<_, _>>(),
+        "kinds": kinds,
         "processes": processes.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
         "modules": modules.collect::<Vec<_>>(),

@@ -1,17 +1,17 @@
 //! Reads a native file, chunk by chunk.
 
-use std::collections::VecDeque;
 use std::num::NonZero;
 
-use crate::formats::native::alone::{Alone, Decoded, Taken};
+use crate::formats::native::alone::{Decoded, Taken};
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
+use crate::formats::native::crew::Crew;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
-use crate::formats::native::team::Team;
+use crate::formats::native::part::Part;
 use crate::formats::native::{Header, decode, find};
-use crate::{Block, Event, Input, Selection, Source, Step, TraceError};
+use crate::{Block, Input, Selection, Source, Step, TraceError};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -38,34 +38,6 @@ pub struct Reader {
     /// The last chunk, or why there is none; found ahead.
     ending: Option<Result<Stored, TraceError>>,
     over: bool,
-}
-
-/// What is read of a file.
-struct Part {
-    selection: Selection,
-    /// What is where, if chunks can be left out.
-    index: Option<Index>,
-    /// The chunk to look at next, and the number of its first row.
-    next: (usize, u64),
-    /// The chunks that were begun and not left, and the end, once that is near.
-    begun: VecDeque<Begun>,
-    over: bool,
-}
-
-/// A chunk of a part.
-#[derive(Default)]
-struct Begun {
-    /// The number of its next row.
-    row: u64,
-    /// Events of the chunks before it that were left out.
-    events: VecDeque<Event>,
-}
-
-/// Who decodes.
-enum Crew {
-    /// And memory for a block.
-    Alone(Box<Alone>, Block),
-    Team(Team),
 }
 
 impl Reader {
@@ -158,11 +130,7 @@ impl Reader {
     }
 
     fn hire(&self) -> Result<Crew, TraceError> {
-        let crew = match self.threads {
-            0 | 1 => Alone::new().map(|alone| Crew::Alone(Box::new(alone), Block::new())),
-            threads => Team::new(threads).map(Crew::Team),
-        };
-        crew.map_err(|error| self.failed(error))
+        Crew::hire(self.threads).map_err(|error| self.failed(error))
     }
 
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
@@ -220,7 +188,7 @@ impl Reader {
             if !part.find_next(&mut self.input, &mut self.chunks)? {
                 return Ok(None);
             }
-            indexed = part.index.is_some();
+            indexed = part.is_indexed();
         }
         let chunk = self.chunks.next(&mut self.input)?;
         if indexed && chunk.content != Content::Pieces {
@@ -290,119 +258,6 @@ impl Reader {
     /// The error for what the system refuses.
     fn failed(&self, error: std::io::Error) -> TraceError {
         TraceError::io("decode", self.input.path(), error)
-    }
-}
-
-impl Part {
-    fn new(selection: Selection, index: Option<Index>) -> Part {
-        // Without an index all is one chunk.
-        let whole = index.is_none().then(Begun::default);
-        Part {
-            selection,
-            index,
-            next: (0, 0),
-            begun: whole.into_iter().collect(),
-            over: false,
-        }
-    }
-
-    /// Goes on to the next chunk that can hold something; whether there is one.
-    fn find_next(&mut self, input: &mut Input, chunks: &mut Chunks) -> Result<bool, TraceError> {
-        let Some(index) = &self.index else {
-            return Ok(true);
-        };
-        if self.over {
-            return Ok(false);
-        }
-        let (from, mut row) = self.next;
-        let left = from..index.chunks.len();
-        let wanted = left.clone().find(|&number| {
-            let wanted = index.wants(&self.selection, number, row);
-            row += if wanted { 0 } else { index.chunks[number].rows };
-            wanted
-        });
-        let events = index.events_of(from..wanted.unwrap_or(left.end));
-        let events = events.iter().cloned().collect();
-        self.begun.push_back(Begun { row, events });
-        let Some(number) = wanted else {
-            self.over = true;
-            return Ok(false);
-        };
-        let chunk = &index.chunks[number];
-        self.next = (number + 1, row + chunk.rows);
-        input.jump(chunk.offset)?;
-        *chunks = Chunks::from(number as u32);
-        Ok(true)
-    }
-
-    /// An event that lies before the chunk that is read.
-    fn event_before(&mut self) -> Option<Event> {
-        self.begun.front_mut()?.events.pop_front()
-    }
-
-    /// Leaves in the next block what is wanted; whether that is anything.
-    fn cut(&mut self, block: &mut Block) -> bool {
-        let Some(chunk) = self.begun.front_mut() else {
-            return false;
-        };
-        let first = chunk.row;
-        chunk.row += block.len() as u64;
-        self.selection.cut(block, first)
-    }
-
-    fn chunk_is_over(&mut self) {
-        if self.index.is_some() {
-            self.begun.pop_front();
-        }
-    }
-}
-
-impl Crew {
-    /// Whether it could begin with another chunk.
-    fn has_room(&self) -> bool {
-        match self {
-            Crew::Alone(alone, _) => alone.is_idle(),
-            Crew::Team(team) => team.has_room(),
-        }
-    }
-
-    /// Whether all that was begun has been taken.
-    fn is_idle(&self) -> bool {
-        match self {
-            Crew::Alone(alone, _) => alone.is_idle(),
-            Crew::Team(team) => team.is_idle(),
-        }
-    }
-
-    /// Where the chunk begins that comes next, if one was begun.
-    fn start(&self) -> Option<u64> {
-        match self {
-            Crew::Alone(alone, _) => alone.start(),
-            Crew::Team(team) => team.start(),
-        }
-    }
-
-    fn begin(&mut self, chunk: Stored) {
-        match self {
-            Crew::Alone(alone, _) => alone.begin(&chunk),
-            Crew::Team(team) => team.begin(chunk),
-        }
-    }
-
-    /// What comes next.
-    fn next(&mut self) -> Taken {
-        match self {
-            Crew::Alone(alone, spare) => alone.next(|| std::mem::take(spare)),
-            Crew::Team(team) => team.next(),
-        }
-    }
-
-    /// Takes the memory of a block, to use it again.
-    fn give_back(&mut self, block: Block) {
-        match self {
-            Crew::Alone(_, spare) => *spare = block,
-            Crew::Team(team) => team.give_back(block),
-        }
     }
 }
 
