@@ -1,6 +1,7 @@
 //! A running program as a source.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
@@ -13,13 +14,18 @@ use crate::decode::Decoder;
 use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{Launch, leave_interrupts_to_the_program, process_end, take_interrupts_back};
+use crate::program::{
+    Launch, carries_run_time, leave_interrupts_to_the_program, process_end, take_interrupts_back,
+};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
     rewritten: bool,
+    /// The program, and whether its accesses can be seen at all.
+    program: OsString,
+    visible: bool,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
@@ -54,11 +60,14 @@ impl Running {
         let segment = Segment::create().map_err(|source| CaptureError::Segment { source })?;
         let control = launch.control.clone();
         control.tell(&segment.header().control, &launch.functions()?);
+        let program = launch.command.first().cloned().unwrap_or_default();
         let started = launch.start(&segment.path())?;
         leave_interrupts_to_the_program();
         Ok(Running {
             child: started.child,
             rewritten: started.rewritten,
+            visible: started.rewritten || carries_run_time(&program),
+            program,
             consumer: Consumer::new(segment),
             decoder: Decoder::default(),
             unfinished: VecDeque::new(),
@@ -84,6 +93,19 @@ impl Running {
     /// `reuselens cc`.
     pub fn saw_run_time(&self) -> bool {
         self.seen.processes > 0
+    }
+
+    /// Whether anything was seen of a program that could have been seen.
+    ///
+    /// # Errors
+    /// [`CaptureError::Vanished`] if it ended before.
+    pub fn check_seen(&self) -> Result<(), CaptureError> {
+        if self.saw_run_time() || !self.visible {
+            return Ok(());
+        }
+        Err(CaptureError::Vanished {
+            program: self.program.clone(),
+        })
     }
 
     /// Gets the decoder its next raw block; false at the end of everything.
