@@ -38,6 +38,12 @@ pub enum CaptureError {
         /// What was typed.
         program: OsString,
     },
+    /// The program was gone before any of its accesses could be seen.
+    #[error("'{}' ended before anything of it was seen; was it killed?", program.display())]
+    Vanished {
+        /// What was typed.
+        program: OsString,
+    },
     /// There is no function of the name that was asked for.
     #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, *stripped))]
     NoFunction {

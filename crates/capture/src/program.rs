@@ -151,7 +151,9 @@ impl Started {
         let reason = match refusal {
             Refusal::Foreign => "it is not a 64-bit program for x86 processors".to_owned(),
             Refusal::System(error) if is_gone(error) => {
-                "it ended before it could be rewritten; was it killed?".to_owned()
+                return CaptureError::Vanished {
+                    program: program.clone(),
+                };
             }
             Refusal::System(error) => format!("the system does not let it be traced ({error})"),
         };

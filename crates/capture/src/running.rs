@@ -1,6 +1,7 @@
 //! A running program as a source.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
@@ -14,13 +15,16 @@ use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{Launch, process_end};
+use crate::program::{Launch, carries_run_time, process_end};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
     rewritten: bool,
+    /// The program, and whether its accesses can be seen at all.
+    program: OsString,
+    visible: bool,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
@@ -73,10 +77,13 @@ impl Running {
         let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
         let control = launch.control.clone();
         control.tell(&segment.header().control, &launch.functions()?);
+        let program = launch.command.first().cloned().unwrap_or_default();
         let started = launch.start(&segment.path())?;
         Ok(Running {
             child: started.child,
             rewritten: started.rewritten,
+            visible: started.rewritten || carries_run_time(&program),
+            program,
             consumer: Consumer::new(segment),
             decoder: Decoder::default(),
             unfinished: VecDeque::new(),
@@ -105,6 +112,19 @@ impl Running {
     /// `reuselens cc`.
     pub fn saw_run_time(&self) -> bool {
         self.seen.processes > 0
+    }
+
+    /// Whether anything was seen of a program that could have been seen.
+    ///
+    /// # Errors
+    /// [`CaptureError::Vanished`] if it ended before.
+    pub fn check_seen(&self) -> Result<(), CaptureError> {
+        if self.saw_run_time() || !self.visible {
+            return Ok(());
+        }
+        Err(CaptureError::Vanished {
+            program: self.program.clone(),
+        })
     }
 
     /// Gets the decoder its next raw block; false at the end of everything.

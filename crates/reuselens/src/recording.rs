@@ -76,6 +76,7 @@ pub fn record_program(
     let file = AtomicFile::create(path, options.force)?;
     let mut running = Running::start(launch)?;
     let recorded = write(&mut running, file, path, options, Running::stop)?;
+    running.check_seen()?;
     Ok(recorded.filter(|_| running.saw_run_time()))
 }
 

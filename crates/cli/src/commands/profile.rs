@@ -76,6 +76,7 @@ impl Args {
             meter.tick(progress)
         })?;
         meter.finish();
+        running.check_seen()?;
         if !running.saw_run_time() {
             anyhow::bail!(not_instrumented(&self.command));
         }
