@@ -86,10 +86,7 @@ impl PathProfile {
             rule,
             long: LONG,
             blocks,
-            shares: PATH_LENGTHS
-                .iter()
-                .filter_map(|length| table.shares(*length, rule, LONG))
-                .collect(),
+            shares: table.all_shares(&PATH_LENGTHS, rule, LONG),
             sites: sites.collect(),
         }
     }

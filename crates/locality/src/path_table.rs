@@ -18,6 +18,8 @@ pub struct PathCell {
     /// The distances.
     pub bins: PatternBins,
     traces: Traces,
+    /// The cell of the same instruction that came after this one last, and one; or 0.
+    next: u32,
 }
 
 impl PathCell {
@@ -27,6 +29,7 @@ impl PathCell {
 
     fn shortened(mut self, length: u32) -> PathCell {
         self.outcomes = Path::newest(self.outcomes, length);
+        self.next = 0;
         self
     }
 }
@@ -48,6 +51,8 @@ pub struct PathTable {
     slots: Vec<u32>,
     /// By instruction: the cell of its last access, and one.
     recent: Vec<u32>,
+    /// Bins of all cells, about.
+    bins: usize,
 }
 
 impl PathTable {
@@ -59,6 +64,7 @@ impl PathTable {
             cells: Vec::new(),
             slots: vec![0; 1024],
             recent: Vec::new(),
+            bins: 0,
         }
     }
 
@@ -74,7 +80,8 @@ impl PathTable {
 
     /// Bytes held.
     pub fn memory(&self) -> Bytes {
-        let bins: usize = self.cells.iter().map(|cell| cell.bins.memory()).sum();
+        // A list has room for twice what it holds, or for four.
+        let bins = (self.bins * 2).max(self.cells.len() * 4) * PatternBins::BYTES;
         let cells = self.cells.capacity() * size_of::<PathCell>();
         Bytes((bins + cells + 4 * (self.slots.len() + self.recent.len())) as u64)
     }
@@ -85,19 +92,37 @@ impl PathTable {
     pub fn add(&mut self, site: u32, path: &Path, distance: Distance) {
         let outcomes = Path::newest(path.outcomes, self.length);
         let recent = self.recent.get(site as usize).copied().unwrap_or(0);
-        let cell = match self.cells.get_mut((recent as usize).wrapping_sub(1)) {
-            Some(cell) if cell.outcomes == outcomes => cell,
-            _ => {
-                let at = self.find(site, path);
-                &mut self.cells[at]
-            }
+        let at = match self.guess(recent, outcomes) {
+            Some(at) => at,
+            None => self.find(site, path, recent),
         };
+        let cell = &mut self.cells[at];
         cell.traces.add(&path.trace);
+        let bins = cell.bins.len();
         cell.bins.add(distance, 1);
+        self.bins += cell.bins.len() - bins;
+    }
+
+    /// The cell if it is that of the instruction's last access, or the one that came after it the time before.
+    #[inline]
+    fn guess(&mut self, recent: u32, outcomes: u32) -> Option<usize> {
+        let last = (recent as usize).wrapping_sub(1);
+        let cell = self.cells.get(last)?;
+        if cell.outcomes == outcomes {
+            return Some(last);
+        }
+        let next = (cell.next as usize).wrapping_sub(1);
+        let site = cell.site;
+        let same = self.cells.get(next)?.outcomes == outcomes;
+        same.then(|| {
+            self.recent[site as usize] = next as u32 + 1;
+            next
+        })
     }
 
     /// The cell of an instruction and a path, made if there is none.
-    fn find(&mut self, site: u32, path: &Path) -> usize {
+    fn find(&mut self, site: u32, path: &Path, recent: u32) -> usize {
+        let length = self.length;
         let at = loop {
             let key = (site, Path::newest(path.outcomes, self.length));
             let slot = self.slot(key);
@@ -111,6 +136,10 @@ impl PathTable {
             self.recent.resize(site as usize + 1, 0);
         }
         self.recent[site as usize] = at as u32 + 1;
+        // Where cells were joined, the last one is no more.
+        if let Some(last) = recent.checked_sub(1).filter(|_| self.length == length) {
+            self.cells[last as usize].next = at as u32 + 1;
+        }
         at
     }
 
@@ -133,6 +162,7 @@ impl PathTable {
             outcomes: key.1,
             bins: PatternBins::new(),
             traces: Traces::new(path.trace),
+            next: 0,
         });
         self.slots[slot] = self.cells.len() as u32;
         if self.cells.len() * 2 > self.slots.len() {
@@ -165,6 +195,7 @@ impl PathTable {
     fn index(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, 0);
+        self.bins = self.cells.iter().map(|cell| cell.bins.len()).sum();
         for at in 0..self.cells.len() {
             let slot = self.slot(self.cells[at].key());
             self.slots[slot] = at as u32 + 1;
@@ -175,6 +206,7 @@ impl PathTable {
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         let cells = std::mem::take(&mut self.cells).into_iter().map(|mut cell| {
             cell.site = number(cell.site);
+            cell.next = 0;
             cell
         });
         self.cells = join(cells.collect());
@@ -208,37 +240,75 @@ impl PathTable {
     /// Source: Fang et al. 2006, section 4.2: figures 3 to 5, tables 1 to 3. There, aliasing is known of 16
     /// outcomes, and derived for fewer; here every length is looked at.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {
-        let (wholes, cells) = (self.at(0)?, self.at(length)?);
-        let mut shares = PathShares {
-            length,
-            paths: cells.len() as u64,
-            instructions: wholes.len() as u64,
-            ..PathShares::default()
-        };
-        for whole in &wholes {
-            let found = cell_patterns(whole, rule);
-            if found.len() < 2 {
-                continue;
-            }
-            shares.multiple += 1;
-            let first = cells.partition_point(|cell| cell.site < whole.site);
-            let mine = cells[first..]
-                .iter()
-                .take_while(|cell| cell.site == whole.site);
-            let confused = |cell: &&PathCell| cell_patterns(cell, rule).len() > 1;
-            let confused: Vec<&PathCell> = mine.filter(confused).collect();
-            if confused.is_empty() {
-                shares.differentiable += 1;
-                continue;
-            }
-            let aliased = confused.iter().any(|cell| cell.traces.are_several(length));
-            shares.aliased += u64::from(aliased);
-            let is_long = |pattern: &Pattern| pattern.mean >= long as f64;
-            let both = found.iter().any(is_long) && !found.iter().all(is_long);
-            shares.short_and_long += u64::from(both);
-        }
-        Some(shares)
+        (length <= self.length).then(|| self.all_shares(&[length], rule, long).remove(0))
     }
+
+    /// That of several lengths, ascending; those that were not kept are left out. Cost: a sort of the cells for each.
+    pub fn all_shares(&self, lengths: &[u32], rule: PatternRule, long: u64) -> Vec<PathShares> {
+        let mut cells = join(self.cells.clone());
+        let shorter = |cells: &[PathCell], length| {
+            join(
+                cells
+                    .iter()
+                    .map(|cell| cell.clone().shortened(length))
+                    .collect(),
+            )
+        };
+        let wholes = shorter(&cells, 0);
+        let kept = lengths
+            .iter()
+            .rev()
+            .filter(|length| **length <= self.length);
+        let mut all: Vec<PathShares> = kept
+            .map(|length| {
+                // A path that is cut twice is cut to the shorter length.
+                cells = shorter(&cells, *length);
+                shares(&wholes, &cells, *length, rule, long)
+            })
+            .collect();
+        all.reverse();
+        all
+    }
+}
+
+/// What paths say about instructions, whose distances without paths are `wholes`. Both ascend.
+fn shares(
+    wholes: &[PathCell],
+    cells: &[PathCell],
+    length: u32,
+    rule: PatternRule,
+    long: u64,
+) -> PathShares {
+    let mut shares = PathShares {
+        length,
+        paths: cells.len() as u64,
+        instructions: wholes.len() as u64,
+        ..PathShares::default()
+    };
+    for whole in wholes {
+        let found = cell_patterns(whole, rule);
+        if found.len() < 2 {
+            continue;
+        }
+        shares.multiple += 1;
+        let first = cells.partition_point(|cell| cell.site < whole.site);
+        let mine = cells[first..]
+            .iter()
+            .take_while(|cell| cell.site == whole.site);
+        let confused: Vec<&PathCell> = mine
+            .filter(|cell| cell_patterns(cell, rule).len() > 1)
+            .collect();
+        if confused.is_empty() {
+            shares.differentiable += 1;
+            continue;
+        }
+        let aliased = confused.iter().any(|cell| cell.traces.are_several(length));
+        shares.aliased += u64::from(aliased);
+        let is_long = |pattern: &Pattern| pattern.mean >= long as f64;
+        let both = found.iter().any(is_long) && !found.iter().all(is_long);
+        shares.short_and_long += u64::from(both);
+    }
+    shares
 }
 
 /// The patterns of a cell.

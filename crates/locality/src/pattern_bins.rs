@@ -130,6 +130,9 @@ pub struct PatternBins {
 }
 
 impl PatternBins {
+    /// Memory of a bin.
+    pub(crate) const BYTES: usize = size_of::<Tally>();
+
     /// No accesses.
     pub fn new() -> Self {
         Self::default()
@@ -199,9 +202,10 @@ impl PatternBins {
         self.cold
     }
 
-    /// Bytes held.
-    pub fn memory(&self) -> usize {
-        self.bins.capacity() * size_of::<Tally>()
+    /// Bins that hold accesses.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.bins.len()
     }
 }
 
