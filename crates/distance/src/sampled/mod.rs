@@ -43,6 +43,7 @@ mod estimate;
 mod filter;
 mod moments;
 mod samples;
+mod scale;
 mod spatial;
 mod unseen;
 
