@@ -85,6 +85,8 @@ pub(crate) struct SiteIndex {
     slots: Vec<Slot>,
     used: usize,
     shift: u32,
+    /// Program counter and number of the sites that had no module when they were made.
+    unplaced: Vec<(u64, u32)>,
 }
 
 const FIRST_BITS: u32 = 6;
@@ -101,6 +103,7 @@ impl SiteIndex {
             slots: vec![Slot::FREE; 1 << bits],
             used: 0,
             shift: 64 - bits,
+            unplaced: Vec::new(),
         }
     }
 
@@ -116,6 +119,13 @@ impl SiteIndex {
             }
             index += 1;
         }
+    }
+
+    /// The slot of an instruction that there is. The index is good until one is added.
+    #[inline(always)]
+    pub fn known(&self, pc: u64, kind: Kind) -> Option<usize> {
+        let index = self.find(pc, kind as u8);
+        (self.slots[index].kind != 0).then_some(index)
     }
 
     /// The slot of an instruction, made with the number that `site` gives if it is new. The index is
@@ -154,19 +164,21 @@ impl SiteIndex {
     fn grow(&mut self) {
         let bits = self.slots.len().trailing_zeros() + 1;
         let old = std::mem::replace(self, Self::with_bits(bits));
-        self.used = old.used;
+        (self.used, self.unplaced) = (old.used, old.unplaced);
         for slot in old.slots.into_iter().filter(|slot| slot.kind != 0) {
             let index = self.find(slot.pc, slot.kind);
             self.slots[index] = slot;
         }
     }
 
-    /// The program counter and the number of each site.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.slots
-            .iter()
-            .filter(|slot| slot.kind != 0)
-            .map(|slot| (slot.pc, slot.site))
+    /// Remembers that a site has no module yet.
+    pub fn add_unplaced(&mut self, pc: u64, site: u32) {
+        self.unplaced.push((pc, site));
+    }
+
+    /// Program counter and number of the sites that had no module when they were made.
+    pub fn unplaced(&self) -> &[(u64, u32)] {
+        &self.unplaced
     }
 
     /// Memory held.
@@ -193,6 +205,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(index.iter().count(), 10_000);
+        assert_eq!(index.used, 10_000);
+        assert_eq!(index.known(5000 * 4, Kind::Load), None);
     }
 }

@@ -1,14 +1,13 @@
 //! The accesses of a profile, grouped by what they belong to.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::names;
-use crate::{Cell, ExactHistogram, FineHistogram, Profile};
+use crate::{Cell, ExactHistogram, FineHistogram, Profile, names, sums};
 
 /// What to group accesses by: the names that `--by` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -158,6 +157,11 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.histogram.merge(&cell.histogram);
+        self.add_rest(cell);
+    }
+
+    /// Adds all but the histogram.
+    pub(crate) fn add_rest(&mut self, cell: &Cell) {
         self.sum = self.sum.saturating_add(cell.distance_sum);
         self.max = self.max.max(cell.distance_max);
         self.forward.merge(&cell.forward);
@@ -190,75 +194,132 @@ impl Profile {
     /// groups sum to those of the cells; entries of equal name are one group. The program as a whole is
     /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of equally many
     /// accesses come by index; what belongs to none of known distances is `(no element)`. Cost: linear
-    /// in the cells, or in the elements.
+    /// in the cells, or in the elements. For several dimensions, see [`grouping`](Self::grouping).
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
-        if by == Dimension::Program {
-            let mut whole = whole(&self.histogram);
-            whole.forward = self.all_cells().group(by, String::new()).forward;
-            return vec![whole];
+        match by {
+            Dimension::Program => {
+                let mut whole = whole(&self.histogram);
+                whole.forward = self.all_cells().group(by, String::new()).forward;
+                vec![whole]
+            }
+            Dimension::Element => self.element_groups(),
+            _ => groups(&self.cells, &Names::new(self, by)),
         }
-        if by == Dimension::Element {
-            return self.element_groups();
-        }
-        let names = Names::new(self, by);
-        let tallies = self.tally(|cell| names.of(cell));
-        let mut groups: Vec<Group> = tallies
-            .into_iter()
-            .map(|(name, tally)| tally.group(by, name.to_owned()))
-            .collect();
-        groups.sort_by(|a, b| {
-            b.accesses
-                .cmp(&a.accesses)
-                .then_with(|| a.name.cmp(&b.name))
-        });
-        groups
     }
 
     /// The accesses grouped by two dimensions at once: most accesses first, then by both names. Which
     /// element belongs to which other group is not kept: all have `(no element)`.
     pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
-        let (firsts, seconds) = (Names::new(self, first), Names::new(self, second));
-        let tallies = self.tally(|cell| (firsts.of(cell), seconds.of(cell)));
-        let mut groups: Vec<CrossGroup> = tallies
-            .into_iter()
-            .map(|((a, b), tally)| CrossGroup {
-                group: tally.group(first, a.to_owned()),
-                by: second,
-                name: b.to_owned(),
-            })
-            .collect();
-        // Stable, and the map was ordered by the names.
-        groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
-        groups
+        cross(
+            &self.cells,
+            &Names::new(self, first),
+            &Names::new(self, second),
+        )
     }
 
-    fn tally<K: Ord>(&self, key: impl Fn(&Cell) -> K) -> BTreeMap<K, Tally> {
-        let mut tallies: BTreeMap<K, Tally> = BTreeMap::new();
-        for cell in &self.cells {
-            tallies.entry(key(cell)).or_default().add(cell);
+    /// To group by several dimensions: what they share is done once.
+    pub fn grouping(&self) -> Grouping<'_> {
+        Grouping {
+            profile: self,
+            cells: self.cells_of_all_contexts(),
         }
-        tallies
     }
+}
+
+/// The accesses of a profile, to be grouped in several ways.
+pub struct Grouping<'a> {
+    profile: &'a Profile,
+    /// The cells without their contexts.
+    cells: Vec<Cell>,
+}
+
+impl Grouping<'_> {
+    /// As [`Profile::groups`].
+    pub fn groups(&self, by: Dimension) -> Vec<Group> {
+        match by {
+            Dimension::Program | Dimension::Element | Dimension::Context => self.profile.groups(by),
+            _ => groups(&self.cells, &Names::new(self.profile, by)),
+        }
+    }
+
+    /// As [`Profile::cross`].
+    pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
+        if [first, second].contains(&Dimension::Context) {
+            return self.profile.cross(first, second);
+        }
+        let names = |by| Names::new(self.profile, by);
+        cross(&self.cells, &names(first), &names(second))
+    }
+}
+
+fn groups(cells: &[Cell], names: &Names) -> Vec<Group> {
+    let tallies = sums::tallies(cells, names.values.len(), |cell| names.of(cell));
+    let named = tallies.into_iter().zip(&names.values);
+    let mut groups: Vec<Group> = named
+        .filter_map(|(tally, name)| Some(tally?.group(names.by, name.clone())))
+        .collect();
+    // Stable, and they were in the order of their names.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.accesses));
+    groups
+}
+
+fn cross(cells: &[Cell], firsts: &Names, seconds: &Names) -> Vec<CrossGroup> {
+    let pair = |cell: &Cell| (firsts.of(cell) as u64) << 32 | seconds.of(cell) as u64;
+    let mut pairs: Vec<u64> = cells.iter().map(pair).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let tallies = sums::tallies(cells, pairs.len(), |cell| {
+        pairs.partition_point(|other| *other < pair(cell))
+    });
+    let mut groups: Vec<CrossGroup> = pairs
+        .iter()
+        .zip(tallies)
+        .filter_map(|(pair, tally)| {
+            let (first, second) = ((pair >> 32) as usize, *pair as u32 as usize);
+            Some(CrossGroup {
+                group: tally?.group(firsts.by, firsts.values[first].clone()),
+                by: seconds.by,
+                name: seconds.values[second].clone(),
+            })
+        })
+        .collect();
+    // Stable, and they were in the order of their names.
+    groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
+    groups
 }
 
 /// The names of a dimension, and which cell has which.
 struct Names {
     by: Dimension,
-    names: Vec<String>,
-    unknown: String,
+    /// In order, each once; that of what is unknown among them.
+    values: Vec<String>,
+    /// For each index of the table that the dimension groups by, the number of its name.
+    numbers: Vec<u32>,
+    unknown: u32,
 }
 
 impl Names {
     fn new(profile: &Profile, by: Dimension) -> Self {
+        let names = names::names(profile, by);
+        let unknown = names::unknown(by);
+        let all = || names.iter().chain([&unknown]);
+        // Most names come often: what is equal is found before anything is sorted.
+        let apart: HashSet<&String> = all().collect();
+        let mut values: Vec<&String> = apart.into_iter().collect();
+        values.sort_unstable();
+        let numbers: HashMap<&String, u32> = values.iter().copied().zip(0..).collect();
         Names {
             by,
-            names: names::names(profile, by),
-            unknown: names::unknown(by),
+            numbers: names.iter().map(|name| numbers[name]).collect(),
+            unknown: numbers[&unknown],
+            values: values.into_iter().cloned().collect(),
         }
     }
 
-    fn of(&self, cell: &Cell) -> &str {
-        self.names.get(self.by.index(cell)).unwrap_or(&self.unknown)
+    /// The number of a cell's name.
+    fn of(&self, cell: &Cell) -> usize {
+        let number = self.numbers.get(self.by.index(cell));
+        *number.unwrap_or(&self.unknown) as usize
     }
 }
 

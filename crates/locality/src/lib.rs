@@ -63,7 +63,9 @@ mod profile_file;
 mod reuse_times;
 mod set_associative;
 mod sparse;
+mod sums;
 mod tables;
+mod tallies;
 #[cfg(test)]
 mod testing;
 
@@ -77,7 +79,7 @@ pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
 pub use framed::{FrameError, Framed, Packed};
-pub use group::{CrossGroup, Dimension, DimensionError, Group};
+pub use group::{CrossGroup, Dimension, DimensionError, Group, Grouping};
 pub use group_change::{GroupChange, GroupChanges};
 pub use hills::{Hill, hills};
 pub use histogram::Histogram;
@@ -91,3 +93,4 @@ pub use profile::{
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};
+pub use sums::HistogramSum;

@@ -78,7 +78,7 @@ pub fn analyze(
         return Ok(uncounted.whole());
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
-    Ok(uncounted.counted(|cell| keyed.get(cell), |element| elements.take(element)))
+    Ok(uncounted.counted(keyed.iter(), |element| elements.take(element)))
 }
 
 /// The most memory that an analysis may take.
