@@ -1,5 +1,9 @@
 //! The smallest groups of accesses, numbered as they turn up.
 
+use std::fmt;
+
+use reuselens_memory::Huge;
+
 use crate::hash::GOLDEN;
 
 /// What the accesses of a cell have in common: indices into the tables of the same
@@ -91,56 +95,46 @@ pub(crate) enum Crowded {
     All,
 }
 
-/// A key and its cell.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    word: u64,
-    rest: u32,
-    cell: u32,
-}
-
-/// No cell.
-const NONE: u32 = u32::MAX;
-const FREE: Entry = Entry {
-    word: 0,
-    rest: 0,
-    cell: NONE,
-};
-
-impl Entry {
-    fn new(key: Packed, cell: u32) -> Self {
-        Entry {
-            word: key.word,
-            rest: key.rest,
-            cell,
-        }
-    }
-
-    #[inline(always)]
-    fn is(&self, key: Packed) -> bool {
-        self.word == key.word && self.rest == key.rest && self.cell != NONE
-    }
-}
-
-/// Entries that are looked at together.
+/// Entries that are looked at together: a cache line.
 const LINE: usize = 4;
 
-/// A cache line of entries.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line([Entry; LINE]);
+/// Four entries of two words: the first of the key; the rest of the key and, below, the number of the cell plus
+/// one. 0 is free, and what is free comes last.
+type Line = [u64; 2 * LINE];
 
-/// Keys of cells that are folded, and what they fold to: so many of them are remembered.
+fn entry(key: Packed, cell: u32) -> [u64; 2] {
+    [key.word, u64::from(key.rest) << 32 | (u64::from(cell) + 1)]
+}
+
+/// The cell of a key in a line.
+#[inline(always)]
+fn find(line: &Line, key: Packed) -> Option<u32> {
+    let (entries, _) = line.as_chunks::<2>();
+    let same = |[word, rest]: &[u64; 2]| {
+        *word == key.word && (rest >> 32) as u32 == key.rest && *rest as u32 != 0
+    };
+    let found = entries.iter().find(|entry| same(entry))?;
+    Some(found[1] as u32 - 1)
+}
+
+/// Lines of keys that are folded, and what they fold to: so many are remembered (4 MiB).
 const FOLDED: usize = 1 << 16;
 
 /// The cells so far: a hash table of lines, at most half full; what finds its line full is in the next.
-#[derive(Debug)]
 pub(crate) struct CellTable {
     keys: Vec<CellKey>,
-    lines: Vec<Line>,
+    lines: Huge<Line>,
     max: usize,
-    /// By hash; empty before anything folds.
-    folded: Vec<Entry>,
+    /// By hash, and within a line by site; empty before anything folds.
+    folded: Huge<Line>,
+}
+
+impl fmt::Debug for CellTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CellTable")
+            .field("cells", &self.keys.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl CellTable {
@@ -148,16 +142,19 @@ impl CellTable {
     pub fn new(max: usize) -> Self {
         CellTable {
             keys: Vec::new(),
-            lines: vec![Line([FREE; LINE]); 16],
+            lines: Huge::new(64),
             max: max.clamp(1, 1 << 30),
-            folded: Vec::new(),
+            folded: Huge::default(),
         }
     }
 
-    /// Asks for the line of a key with this hash ahead of its use.
+    /// Asks for the lines of a key with this hash ahead of their use.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         reuselens_memory::prefetch(&self.lines, hash as usize & (self.lines.len() - 1));
+        if !self.folded.is_empty() {
+            reuselens_memory::prefetch(&self.folded, hash as usize % FOLDED);
+        }
     }
 
     /// The number of a cell that exists; `hash` is the key's.
@@ -166,12 +163,10 @@ impl CellTable {
         let mask = self.lines.len() - 1;
         let mut home = hash as usize & mask;
         loop {
-            let line = &self.lines[home].0;
-            if let Some(entry) = line.iter().find(|entry| entry.is(key)) {
-                return Some(entry.cell);
-            }
-            if line[LINE - 1].cell == NONE {
-                return None;
+            let line = &self.lines[home];
+            let found = find(line, key);
+            if found.is_some() || line[2 * LINE - 1] == 0 {
+                return found;
             }
             home = (home + 1) & mask;
         }
@@ -185,14 +180,17 @@ impl CellTable {
 
     /// What a key is known to fold to.
     pub fn folded(&self, key: Packed, hash: u64) -> Option<u32> {
-        let entry = self.folded.get(hash as usize % FOLDED)?;
-        entry.is(key).then_some(entry.cell)
+        find(self.folded.get(hash as usize % FOLDED)?, key)
     }
 
     /// Remembers what a key folds to.
     pub fn fold(&mut self, key: Packed, hash: u64, cell: u32) {
-        self.folded.resize(FOLDED, FREE);
-        self.folded[hash as usize % FOLDED] = Entry::new(key, cell);
+        if self.folded.is_empty() {
+            self.folded = Huge::new(FOLDED);
+        }
+        let place = 2 * (key.key().site as usize % LINE);
+        let line = &mut self.folded[hash as usize % FOLDED];
+        line[place..place + 2].copy_from_slice(&entry(key, cell));
     }
 
     /// What a new cell would run into.
@@ -224,9 +222,9 @@ impl CellTable {
         let mask = self.lines.len() - 1;
         let mut home = key.hash() as usize & mask;
         loop {
-            let mut entries = self.lines[home].0.iter_mut();
-            if let Some(free) = entries.find(|entry| entry.cell == NONE) {
-                *free = Entry::new(key, number);
+            let (entries, _) = self.lines[home].as_chunks_mut::<2>();
+            if let Some(free) = entries.iter_mut().find(|entry| entry[1] == 0) {
+                *free = entry(key, number);
                 return;
             }
             home = (home + 1) & mask;
@@ -235,7 +233,7 @@ impl CellTable {
 
     #[cold]
     fn grow(&mut self) {
-        self.lines = vec![Line([FREE; LINE]); 2 * self.lines.len()];
+        self.lines = Huge::new(2 * self.lines.len());
         for number in 0..self.keys.len() as u32 {
             self.insert(number);
         }
@@ -248,8 +246,8 @@ impl CellTable {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        let entries = self.lines.len() * LINE + self.folded.len();
-        (self.keys.capacity() * size_of::<CellKey>() + entries * size_of::<Entry>()) as u64
+        let lines = self.lines.bytes() + self.folded.bytes();
+        (self.keys.capacity() * size_of::<CellKey>() + lines) as u64
     }
 }
 

@@ -193,16 +193,23 @@ impl Shared {
     /// The number of a cell; folds when there are too many.
     #[inline(never)]
     pub fn cell(&mut self, key: CellKey) -> u32 {
-        if let Some(number) = self.cells.get(key) {
-            return number;
+        let packed = Packed::from(key);
+        let hash = packed.hash();
+        match self.cells.look(packed, hash) {
+            Some(number) => number,
+            None => self.new_cell(packed, hash),
         }
+    }
+
+    /// As [`cell`](Self::cell), of a key that is known not to be there, with its hash.
+    #[inline(never)]
+    pub fn new_cell(&mut self, packed: Packed, hash: u64) -> u32 {
+        let key = packed.key();
         let crowded = self.cells.crowded();
         if crowded == Crowded::No || (crowded == Crowded::Contexts && !self.with_contexts) {
             return self.cells.get_or_add(key);
         }
         // What a key folds to is so for ever, and many accesses fold.
-        let packed = Packed::from(key);
-        let hash = packed.hash();
         if let Some(number) = self.cells.folded(packed, hash) {
             return number;
         }

@@ -90,6 +90,8 @@ pub(crate) struct SiteIndex {
 }
 
 const FIRST_BITS: u32 = 6;
+/// See [`SiteIndex::are_many`].
+const MANY: usize = 1 << 10;
 
 impl Default for SiteIndex {
     fn default() -> Self {
@@ -107,11 +109,29 @@ impl SiteIndex {
         }
     }
 
+    /// Where the search for an instruction begins.
+    #[inline(always)]
+    fn home(&self, pc: u64, kind: u8) -> usize {
+        ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    /// Whether there are so many that most are not in the nearest cache.
+    #[inline(always)]
+    pub fn are_many(&self) -> bool {
+        self.slots.len() > MANY
+    }
+
+    /// Asks for the slot of an instruction ahead of its use.
+    #[inline(always)]
+    pub fn prefetch(&self, pc: u64, kind: Kind) {
+        reuselens_memory::prefetch(&self.slots, self.home(pc, kind as u8));
+    }
+
     /// The slot of an instruction: where it is, or the free one where it belongs.
     #[inline(always)]
     fn find(&self, pc: u64, kind: u8) -> usize {
         let mask = self.slots.len() - 1;
-        let mut index = ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize;
+        let mut index = self.home(pc, kind);
         loop {
             let slot = &self.slots[index & mask];
             if (slot.pc == pc && slot.kind == kind) || slot.kind == 0 {

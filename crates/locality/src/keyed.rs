@@ -1,5 +1,8 @@
 //! A fine histogram for each of many groups, filled in one pass.
 
+use std::fmt;
+
+use reuselens_memory::Huge;
 use reuselens_units::{Bytes, Distance};
 
 use crate::FineHistogram;
@@ -9,9 +12,7 @@ use crate::tallies::{Counted, Tallies};
 /// but how many: sum and largest follow.
 const FAR: u64 = 31;
 /// Accesses of a cell at each near distance, a cache line; the last number is of no meaning.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
-struct Near([u16; FAR as usize + 1]);
+type Near = [u16; FAR as usize + 1];
 /// Accesses that are counted together.
 const PIECE: usize = 4096;
 /// Cells beyond which their counters are asked for ahead of time: fewer are in the caches anyhow.
@@ -22,12 +23,18 @@ const AHEAD: usize = 12;
 /// Histograms of many cells: small consecutive numbers, each the distances of one group of accesses.
 ///
 /// Memory: 128 bytes per cell, and 64 for each octave of distances beyond the near ones that it has.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct KeyedHistograms {
     /// Where there is nothing in `near`, and what came round there.
     tallies: Tallies,
     /// For the cells of columns; not in `tallies` yet.
-    near: Vec<Near>,
+    near: Huge<Near>,
+}
+
+impl fmt::Debug for KeyedHistograms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl KeyedHistograms {
@@ -63,7 +70,9 @@ impl KeyedHistograms {
         };
         self.tallies.reserve(top as usize + 1);
         if self.near.len() < self.tallies.len() {
-            self.near.resize(self.tallies.len(), Near::default());
+            let mut near = Huge::new(self.tallies.len().next_power_of_two());
+            near[..self.near.len()].copy_from_slice(&self.near);
+            self.near = near;
         }
         let many = self.near.len() > MANY;
         for (cells, distances) in cells.chunks(PIECE).zip(distances.chunks(PIECE)) {
@@ -89,7 +98,7 @@ impl KeyedHistograms {
                 reuselens_memory::prefetch(&self.near, *coming as usize);
             }
             let items = distance.raw().min(FAR);
-            let count = &mut self.near[*cell as usize].0[items as usize];
+            let count = &mut self.near[*cell as usize][items as usize];
             *count = count.wrapping_add(1);
             if *count == 0 {
                 self.carry(*cell, items);
@@ -119,9 +128,9 @@ impl KeyedHistograms {
     /// The accesses of all cells at each near distance, from 0.
     pub fn near(&self) -> Vec<(Distance, u64)> {
         let mut sums = [0_u64; FAR as usize];
-        for near in &self.near {
-            for (sum, count) in sums.iter_mut().zip(near.0) {
-                *sum += u64::from(count);
+        for near in self.near.iter() {
+            for (sum, count) in sums.iter_mut().zip(near) {
+                *sum += u64::from(*count);
             }
         }
         for cell in 0..self.len() as u32 {
@@ -138,7 +147,7 @@ impl KeyedHistograms {
     fn counted(&self, cell: u32, into: &mut Counted) {
         into.clear();
         if let Some(near) = self.near.get(cell as usize) {
-            for (items, &count) in (0..FAR).zip(&near.0).filter(|(_, count)| **count > 0) {
+            for (items, &count) in (0..FAR).zip(near).filter(|(_, count)| **count > 0) {
                 into.bins.push((items as u16, count.into()));
                 into.sum += u128::from(items) * u128::from(count);
                 into.max = items;
@@ -227,7 +236,7 @@ impl KeyedHistograms {
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
-        self.tallies.memory() + Bytes((self.near.capacity() * size_of::<Near>()) as u64)
+        self.tallies.memory() + Bytes(self.near.bytes() as u64)
     }
 }
 

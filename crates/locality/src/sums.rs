@@ -188,7 +188,7 @@ mod tests {
             testing::add_cell(
                 &mut profile,
                 [1, 1, context % 4, 0],
-                [3, 500 + u64::from(context)],
+                [3, 500 + u64::from(context)].into_iter(),
             );
         }
         profile.canonicalise();

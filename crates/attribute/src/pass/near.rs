@@ -10,6 +10,8 @@ use crate::shadow::NO_STRUCTURE;
 
 /// Rows that are taken at a time.
 const ROWS: usize = 64;
+/// Rows ahead whose instructions are asked for.
+const AHEAD: usize = 16;
 
 /// Touches of some rows, before they are in the columns.
 pub(super) struct Run {
@@ -64,8 +66,14 @@ impl Pass<'_> {
         let stack_bytes = stack_high.saturating_sub(stack_low);
         let (versions, before) = (space.versions(), columns.len());
         let (mut taken, mut done) = (0, 0);
+        // What comes, this run of rows and the next.
+        let coming = block.pcs().iter().zip(block.kinds()).skip(from + AHEAD);
+        let mut coming = coming.take(if sites.are_many() { ROWS } else { 0 });
         let rows = kinds.iter().zip(sizes).zip(pcs.iter().zip(addrs));
         for ((&kind, &size), (&pc, &address)) in rows {
+            if let Some((pc, kind)) = coming.next() {
+                sites.prefetch(*pc, *kind);
+            }
             if !matches!(kind, Kind::Load | Kind::Store | Kind::Atomic) {
                 if kind == Kind::Operand {
                     taken += 1;

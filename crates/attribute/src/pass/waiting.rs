@@ -70,7 +70,7 @@ impl Pass<'_> {
         for wait in waiting.0.drain(..) {
             let cell = match shared.cells.look(wait.key, wait.hash) {
                 Some(cell) => cell,
-                None => shared.cell(wait.key.key()),
+                None => shared.new_cell(wait.key, wait.hash),
             };
             columns.cells[wait.at] = cell;
             let key = wait.key;
