@@ -1,13 +1,13 @@
 //! The accesses of a profile, grouped by what they belong to.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Cell, ExactHistogram, FineHistogram, Profile, names, sums};
+use crate::grouping::{Grouping, Names, cross, groups};
+use crate::{Cell, ExactHistogram, FineHistogram, Profile};
 
 /// What to group accesses by: the names that `--by` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Dimension {
     }
 
     /// The index by which a cell says which name of this dimension it has.
-    fn index(self, cell: &Cell) -> usize {
+    pub(crate) fn index(self, cell: &Cell) -> usize {
         let index = match self {
             Dimension::Program => 0,
             Dimension::Thread => cell.thread,
@@ -219,107 +219,7 @@ impl Profile {
 
     /// To group by several dimensions: what they share is done once.
     pub fn grouping(&self) -> Grouping<'_> {
-        Grouping {
-            profile: self,
-            cells: self.cells_of_all_contexts(),
-        }
-    }
-}
-
-/// The accesses of a profile, to be grouped in several ways.
-pub struct Grouping<'a> {
-    profile: &'a Profile,
-    /// The cells without their contexts.
-    cells: Vec<Cell>,
-}
-
-impl Grouping<'_> {
-    /// As [`Profile::groups`].
-    pub fn groups(&self, by: Dimension) -> Vec<Group> {
-        match by {
-            Dimension::Program | Dimension::Element | Dimension::Context => self.profile.groups(by),
-            _ => groups(&self.cells, &Names::new(self.profile, by)),
-        }
-    }
-
-    /// As [`Profile::cross`].
-    pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
-        if [first, second].contains(&Dimension::Context) {
-            return self.profile.cross(first, second);
-        }
-        let names = |by| Names::new(self.profile, by);
-        cross(&self.cells, &names(first), &names(second))
-    }
-}
-
-fn groups(cells: &[Cell], names: &Names) -> Vec<Group> {
-    let tallies = sums::tallies(cells, names.values.len(), |cell| names.of(cell));
-    let named = tallies.into_iter().zip(&names.values);
-    let mut groups: Vec<Group> = named
-        .filter_map(|(tally, name)| Some(tally?.group(names.by, name.clone())))
-        .collect();
-    // Stable, and they were in the order of their names.
-    groups.sort_by_key(|group| std::cmp::Reverse(group.accesses));
-    groups
-}
-
-fn cross(cells: &[Cell], firsts: &Names, seconds: &Names) -> Vec<CrossGroup> {
-    let pair = |cell: &Cell| (firsts.of(cell) as u64) << 32 | seconds.of(cell) as u64;
-    let mut pairs: Vec<u64> = cells.iter().map(pair).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    let tallies = sums::tallies(cells, pairs.len(), |cell| {
-        pairs.partition_point(|other| *other < pair(cell))
-    });
-    let mut groups: Vec<CrossGroup> = pairs
-        .iter()
-        .zip(tallies)
-        .filter_map(|(pair, tally)| {
-            let (first, second) = ((pair >> 32) as usize, *pair as u32 as usize);
-            Some(CrossGroup {
-                group: tally?.group(firsts.by, firsts.values[first].clone()),
-                by: seconds.by,
-                name: seconds.values[second].clone(),
-            })
-        })
-        .collect();
-    // Stable, and they were in the order of their names.
-    groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
-    groups
-}
-
-/// The names of a dimension, and which cell has which.
-struct Names {
-    by: Dimension,
-    /// In order, each once; that of what is unknown among them.
-    values: Vec<String>,
-    /// For each index of the table that the dimension groups by, the number of its name.
-    numbers: Vec<u32>,
-    unknown: u32,
-}
-
-impl Names {
-    fn new(profile: &Profile, by: Dimension) -> Self {
-        let names = names::names(profile, by);
-        let unknown = names::unknown(by);
-        let all = || names.iter().chain([&unknown]);
-        // Most names come often: what is equal is found before anything is sorted.
-        let apart: HashSet<&String> = all().collect();
-        let mut values: Vec<&String> = apart.into_iter().collect();
-        values.sort_unstable();
-        let numbers: HashMap<&String, u32> = values.iter().copied().zip(0..).collect();
-        Names {
-            by,
-            numbers: names.iter().map(|name| numbers[name]).collect(),
-            unknown: numbers[&unknown],
-            values: values.into_iter().cloned().collect(),
-        }
-    }
-
-    /// The number of a cell's name.
-    fn of(&self, cell: &Cell) -> usize {
-        let number = self.numbers.get(self.by.index(cell));
-        *number.unwrap_or(&self.unknown) as usize
+        Grouping::of(self)
     }
 }
 

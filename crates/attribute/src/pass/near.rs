@@ -7,6 +7,8 @@ use super::Pass;
 use crate::attributor::ProcessState;
 use crate::cells::Packed;
 use crate::shadow::NO_STRUCTURE;
+use crate::sites::Slot;
+use crate::space::Space;
 
 /// Rows that are taken at a time.
 const ROWS: usize = 64;
@@ -25,6 +27,34 @@ impl Default for Run {
             items: [0; ROWS],
             cells: [0; ROWS],
         }
+    }
+}
+
+/// What holds for all accesses of a run.
+struct Around {
+    /// The innermost frame.
+    top_low: u64,
+    top_bytes: u64,
+    top_object: u32,
+    /// The thread's stack.
+    stack_low: u64,
+    stack_bytes: u64,
+    versions: [u32; 2],
+}
+
+impl Around {
+    /// The object of an address that is told apart no further, if it is found at once.
+    #[inline(always)]
+    fn object(&self, slot: &Slot, space: &Space, address: u64) -> Option<u32> {
+        if address.wrapping_sub(self.top_low) < self.top_bytes {
+            return Some(self.top_object);
+        }
+        if let Some((object, structure)) = slot.recall(address, &self.versions) {
+            return (structure == NO_STRUCTURE).then_some(object);
+        }
+        let object = space.quick(address);
+        let own = address.wrapping_sub(self.stack_low) < self.stack_bytes;
+        (object != 0 && !own).then_some(object)
     }
 }
 
@@ -61,10 +91,16 @@ impl Pass<'_> {
         let (kinds, sizes) = (&block.kinds()[range.clone()], &block.sizes()[range.clone()]);
         let (pcs, addrs) = (&block.pcs()[range.clone()], &block.addrs()[range]);
         let (granularity, fold, owner) = (self.granularity, self.fold, self.owner);
-        let (top_low, top_bytes, top_object) = (self.top_low, self.top_bytes, self.top_object);
         let (stack_low, stack_high) = self.stack.bounds();
-        let stack_bytes = stack_high.saturating_sub(stack_low);
-        let (versions, before) = (space.versions(), columns.len());
+        let around = Around {
+            top_low: self.top_low,
+            top_bytes: self.top_bytes,
+            top_object: self.top_object,
+            stack_low,
+            stack_bytes: stack_high.saturating_sub(stack_low),
+            versions: space.versions(),
+        };
+        let before = columns.len();
         let (mut taken, mut done) = (0, 0);
         // What comes, this run of rows and the next.
         let coming = block.pcs().iter().zip(block.kinds()).skip(from + AHEAD);
@@ -86,19 +122,8 @@ impl Pass<'_> {
                 break;
             };
             let slot = sites.slot(place);
-            let object = if address.wrapping_sub(top_low) < top_bytes {
-                top_object
-            } else if let Some((object, structure)) = slot.recall(address, &versions) {
-                if structure != NO_STRUCTURE {
-                    break;
-                }
-                object
-            } else {
-                let object = space.quick(address);
-                if object == 0 || address.wrapping_sub(stack_low) < stack_bytes {
-                    break;
-                }
-                object
+            let Some(object) = around.object(slot, space, address) else {
+                break;
             };
             let at = done % ROWS;
             run.items[at] = item;
