@@ -294,10 +294,10 @@ impl Attributor {
                 *old = process.mappings.place(pc);
             }
         };
-        for (pc, site) in process.sites.iter().filter(|(_, site)| *site != 0) {
-            place(pc, &mut self.shared.sites[site as usize].place);
+        for (pc, site) in process.sites.unplaced() {
+            place(*pc, &mut self.shared.sites[*site as usize].place);
         }
-        self.shared.contexts.for_each_place(|code, pc, old| {
+        self.shared.contexts.for_each_unplaced(|code, pc, old| {
             if code == process.code {
                 place(pc, old);
             }

@@ -1,6 +1,10 @@
 //! The smallest groups of accesses, numbered as they turn up.
 
-use crate::hash::FastMap;
+use std::fmt;
+
+use reuselens_memory::Huge;
+
+use crate::hash::GOLDEN;
 
 /// What the accesses of a cell have in common: indices into the tables of the same
 /// [`Tables`](crate::Tables).
@@ -16,10 +20,67 @@ pub struct CellKey {
     pub thread: u32,
 }
 
-impl CellKey {
-    fn packed(self) -> u128 {
-        let high = u128::from(self.site) << 32 | u128::from(self.object);
-        high << 64 | u128::from(self.context) << 32 | u128::from(self.thread)
+/// Bits of a context in the first word of a packed key, and of an object: see [`MAX_OBJECTS`].
+///
+/// [`MAX_OBJECTS`]: crate::shadow::MAX_OBJECTS
+const CONTEXT_BITS: u32 = 20;
+const OBJECT_BITS: u32 = 24;
+
+/// A key in twelve bytes: sites have numbers below 2²⁰, objects below 2²⁴, contexts below 2²¹.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    /// Site, object, and all but one of the bits of the context, from the top.
+    word: u64,
+    /// Thread, and the last bit of the context.
+    rest: u32,
+}
+
+impl Packed {
+    /// A key; `owner` is its context and, below, its thread.
+    #[inline(always)]
+    pub fn new(site: u32, object: u32, owner: u64) -> Self {
+        let (context, thread) = ((owner >> 32) as u32, owner as u32);
+        let object = u64::from(object) << CONTEXT_BITS;
+        let low = u64::from(context & ((1 << CONTEXT_BITS) - 1));
+        Packed {
+            word: u64::from(site) << (CONTEXT_BITS + OBJECT_BITS) | object | low,
+            rest: thread << 1 | context >> CONTEXT_BITS,
+        }
+    }
+
+    #[inline(always)]
+    pub fn key(self) -> CellKey {
+        let mask = |bits: u32| (1_u64 << bits) - 1;
+        let low = self.word & mask(CONTEXT_BITS);
+        CellKey {
+            site: (self.word >> (CONTEXT_BITS + OBJECT_BITS)) as u32,
+            object: (self.word >> CONTEXT_BITS & mask(OBJECT_BITS)) as u32,
+            context: low as u32 | (self.rest & 1) << CONTEXT_BITS,
+            thread: self.rest >> 1,
+        }
+    }
+
+    /// Context and, below, thread.
+    #[inline(always)]
+    pub fn owner(self) -> u64 {
+        let key = self.key();
+        u64::from(key.context) << 32 | u64::from(key.thread)
+    }
+
+    /// Sites that follow each other are mostly of one function, so four of them share a line of the table: what
+    /// one call touches lies close together.
+    #[inline(always)]
+    pub fn hash(self) -> u64 {
+        let word = self.word & !(3 << (CONTEXT_BITS + OBJECT_BITS));
+        let product = u128::from(word ^ u64::from(self.rest).rotate_left(40)) * u128::from(GOLDEN);
+        (product >> 64) as u64 ^ product as u64
+    }
+}
+
+impl From<CellKey> for Packed {
+    fn from(key: CellKey) -> Self {
+        let owner = u64::from(key.context) << 32 | u64::from(key.thread);
+        Packed::new(key.site, key.object, owner)
     }
 }
 
@@ -34,28 +95,102 @@ pub(crate) enum Crowded {
     All,
 }
 
-/// The cells so far.
-#[derive(Debug)]
+/// Entries that are looked at together: a cache line.
+const LINE: usize = 4;
+
+/// Four entries of two words: the first of the key; the rest of the key and, below, the number of the cell plus
+/// one. 0 is free, and what is free comes last.
+type Line = [u64; 2 * LINE];
+
+fn entry(key: Packed, cell: u32) -> [u64; 2] {
+    [key.word, u64::from(key.rest) << 32 | (u64::from(cell) + 1)]
+}
+
+/// The cell of a key in a line.
+#[inline(always)]
+fn find(line: &Line, key: Packed) -> Option<u32> {
+    let (entries, _) = line.as_chunks::<2>();
+    let same = |[word, rest]: &[u64; 2]| {
+        *word == key.word && (rest >> 32) as u32 == key.rest && *rest as u32 != 0
+    };
+    let found = entries.iter().find(|entry| same(entry))?;
+    Some(found[1] as u32 - 1)
+}
+
+/// Lines of keys that are folded, and what they fold to: so many are remembered (4 MiB).
+const FOLDED: usize = 1 << 16;
+
+/// The cells so far: a hash table of lines, at most half full; what finds its line full is in the next.
 pub(crate) struct CellTable {
     keys: Vec<CellKey>,
-    numbers: FastMap<u128, u32>,
+    lines: Huge<Line>,
     max: usize,
+    /// By hash, and within a line by site; empty before anything folds.
+    folded: Huge<Line>,
+}
+
+impl fmt::Debug for CellTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CellTable")
+            .field("cells", &self.keys.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl CellTable {
     /// Contexts fold from `max` cells on, everything from twice that.
     pub fn new(max: usize) -> Self {
-        let max = max.clamp(1, 1 << 30);
         CellTable {
             keys: Vec::new(),
-            numbers: FastMap::default(),
-            max,
+            lines: Huge::new(64),
+            max: max.clamp(1, 1 << 30),
+            folded: Huge::default(),
+        }
+    }
+
+    /// Asks for the lines of a key with this hash ahead of their use.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        reuselens_memory::prefetch(&self.lines, hash as usize & (self.lines.len() - 1));
+        if !self.folded.is_empty() {
+            reuselens_memory::prefetch(&self.folded, hash as usize % FOLDED);
+        }
+    }
+
+    /// The number of a cell that exists; `hash` is the key's.
+    #[inline(always)]
+    pub fn look(&self, key: Packed, hash: u64) -> Option<u32> {
+        let mask = self.lines.len() - 1;
+        let mut home = hash as usize & mask;
+        loop {
+            let line = &self.lines[home];
+            let found = find(line, key);
+            if found.is_some() || line[2 * LINE - 1] == 0 {
+                return found;
+            }
+            home = (home + 1) & mask;
         }
     }
 
     /// The number of a cell that exists.
     pub fn get(&self, key: CellKey) -> Option<u32> {
-        self.numbers.get(&key.packed()).copied()
+        let key = Packed::from(key);
+        self.look(key, key.hash())
+    }
+
+    /// What a key is known to fold to.
+    pub fn folded(&self, key: Packed, hash: u64) -> Option<u32> {
+        find(self.folded.get(hash as usize % FOLDED)?, key)
+    }
+
+    /// Remembers what a key folds to.
+    pub fn fold(&mut self, key: Packed, hash: u64, cell: u32) {
+        if self.folded.is_empty() {
+            self.folded = Huge::new(FOLDED);
+        }
+        let place = 2 * (key.key().site as usize % LINE);
+        let line = &mut self.folded[hash as usize % FOLDED];
+        line[place..place + 2].copy_from_slice(&entry(key, cell));
     }
 
     /// What a new cell would run into.
@@ -69,12 +204,39 @@ impl CellTable {
 
     /// The number of a cell, made if it is new.
     pub fn get_or_add(&mut self, key: CellKey) -> u32 {
-        let next = self.keys.len() as u32;
-        let number = *self.numbers.entry(key.packed()).or_insert(next);
-        if number == next {
-            self.keys.push(key);
+        if let Some(number) = self.get(key) {
+            return number;
         }
+        if 2 * (self.keys.len() + 1) > LINE * self.lines.len() {
+            self.grow();
+        }
+        let number = self.keys.len() as u32;
+        self.keys.push(key);
+        self.insert(number);
         number
+    }
+
+    /// Puts a cell that is not there into the first line with room, from its own on.
+    fn insert(&mut self, number: u32) {
+        let key = Packed::from(self.keys[number as usize]);
+        let mask = self.lines.len() - 1;
+        let mut home = key.hash() as usize & mask;
+        loop {
+            let (entries, _) = self.lines[home].as_chunks_mut::<2>();
+            if let Some(free) = entries.iter_mut().find(|entry| entry[1] == 0) {
+                *free = entry(key, number);
+                return;
+            }
+            home = (home + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.lines = Huge::new(2 * self.lines.len());
+        for number in 0..self.keys.len() as u32 {
+            self.insert(number);
+        }
     }
 
     /// The keys, by number.
@@ -84,6 +246,60 @@ impl CellTable {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.keys.capacity() * 16 + self.numbers.capacity() * 33) as u64
+        let lines = self.lines.bytes() + self.folded.bytes();
+        (self.keys.capacity() * size_of::<CellKey>() + lines) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_packed_and_unpacked() {
+        for site in [0, 1, 77, (1 << 20) - 1] {
+            for object in [0, 5, (1 << 24) - 1] {
+                for context in [0, 9, (1 << 20) - 1, 1 << 20] {
+                    for thread in [0, 3, 1 << 30] {
+                        let key = CellKey {
+                            site,
+                            object,
+                            context,
+                            thread,
+                        };
+                        let packed = Packed::from(key);
+                        assert_eq!(packed.key(), key);
+                        let owner = packed.owner();
+                        assert_eq!((owner >> 32, owner as u32), (context.into(), thread));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cells_keep_their_numbers_while_the_table_grows() {
+        let mut table = CellTable::new(1 << 20);
+        let key = |number: u32| CellKey {
+            site: number % 97,
+            object: number / 97 % 11,
+            context: number / 1067,
+            thread: 0,
+        };
+        for round in 0..2 {
+            for number in 0..20_000 {
+                let found = table.get(key(number));
+                assert_eq!(found, (round == 1).then_some(number));
+                assert_eq!(table.get_or_add(key(number)), number);
+            }
+        }
+        assert_eq!(table.keys().len(), 20_000);
+        assert_eq!(
+            table.get(CellKey {
+                thread: 1,
+                ..key(4)
+            }),
+            None
+        );
     }
 }

@@ -55,6 +55,13 @@ impl Columns {
         self.cells.push(cell);
     }
 
+    /// Appends touches.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, items: &[u64], cells: &[u32]) {
+        self.items.extend_from_slice(items);
+        self.cells.extend_from_slice(cells);
+    }
+
     /// The last touch is of this element.
     pub(crate) fn set_element(&mut self, element: u32) {
         // Touches of no element are made up for when one of some follows.

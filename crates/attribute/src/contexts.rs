@@ -3,7 +3,7 @@
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and context
 //! sensitive profiling", section 4.
 
-use crate::hash::FastMap;
+use crate::hash::GOLDEN;
 use crate::places::Place;
 
 /// A call: who was called, from where.
@@ -17,21 +17,29 @@ pub(crate) struct Call {
     pub return_address: u64,
 }
 
-/// A node.
+/// A node, as far as calls need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub parent: u32,
-    pub depth: u32,
+    depth: u32,
+    /// The object that the function's frames are.
+    pub frames: u32,
+    key: Call,
+}
+
+/// Where a node's call is in the code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
     /// In the function; unknown for the root and for the node of the other contexts.
     pub function: Place,
     /// The call in its caller.
     pub call: Place,
-    /// The object that the function's frames are.
-    pub frames: u32,
-    key: Call,
-    /// The child entered last.
-    recent: u32,
 }
+
+const NOWHERE: Places = Places {
+    function: Place::UNKNOWN,
+    call: Place::UNKNOWN,
+};
 
 /// Deeper calls count for the node at this depth.
 pub(crate) const MAX_DEPTH: u32 = 512;
@@ -47,9 +55,20 @@ const NO_CALL: Call = Call {
 #[derive(Debug)]
 pub(crate) struct Contexts {
     nodes: Vec<Node>,
-    children: FastMap<(u32, Call), u32>,
+    places: Vec<Places>,
+    /// All nodes but the root by parent and call, open addressing, at most half full: the upper half of the hash,
+    /// and the number of the node, 0 where it is free.
+    children: Vec<(u32, u32)>,
+    /// Nodes whose code had no module when they were made.
+    unplaced: Vec<u32>,
     /// The node for contexts that are not told apart, once there is one.
     other: Option<u32>,
+}
+
+fn hash(parent: u32, call: &Call) -> u64 {
+    let pc = (call.pc ^ call.code.rotate_right(16) ^ u64::from(parent)).wrapping_mul(GOLDEN);
+    let product = u128::from(pc.rotate_left(32) ^ call.return_address) * u128::from(GOLDEN);
+    (product >> 64) as u64 ^ product as u64
 }
 
 impl Contexts {
@@ -57,15 +76,14 @@ impl Contexts {
         let root = Node {
             parent: 0,
             depth: 0,
-            function: Place::UNKNOWN,
-            call: Place::UNKNOWN,
             frames: 0,
             key: NO_CALL,
-            recent: 0,
         };
         Contexts {
             nodes: vec![root],
-            children: FastMap::default(),
+            places: vec![NOWHERE],
+            children: vec![(0, 0); 64],
+            unplaced: Vec::new(),
             other: None,
         }
     }
@@ -74,16 +92,41 @@ impl Contexts {
         &self.nodes[node as usize]
     }
 
+    pub fn places(&self, node: u32) -> &Places {
+        &self.places[node as usize]
+    }
+
     /// The child of a node for this call, if it exists.
     #[inline]
-    pub fn child(&mut self, parent: u32, call: &Call) -> Option<u32> {
-        let recent = self.nodes[parent as usize].recent;
-        if self.nodes[recent as usize].key == *call {
-            return Some(recent);
+    pub fn child(&self, parent: u32, call: &Call) -> Option<u32> {
+        let hash = hash(parent, call);
+        let mask = self.children.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let (tag, number) = self.children[at];
+            if number == 0 {
+                return None;
+            }
+            if tag == (hash >> 32) as u32 {
+                let node = self.node(number);
+                if node.parent == parent && node.key == *call {
+                    return Some(number);
+                }
+            }
+            at = (at + 1) & mask;
         }
-        let child = *self.children.get(&(parent, *call))?;
-        self.nodes[parent as usize].recent = child;
-        Some(child)
+    }
+
+    /// Makes a node that is not there findable.
+    fn insert(&mut self, number: u32) {
+        let node = self.node(number);
+        let hash = hash(node.parent, &node.key);
+        let mask = self.children.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.children[at].1 != 0 {
+            at = (at + 1) & mask;
+        }
+        self.children[at] = ((hash >> 32) as u32, number);
     }
 
     /// Whether calls from this node count for the node itself.
@@ -98,27 +141,27 @@ impl Contexts {
     }
 
     /// Adds a child, where there is room.
-    pub fn add(
-        &mut self,
-        parent: u32,
-        key: Call,
-        function: Place,
-        call: Place,
-        frames: u32,
-    ) -> u32 {
-        let depth = self.nodes[parent as usize].depth + 1;
+    pub fn add(&mut self, parent: u32, key: Call, places: Places, frames: u32) -> u32 {
+        if 2 * (self.nodes.len() + 1) > self.children.len() {
+            self.children = vec![(0, 0); 2 * self.children.len()];
+            let other = self.other.unwrap_or(0);
+            for node in (1..self.nodes.len() as u32).filter(|node| *node != other) {
+                self.insert(node);
+            }
+        }
         let node = self.nodes.len() as u32;
         self.nodes.push(Node {
             parent,
-            depth,
-            function,
-            call,
+            depth: self.nodes[parent as usize].depth + 1,
             frames,
             key,
-            recent: 0,
         });
-        self.children.insert((parent, key), node);
-        self.nodes[parent as usize].recent = node;
+        self.places.push(places);
+        self.insert(node);
+        let is_lost = |place: Place, pc: u64| place.module == Place::NO_MODULE && pc != 0;
+        if is_lost(places.function, key.pc) || is_lost(places.call, key.return_address) {
+            self.unplaced.push(node);
+        }
         node
     }
 
@@ -129,6 +172,7 @@ impl Contexts {
                 depth: 1,
                 ..self.nodes[0]
             });
+            self.places.push(NOWHERE);
             self.nodes.len() as u32 - 1
         })
     }
@@ -138,16 +182,22 @@ impl Contexts {
         self.other == Some(node)
     }
 
-    /// Calls `change` on the places of each node.
-    pub fn for_each_place(&mut self, mut change: impl FnMut(u64, u64, &mut Place)) {
-        for node in &mut self.nodes[1..] {
-            change(node.key.code, node.key.pc, &mut node.function);
-            change(node.key.code, node.key.return_address, &mut node.call);
+    /// Calls `change` on the places of each node that has one without a module.
+    pub fn for_each_unplaced(&mut self, mut change: impl FnMut(u64, u64, &mut Place)) {
+        for node in &self.unplaced {
+            let (key, places) = (
+                &self.nodes[*node as usize].key,
+                &mut self.places[*node as usize],
+            );
+            change(key.code, key.pc, &mut places.function);
+            change(key.code, key.return_address, &mut places.call);
         }
     }
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.nodes.capacity() * size_of::<Node>() + self.children.capacity() * 48) as u64
+        let nodes = self.nodes.capacity() * size_of::<Node>();
+        let places = self.places.capacity() * size_of::<Places>();
+        (nodes + places + self.children.len() * 8 + self.unplaced.capacity() * 4) as u64
     }
 }

@@ -47,19 +47,27 @@ pub(crate) struct RawObject {
     pub place: Where,
     /// Name of a symbol; else empty.
     pub name: String,
-    /// Bytes live now, and at most at one time.
-    live: u64,
-    pub peak: u64,
-    pub blocks: u64,
     pub element_bytes: u64,
     /// By index.
     pub elements: Vec<Counter>,
+}
+
+/// The memory of an object over the run. Apart from the object, since every call touches it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// Bytes live now.
+    live: u64,
+    /// At most at one time.
+    pub peak: u64,
+    pub blocks: u64,
 }
 
 /// All objects. 0 is the unknown one, 1 the unknown frame.
 #[derive(Debug)]
 pub(crate) struct Objects {
     list: Vec<RawObject>,
+    /// By object.
+    usage: Vec<Usage>,
     numbers: FastMap<ObjectKey, u32>,
     pub elements: Elements,
     /// Whether an object could not be made.
@@ -73,6 +81,7 @@ impl Objects {
     pub fn new() -> Self {
         let mut objects = Objects {
             list: Vec::new(),
+            usage: Vec::new(),
             numbers: FastMap::default(),
             elements: Elements::new(),
             objects_full: false,
@@ -94,13 +103,11 @@ impl Objects {
         }
         let number = self.list.len() as u32;
         self.numbers.insert(key.clone(), number);
+        self.usage.push(Usage::default());
         self.list.push(RawObject {
             key,
             place,
             name: String::new(),
-            live: 0,
-            peak: 0,
-            blocks: 0,
             element_bytes: 0,
             elements: Vec::new(),
         });
@@ -115,6 +122,17 @@ impl Objects {
         &mut self.list[object as usize]
     }
 
+    /// The memory of an object over the run.
+    pub fn usage(&self, object: u32) -> &Usage {
+        &self.usage[object as usize]
+    }
+
+    /// The object is one block of this size all the time.
+    pub fn set_fixed(&mut self, object: u32, bytes: u64) {
+        let usage = &mut self.usage[object as usize];
+        (usage.peak, usage.blocks) = (bytes, 1);
+    }
+
     #[inline]
     pub fn place(&self, object: u32) -> Where {
         self.list[object as usize].place
@@ -123,17 +141,17 @@ impl Objects {
     /// A block or a frame of the object begins.
     #[inline]
     pub fn begin(&mut self, object: u32, bytes: u64) {
-        let object = self.get_mut(object);
-        object.live = object.live.saturating_add(bytes);
-        object.peak = object.peak.max(object.live);
-        object.blocks = object.blocks.saturating_add(1);
+        let usage = &mut self.usage[object as usize];
+        usage.live = usage.live.saturating_add(bytes);
+        usage.peak = usage.peak.max(usage.live);
+        usage.blocks = usage.blocks.saturating_add(1);
     }
 
     /// Bytes of the object end.
     #[inline]
     pub fn end(&mut self, object: u32, bytes: u64) {
-        let object = self.get_mut(object);
-        object.live = object.live.saturating_sub(bytes);
+        let usage = &mut self.usage[object as usize];
+        usage.live = usage.live.saturating_sub(bytes);
     }
 
     /// Makes sure that the object has counters for so many elements, within the limit on all of them.
@@ -164,7 +182,7 @@ impl Objects {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        let each = size_of::<RawObject>() + size_of::<(ObjectKey, u32)>();
+        let each = size_of::<RawObject>() + size_of::<Usage>() + size_of::<(ObjectKey, u32)>();
         (self.list.capacity() * each) as u64 + self.elements.memory()
     }
 }

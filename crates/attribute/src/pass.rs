@@ -3,21 +3,25 @@
 mod frames;
 mod locate;
 mod named;
+mod near;
 mod rare;
+mod waiting;
 mod whole;
 
 use reuselens_trace::{BasicBlock, Block, Kind};
 use reuselens_units::Granularity;
 
 use crate::attributor::{ProcessState, ThreadState};
-use crate::cells::CellKey;
 use crate::columns::Columns;
 use crate::objects::Where;
 use crate::options::{DataFilter, Kinds, NamesMode, Options};
+use crate::places::Place;
 use crate::shadow::NO_STRUCTURE;
 use crate::shared::Shared;
 use crate::stack::ShadowStack;
 use crate::statement::Touched;
+use near::Run;
+use waiting::Waiting;
 
 /// Bits of an address above which the process is folded in.
 const PROCESS_SHIFT: u32 = 48;
@@ -58,6 +62,9 @@ pub(crate) struct Pass<'a> {
     thread: u32,
     /// Thread in whose stack an address was found last.
     neighbour: usize,
+    /// Touches whose cells are still to be looked up.
+    waiting: Waiting,
+    run: Run,
 }
 
 impl<'a> Pass<'a> {
@@ -88,6 +95,8 @@ impl<'a> Pass<'a> {
             owner: 0,
             thread: thread as u32,
             neighbour: thread,
+            waiting: Waiting::default(),
+            run: Run::default(),
         };
         pass.moved();
         pass
@@ -114,42 +123,70 @@ impl<'a> Pass<'a> {
 
     /// `PLAIN`: everything counts.
     fn run_rows<const PLAIN: bool>(&mut self, block: &Block) {
-        let options = self.options;
-        let kinds = block.kinds();
-        let rows = kinds.len();
-        let (sizes, pcs, addrs) = (
-            &block.sizes()[..rows],
-            &block.pcs()[..rows],
-            &block.addrs()[..rows],
-        );
-        for row in 0..rows {
-            let (kind, pc, address) = (kinds[row], pcs[row], addrs[row]);
-            match kind {
-                Kind::Load | Kind::Store | Kind::Atomic => {
-                    let size = u64::from(sizes[row]);
-                    self.access::<PLAIN>(
-                        Access {
-                            kind,
-                            pc,
-                            address,
-                            size,
-                        },
-                        None,
-                    );
-                }
-                Kind::Operand => {}
-                Kind::BasicBlock => {
-                    if options.basic_blocks {
-                        self.basic_block(block, row);
-                    }
-                }
-                Kind::Enter => {
-                    self.enter((pc, sizes[row] != 0), address, operand(block, row, 1));
-                }
-                Kind::Exit => self.exit(pc, address),
-                _ => self.rare::<PLAIN>(block, row),
+        let mut row = 0;
+        while row < block.len() {
+            if PLAIN {
+                row = self.run_near(block, row);
+            }
+            if row < block.len() {
+                self.row::<PLAIN>(block, row);
+                row += 1;
             }
         }
+        self.resolve();
+    }
+
+    fn row<const PLAIN: bool>(&mut self, block: &Block, row: usize) {
+        let (kind, pc, address) = (block.kinds()[row], block.pcs()[row], block.addrs()[row]);
+        match kind {
+            Kind::Load | Kind::Store | Kind::Atomic => {
+                let size = u64::from(block.sizes()[row]);
+                self.access::<PLAIN>(
+                    Access {
+                        kind,
+                        pc,
+                        address,
+                        size,
+                    },
+                    None,
+                );
+            }
+            Kind::Operand => {}
+            Kind::BasicBlock => {
+                if self.options.basic_blocks {
+                    self.basic_block(block, row);
+                }
+            }
+            Kind::Enter => {
+                let by_call = block.sizes()[row] != 0;
+                self.enter((pc, by_call), address, operand(block, row, 1));
+            }
+            Kind::Exit => self.exit(pc, address),
+            _ => self.rare::<PLAIN>(block, row),
+        }
+    }
+
+    /// The slot of an instruction.
+    #[inline(always)]
+    fn slot(&mut self, pc: u64, kind: Kind) -> usize {
+        match self.process.sites.known(pc, kind) {
+            Some(slot) => slot,
+            None => self.new_slot(pc, kind),
+        }
+    }
+
+    #[cold]
+    fn new_slot(&mut self, pc: u64, kind: Kind) -> usize {
+        // What waits knows slots by their places, which may change now.
+        self.resolve();
+        let ProcessState {
+            sites, mappings, ..
+        } = &mut *self.process;
+        let site = self.shared.add_site(mappings, pc, kind);
+        if site != 0 && self.shared.sites[site as usize].place.module == Place::NO_MODULE {
+            sites.add_unplaced(pc, site);
+        }
+        sites.entry(pc, kind, || site)
     }
 
     /// Notes that a basic block began.
@@ -178,13 +215,8 @@ impl<'a> Pass<'a> {
                 return;
             }
         }
-        let ProcessState {
-            sites,
-            mappings,
-            space,
-            ..
-        } = &mut *self.process;
-        let slot = sites.entry(pc, kind, || self.shared.add_site(mappings, pc, kind));
+        let slot = self.slot(pc, kind);
+        let ProcessState { sites, space, .. } = &mut *self.process;
         let (object, structure) = if let Some(known) = known {
             known
         } else if address.wrapping_sub(self.top_low) < self.top_bytes {
@@ -197,14 +229,12 @@ impl<'a> Pass<'a> {
         if !PLAIN && !self.passes(object, structure, address) {
             return;
         }
-        let remembered = self.process.sites.slot(slot);
-        let cell = if remembered.object == object && remembered.owner == self.owner {
-            remembered.cell
-        } else {
-            self.cell(slot, object)
-        };
         self.shared.references += 1;
         let (first, last) = self.granularity.cover(address ^ self.fold, size);
+        if structure == NO_STRUCTURE && first == last {
+            return self.count(slot, object, first);
+        }
+        let cell = self.cell(slot, object);
         self.columns.push(first, cell);
         if structure != NO_STRUCTURE {
             self.element(structure, address, size);
@@ -266,20 +296,6 @@ impl<'a> Pass<'a> {
         let structure = self.shared.structures.get(structure);
         let element = structure.and_then(|structure| structure.element_start(address));
         self.touched.insert(element.unwrap_or(address))
-    }
-
-    /// The cell of a site's access to an object, which the site remembers from now on.
-    fn cell(&mut self, slot: usize, object: u32) -> u32 {
-        let slot = self.process.sites.slot(slot);
-        let (context, thread) = ((self.owner >> 32) as u32, self.owner as u32);
-        let cell = self.shared.cell(CellKey {
-            site: slot.site,
-            object,
-            context,
-            thread,
-        });
-        (slot.object, slot.owner, slot.cell) = (object, self.owner, cell);
-        cell
     }
 }
 

@@ -10,7 +10,7 @@ use crate::cells::CellKey;
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
 use crate::naming::{file_name, heap_name, is_library_frame, is_system_module, kind_name};
-use crate::objects::{ObjectKey, RawObject};
+use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::Place;
 use crate::shared::Shared;
 use crate::symbols::{Function, SymbolSource, Variable};
@@ -200,7 +200,7 @@ impl<'a> Resolver<'a> {
         if self.shared.contexts.is_other(node) {
             return ("(other contexts)".to_owned(), Frame::default());
         }
-        let node = *self.shared.contexts.node(node);
+        let node = *self.shared.contexts.places(node);
         let call = self.frames(node.call).first().cloned().unwrap_or_default();
         (self.function_name(node.function), call)
     }
@@ -219,7 +219,8 @@ impl<'a> Resolver<'a> {
         if number == next {
             self.objects.push(object);
         }
-        add_counts(&mut self.objects[number as usize], &raw_object);
+        let usage = self.shared.objects.usage(raw);
+        add_counts(&mut self.objects[number as usize], &raw_object, usage);
         self.object_numbers.insert(raw, number);
         number
     }
@@ -286,7 +287,7 @@ impl<'a> Resolver<'a> {
     fn heap_path(&mut self, node: u32, call: Place) -> Vec<(Frame, bool)> {
         let mut path = Vec::new();
         self.extend_path(&mut path, call);
-        let first = *self.shared.contexts.node(node);
+        let first = *self.shared.contexts.places(node);
         if node != 0 && self.function(call) != self.function(first.function) {
             // A library that is not instrumented made the call for this function: where in it is not
             // known, so its head stands for it.
@@ -295,9 +296,9 @@ impl<'a> Resolver<'a> {
         }
         let mut node = node;
         while node != 0 {
-            let this = *self.shared.contexts.node(node);
-            self.extend_path(&mut path, this.call);
-            node = this.parent;
+            let call = self.shared.contexts.places(node).call;
+            self.extend_path(&mut path, call);
+            node = self.shared.contexts.node(node).parent;
         }
         // What called `main` says nothing.
         while path.len() > 1
@@ -360,11 +361,11 @@ impl<'a> Resolver<'a> {
 }
 
 /// Adds up what was counted for one of the objects that turned out to be the same.
-fn add_counts(object: &mut Object, raw: &RawObject) {
-    object.bytes = object.bytes.max(raw.peak);
+fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
+    object.bytes = object.bytes.max(usage.peak);
     object.blocks = match raw.key {
         ObjectKey::Static { .. } => 1,
-        _ => object.blocks.saturating_add(raw.blocks),
+        _ => object.blocks.saturating_add(usage.blocks),
     };
     let counters = (0..).zip(&raw.elements);
     let used = counters.filter(|(_, counter)| counter.accesses > 0);

@@ -134,38 +134,109 @@ pub(crate) enum Page {
     Granules(Granules),
 }
 
+/// A page, as it is kept.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Uniform(Region),
+    /// The number of its granules.
+    Granules(u32),
+}
+
 /// The cache.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shadow {
-    pages: FastMap<u64, Page>,
+    pages: FastMap<u64, Kept>,
+    granules: Vec<Granules>,
+    /// Numbers of granules that no page has.
+    free: Vec<u32>,
+    /// Pages of granules that were looked at last, by their lower bits: page and granules.
+    recent: Vec<(u64, u32)>,
+}
+
+/// Pages that are found without a hash.
+const RECENT: usize = 1 << 9;
+/// Stands for no page.
+const NO_PAGE: (u64, u32) = (u64::MAX, 0);
+
+impl Default for Shadow {
+    fn default() -> Self {
+        Shadow {
+            pages: FastMap::default(),
+            granules: Vec::new(),
+            free: Vec::new(),
+            recent: vec![NO_PAGE; RECENT],
+        }
+    }
 }
 
 impl Shadow {
+    /// The object of an address, if its page was looked at lately and says; else 0.
+    #[inline(always)]
+    pub fn quick(&self, address: u64) -> u32 {
+        let page = address >> PAGE_SHIFT;
+        let (known, number) = self.recent[page as usize % RECENT];
+        if known != page {
+            return 0;
+        }
+        match self.granules[number as usize].look(address) {
+            Seen::Object(object) => object,
+            _ => 0,
+        }
+    }
+
     #[inline]
-    pub fn look(&self, address: u64) -> Seen {
-        match self.pages.get(&(address >> PAGE_SHIFT)) {
-            Some(Page::Uniform(region)) => Seen::Region(*region),
-            Some(Page::Granules(granules)) => granules.look(address),
+    pub fn look(&mut self, address: u64) -> Seen {
+        let page = address >> PAGE_SHIFT;
+        match self.pages.get(&page) {
+            Some(Kept::Uniform(region)) => Seen::Region(*region),
+            Some(Kept::Granules(number)) => {
+                self.recent[page as usize % RECENT] = (page, *number);
+                self.granules[*number as usize].look(address)
+            }
             None => Seen::Absent,
         }
     }
 
     pub fn set(&mut self, page: u64, content: Page) {
         if self.pages.len() >= MAX_PAGES {
-            self.pages.clear();
+            *self = Shadow::default();
         }
-        self.pages.insert(page, content);
+        self.remove(page);
+        let kept = match content {
+            Page::Uniform(region) => Kept::Uniform(region),
+            Page::Granules(granules) => Kept::Granules(self.keep(granules)),
+        };
+        self.pages.insert(page, kept);
+    }
+
+    fn keep(&mut self, granules: Granules) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.granules[number as usize] = granules;
+            return number;
+        }
+        self.granules.push(granules);
+        self.granules.len() as u32 - 1
+    }
+
+    fn remove(&mut self, page: u64) {
+        if let Some(Kept::Granules(number)) = self.pages.remove(&page) {
+            self.free.push(number);
+            let recent = &mut self.recent[page as usize % RECENT];
+            if recent.0 == page {
+                *recent = NO_PAGE;
+            }
+        }
     }
 
     /// Forgets the pages that overlap `low..high`.
     pub fn forget(&mut self, low: u64, high: u64) {
         let (first, last) = pages_of(low, high);
         if last - first >= self.pages.len() as u64 {
-            self.pages.retain(|page, _| *page < first || *page > last);
+            let pages = self.pages.keys().copied();
+            let gone: Vec<u64> = pages.filter(|page| (first..=last).contains(page)).collect();
+            gone.into_iter().for_each(|page| self.remove(page));
         } else {
-            for page in first..=last {
-                self.pages.remove(&page);
-            }
+            (first..=last).for_each(|page| self.remove(page));
         }
     }
 
@@ -185,14 +256,12 @@ impl Shadow {
     fn paint_page(&mut self, page: u64, low: u64, high: u64, object: u32) {
         let (base, size) = (page << PAGE_SHIFT, 1 << PAGE_SHIFT);
         let (low, high) = (low.saturating_sub(base), (high - base).min(size));
-        match self.pages.get_mut(&page) {
-            Some(Page::Granules(granules)) if high - low < size => {
-                granules.paint(low, high, object)
+        match self.pages.get(&page) {
+            Some(Kept::Granules(number)) if high - low < size => {
+                self.granules[*number as usize].paint(low, high, object);
             }
-            Some(Page::Uniform(region)) if region.object == 0 && object == 0 => {}
-            Some(_) => {
-                self.pages.remove(&page);
-            }
+            Some(Kept::Uniform(region)) if region.object == 0 && object == 0 => {}
+            Some(_) => self.remove(page),
             None => {}
         }
     }
@@ -200,7 +269,8 @@ impl Shadow {
     /// Memory held.
     pub fn memory(&self) -> u64 {
         // An estimate: every page with granules.
-        self.pages.len() as u64 * (size_of::<(u64, Page)>() + 4 * GRANULES) as u64
+        self.pages.len() as u64 * size_of::<(u64, Kept)>() as u64
+            + (self.granules.len() * 4 * GRANULES) as u64
     }
 }
 

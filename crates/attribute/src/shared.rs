@@ -3,8 +3,8 @@
 use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module};
 
-use crate::cells::{CellKey, CellTable, Crowded};
-use crate::contexts::{Call, Contexts};
+use crate::cells::{CellKey, CellTable, Crowded, Packed};
+use crate::contexts::{Call, Contexts, Places};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::Options;
@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     frames: FastMap<(u64, u64), u32>,
     pub references: u64,
     pub warnings: Warnings,
+    /// Whether it was said already that contexts fold, that there are too many of them, that all folds.
+    said: [bool; 3],
     with_contexts: bool,
     with_elements: bool,
 }
@@ -74,6 +76,7 @@ impl Shared {
             frames: FastMap::default(),
             references: 0,
             warnings: Warnings::default(),
+            said: [false; 3],
             with_contexts: options.contexts,
             with_elements: options.elements,
         }
@@ -117,8 +120,8 @@ impl Shared {
             };
             let object = self.objects.get_or_add(key, Where::Static);
             let structure = self.static_structure(module, symbol.low, symbol.high, object, symbols);
-            let raw = self.objects.get_mut(object);
-            (raw.peak, raw.blocks, raw.name) = (symbol.high - symbol.low, 1, symbol.name);
+            self.objects.set_fixed(object, symbol.high - symbol.low);
+            self.objects.get_mut(object).name = symbol.name;
             extents.push(Extent {
                 low: symbol.low,
                 high: symbol.high,
@@ -189,26 +192,48 @@ impl Shared {
 
     /// The number of a cell; folds when there are too many.
     #[inline(never)]
-    pub fn cell(&mut self, mut key: CellKey) -> u32 {
-        if let Some(number) = self.cells.get(key) {
-            return number;
+    pub fn cell(&mut self, key: CellKey) -> u32 {
+        let packed = Packed::from(key);
+        let hash = packed.hash();
+        match self.cells.look(packed, hash) {
+            Some(number) => number,
+            None => self.new_cell(packed, hash),
         }
+    }
+
+    /// As [`cell`](Self::cell), of a key that is known not to be there, with its hash.
+    #[inline(never)]
+    pub fn new_cell(&mut self, packed: Packed, hash: u64) -> u32 {
+        let key = packed.key();
         let crowded = self.cells.crowded();
         if crowded == Crowded::No || (crowded == Crowded::Contexts && !self.with_contexts) {
             return self.cells.get_or_add(key);
         }
+        // What a key folds to is so for ever, and many accesses fold.
+        if let Some(number) = self.cells.folded(packed, hash) {
+            return number;
+        }
+        let number = self.fold(key, crowded);
+        self.cells.fold(packed, hash, number);
+        number
+    }
+
+    /// The cell that a key folds to.
+    fn fold(&mut self, mut key: CellKey, crowded: Crowded) -> u32 {
         if self.with_contexts {
             key.context = self.contexts.other();
         }
         if crowded == Crowded::Contexts {
-            self.warnings.once(
+            self.once(
+                0,
                 "contexts-folded",
                 "there are more groups of accesses than are kept; new calling contexts count as (other contexts)",
                 "leave out contexts, or measure a smaller part of the program",
             );
             return self.cells.get_or_add(key);
         }
-        self.warnings.once(
+        self.once(
+            1,
             "groups-folded",
             "there are more groups of accesses than are kept; new ones count as unknown",
             "measure a smaller part of the program",
@@ -222,6 +247,13 @@ impl Shared {
         self.cells
             .get(key)
             .unwrap_or_else(|| self.cells.get_or_add(rest))
+    }
+
+    /// A warning that many accesses give cause for: comparing its text each time would take longer than all else.
+    fn once(&mut self, which: usize, code: &str, message: &str, hint: &str) {
+        if !std::mem::replace(&mut self.said[which], true) {
+            self.warnings.once(code, message, hint);
+        }
     }
 
     /// The node and the object of a function that is entered.
@@ -240,18 +272,19 @@ impl Shared {
     fn enter_new(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
         let object = self.frames_of(&call, mappings);
         if self.contexts.is_full() {
-            self.warnings.once(
+            self.once(
+                2,
                 "contexts-folded",
                 "the program has more than a million calling contexts; new ones count as (other contexts)",
                 "leave out contexts, or measure a smaller part of the program",
             );
             return (self.contexts.other(), object);
         }
-        let (function, from) = (mappings.place(call.pc), mappings.place(call.return_address));
-        (
-            self.contexts.add(parent, call, function, from, object),
-            object,
-        )
+        let places = Places {
+            function: mappings.place(call.pc),
+            call: mappings.place(call.return_address),
+        };
+        (self.contexts.add(parent, call, places, object), object)
     }
 
     /// The object that a function's frames are.

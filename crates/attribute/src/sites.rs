@@ -85,9 +85,13 @@ pub(crate) struct SiteIndex {
     slots: Vec<Slot>,
     used: usize,
     shift: u32,
+    /// Program counter and number of the sites that had no module when they were made.
+    unplaced: Vec<(u64, u32)>,
 }
 
 const FIRST_BITS: u32 = 6;
+/// See [`SiteIndex::are_many`].
+const MANY: usize = 1 << 10;
 
 impl Default for SiteIndex {
     fn default() -> Self {
@@ -101,14 +105,33 @@ impl SiteIndex {
             slots: vec![Slot::FREE; 1 << bits],
             used: 0,
             shift: 64 - bits,
+            unplaced: Vec::new(),
         }
+    }
+
+    /// Where the search for an instruction begins.
+    #[inline(always)]
+    fn home(&self, pc: u64, kind: u8) -> usize {
+        ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    /// Whether there are so many that most are not in the nearest cache.
+    #[inline(always)]
+    pub fn are_many(&self) -> bool {
+        self.slots.len() > MANY
+    }
+
+    /// Asks for the slot of an instruction ahead of its use.
+    #[inline(always)]
+    pub fn prefetch(&self, pc: u64, kind: Kind) {
+        reuselens_memory::prefetch(&self.slots, self.home(pc, kind as u8));
     }
 
     /// The slot of an instruction: where it is, or the free one where it belongs.
     #[inline(always)]
     fn find(&self, pc: u64, kind: u8) -> usize {
         let mask = self.slots.len() - 1;
-        let mut index = ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize;
+        let mut index = self.home(pc, kind);
         loop {
             let slot = &self.slots[index & mask];
             if (slot.pc == pc && slot.kind == kind) || slot.kind == 0 {
@@ -116,6 +139,13 @@ impl SiteIndex {
             }
             index += 1;
         }
+    }
+
+    /// The slot of an instruction that there is. The index is good until one is added.
+    #[inline(always)]
+    pub fn known(&self, pc: u64, kind: Kind) -> Option<usize> {
+        let index = self.find(pc, kind as u8);
+        (self.slots[index].kind != 0).then_some(index)
     }
 
     /// The slot of an instruction, made with the number that `site` gives if it is new. The index is
@@ -154,19 +184,21 @@ impl SiteIndex {
     fn grow(&mut self) {
         let bits = self.slots.len().trailing_zeros() + 1;
         let old = std::mem::replace(self, Self::with_bits(bits));
-        self.used = old.used;
+        (self.used, self.unplaced) = (old.used, old.unplaced);
         for slot in old.slots.into_iter().filter(|slot| slot.kind != 0) {
             let index = self.find(slot.pc, slot.kind);
             self.slots[index] = slot;
         }
     }
 
-    /// The program counter and the number of each site.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.slots
-            .iter()
-            .filter(|slot| slot.kind != 0)
-            .map(|slot| (slot.pc, slot.site))
+    /// Remembers that a site has no module yet.
+    pub fn add_unplaced(&mut self, pc: u64, site: u32) {
+        self.unplaced.push((pc, site));
+    }
+
+    /// Program counter and number of the sites that had no module when they were made.
+    pub fn unplaced(&self) -> &[(u64, u32)] {
+        &self.unplaced
     }
 
     /// Memory held.
@@ -193,6 +225,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(index.iter().count(), 10_000);
+        assert_eq!(index.used, 10_000);
+        assert_eq!(index.known(5000 * 4, Kind::Load), None);
     }
 }

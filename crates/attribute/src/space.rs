@@ -217,6 +217,12 @@ impl Space {
         })
     }
 
+    /// The object of an address where that is known at once and whole; else 0.
+    #[inline(always)]
+    pub fn quick(&self, address: u64) -> u32 {
+        self.shadow.quick(address)
+    }
+
     /// The owner of an address. The region is empty where only the object is known; object 0 is
     /// unknown.
     #[inline]

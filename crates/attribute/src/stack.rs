@@ -193,10 +193,10 @@ impl ShadowStack {
     pub fn find(&self, address: u64) -> Option<&Extent> {
         if self.by_call {
             let above = |extent: &Extent| extent.low.saturating_add(WORD) > address;
-            let inside = self.known.partition_point(above).checked_sub(1)?;
+            let inside = partition_point(&self.known, above).checked_sub(1)?;
             return self.known.get(inside);
         }
-        let outside = self.known.partition_point(|extent| extent.low > address);
+        let outside = partition_point(&self.known, |extent| extent.low > address);
         let extent = self.known.get(outside).or(self.known.last())?;
         (address < extent.high).then_some(extent)
     }
@@ -233,6 +233,18 @@ impl ShadowStack {
     pub fn memory(&self) -> u64 {
         (self.frames.capacity() * size_of::<Frame>() + self.known.capacity() * size_of::<Extent>())
             as u64
+    }
+}
+
+/// How many of the frames `holds` is true of: those from the outermost to some frame. Most addresses lie in one of the
+/// last frames, so these are tried first.
+fn partition_point(frames: &[Extent], holds: impl Fn(&Extent) -> bool) -> usize {
+    const LAST: usize = 8;
+    let few = frames.len().saturating_sub(LAST);
+    let (others, last) = frames.split_at(few);
+    match last.iter().rposition(&holds) {
+        Some(place) => few + place + 1,
+        None => others.partition_point(holds),
     }
 }
 

@@ -35,7 +35,9 @@ pub mod generate;
 mod hp_rda;
 mod mix;
 mod olken;
-mod prefetch;
+mod prefetch {
+    pub(crate) use reuselens_memory::prefetch;
+}
 mod previous;
 mod registry;
 mod sampled;

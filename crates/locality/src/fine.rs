@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::ExactHistogram;
 use crate::histogram::{Histogram, misses_of_bin, ratio, total};
 use crate::log2::Log2Histogram;
-use crate::sparse::Sparse;
+use crate::sparse::{Sparse, Steps};
 
 /// How many accesses had a distance in each *fine bin*: one bin per distance below 32, then sixteen
 /// equal bins per octave. Small enough to have one for every line of a program; exact at every cache
@@ -31,13 +31,15 @@ impl FineHistogram {
         Self::default()
     }
 
-    /// From counts by bin, at most [`Self::BINS`] of them.
-    pub(crate) fn from_counts(counts: &[u64], cold: u64) -> Self {
-        let used = (0_u16..).zip(counts.iter().copied());
-        FineHistogram {
-            counts: used.filter(|(_, count)| *count > 0).collect(),
-            cold,
-        }
+    /// From bins that hold accesses, ascending, with their counts.
+    pub(crate) fn from_bins(counts: Vec<(u16, u64)>, cold: u64) -> Self {
+        debug_assert!(counts.is_sorted_by(|a, b| a.0 < b.0));
+        FineHistogram { counts, cold }
+    }
+
+    /// The bins that hold accesses, ascending, with their counts.
+    pub(crate) fn as_bins(&self) -> &[(u16, u64)] {
+        &self.counts
     }
 
     /// The bin of a finite distance.
@@ -201,7 +203,7 @@ impl FineHistogram {
     }
 
     /// The bins that hold accesses, with their counts.
-    fn pairs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn pairs(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
         self.counts
             .iter()
             .map(|(bin, count)| (u64::from(*bin), *count))
@@ -225,7 +227,7 @@ impl Histogram for FineHistogram {
 
 impl Serialize for FineHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Sparse::encode(self.pairs(), self.cold).serialize(serializer)
+        Steps::new(self.pairs(), self.cold).serialize(serializer)
     }
 }
 

@@ -1,13 +1,12 @@
 //! The accesses of a profile, grouped by what they belong to.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::names;
+use crate::grouping::{Grouping, Names, cross, groups};
 use crate::{Cell, ExactHistogram, FineHistogram, Profile};
 
 /// What to group accesses by: the names that `--by` takes.
@@ -73,7 +72,7 @@ impl Dimension {
     }
 
     /// The index by which a cell says which name of this dimension it has.
-    fn index(self, cell: &Cell) -> usize {
+    pub(crate) fn index(self, cell: &Cell) -> usize {
         let index = match self {
             Dimension::Program => 0,
             Dimension::Thread => cell.thread,
@@ -161,6 +160,11 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.histogram.merge(&cell.histogram);
+        self.add_rest(cell);
+    }
+
+    /// Adds all but the histogram.
+    pub(crate) fn add_rest(&mut self, cell: &Cell) {
         self.sum = self.sum.saturating_add(cell.distance_sum);
         self.max = self.max.max(cell.distance_max);
         self.forward.merge(&cell.forward);
@@ -193,30 +197,18 @@ impl Profile {
     /// groups sum to those of the cells; entries of equal name are one group. The program as a whole is
     /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of equally many
     /// accesses come by index; what belongs to none of known distances is `(no element)`. Cost: linear
-    /// in the cells, or in the elements.
+    /// in the cells, or in the elements. For several dimensions, see [`grouping`](Self::grouping).
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
-        if by == Dimension::Program {
-            let mut whole = whole(&self.histogram);
-            whole.forward = self.all_cells().group(by, String::new()).forward;
-            return vec![whole];
-        }
         match by {
-            Dimension::Element => return self.element_groups(),
-            Dimension::Path => return self.path_groups(),
-            _ => {}
+            Dimension::Program => {
+                let mut whole = whole(&self.histogram);
+                whole.forward = self.all_cells().group(by, String::new()).forward;
+                vec![whole]
+            }
+            Dimension::Element => self.element_groups(),
+            Dimension::Path => self.path_groups(),
+            _ => groups(&self.cells, &Names::new(self, by)),
         }
-        let names = Names::new(self, by);
-        let tallies = self.tally(|cell| names.of(cell));
-        let mut groups: Vec<Group> = tallies
-            .into_iter()
-            .map(|(name, tally)| tally.group(by, name.to_owned()))
-            .collect();
-        groups.sort_by(|a, b| {
-            b.accesses
-                .cmp(&a.accesses)
-                .then_with(|| a.name.cmp(&b.name))
-        });
-        groups
     }
 
     /// Whether its groups of a dimension say more than that nothing is known. What is missing of elements has words
@@ -240,48 +232,16 @@ impl Profile {
     /// The accesses grouped by two dimensions at once: most accesses first, then by both names. Which
     /// element belongs to which other group is not kept: all have `(no element)`.
     pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
-        let (firsts, seconds) = (Names::new(self, first), Names::new(self, second));
-        let tallies = self.tally(|cell| (firsts.of(cell), seconds.of(cell)));
-        let mut groups: Vec<CrossGroup> = tallies
-            .into_iter()
-            .map(|((a, b), tally)| CrossGroup {
-                group: tally.group(first, a.to_owned()),
-                by: second,
-                name: b.to_owned(),
-            })
-            .collect();
-        // Stable, and the map was ordered by the names.
-        groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
-        groups
+        cross(
+            &self.cells,
+            &Names::new(self, first),
+            &Names::new(self, second),
+        )
     }
 
-    fn tally<K: Ord>(&self, key: impl Fn(&Cell) -> K) -> BTreeMap<K, Tally> {
-        let mut tallies: BTreeMap<K, Tally> = BTreeMap::new();
-        for cell in &self.cells {
-            tallies.entry(key(cell)).or_default().add(cell);
-        }
-        tallies
-    }
-}
-
-/// The names of a dimension, and which cell has which.
-struct Names {
-    by: Dimension,
-    names: Vec<String>,
-    unknown: String,
-}
-
-impl Names {
-    fn new(profile: &Profile, by: Dimension) -> Self {
-        Names {
-            by,
-            names: names::names(profile, by),
-            unknown: names::unknown(by),
-        }
-    }
-
-    fn of(&self, cell: &Cell) -> &str {
-        self.names.get(self.by.index(cell)).unwrap_or(&self.unknown)
+    /// To group by several dimensions: what they share is done once.
+    pub fn grouping(&self) -> Grouping<'_> {
+        Grouping::of(self)
     }
 }
 

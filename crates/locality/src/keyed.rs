@@ -1,88 +1,40 @@
 //! A fine histogram for each of many groups, filled in one pass.
 
+use std::fmt;
+
+use reuselens_memory::Huge;
 use reuselens_units::{Bytes, Distance};
 
 use crate::FineHistogram;
-
-/// The distances of one cell. One cache line, so that an access costs two: this and its count.
-#[derive(Clone, Debug, Default)]
-#[repr(align(64))]
-struct Tally {
-    /// Accesses by fine bin; grows by whole octaves.
-    counts: Vec<u64>,
-    /// Sum of the finite distances.
-    sum: u128,
-    /// Largest finite distance.
-    max: u64,
-    /// Cold accesses.
-    cold: u64,
-}
-
-impl Tally {
-    #[inline(always)]
-    fn add(&mut self, distance: Distance, accesses: u64) {
-        let Some(items) = distance.items() else {
-            self.cold = self.cold.saturating_add(accesses);
-            return;
-        };
-        let sum = u128::from(items) * u128::from(accesses);
-        self.sum = self.sum.saturating_add(sum);
-        self.max = self.max.max(items);
-        let bin = FineHistogram::bin(items);
-        match self.counts.get_mut(bin) {
-            Some(count) => *count = count.saturating_add(accesses),
-            None => self.add_beyond(bin, accesses),
-        }
-    }
-
-    /// Counts in a bin that is not there yet.
-    #[cold]
-    fn add_beyond(&mut self, bin: usize, accesses: u64) {
-        self.counts.resize((bin + 1).next_multiple_of(16), 0);
-        self.counts[bin] = accesses;
-    }
-
-    /// Counts what is counted as near.
-    fn add_near(&mut self, near: &Near) {
-        for (items, count) in (0..FAR).zip(near) {
-            if *count > 0 {
-                self.add(Distance::new(items), u64::from(*count));
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Tally) {
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count = count.saturating_add(*more);
-        }
-        self.sum = self.sum.saturating_add(other.sum);
-        self.max = self.max.max(other.max);
-        self.cold = self.cold.saturating_add(other.cold);
-    }
-}
+use crate::tallies::{Counted, Tallies};
 
 /// Distances from here on are not near. Most accesses of a program are, and of those there is nothing to know
 /// but how many: sum and largest follow.
 const FAR: u64 = 31;
-/// Accesses of a cell at each near distance; the last number is of no meaning.
-type Near = [u32; FAR as usize + 1];
+/// Accesses of a cell at each near distance, a cache line; the last number is of no meaning.
+type Near = [u16; FAR as usize + 1];
 /// Accesses that are counted together.
 const PIECE: usize = 4096;
+/// Cells beyond which their counters are asked for ahead of time: fewer are in the caches anyhow.
+const MANY: usize = 4096;
+/// How many accesses ahead.
+const AHEAD: usize = 12;
 
 /// Histograms of many cells: small consecutive numbers, each the distances of one group of accesses.
 ///
-/// Memory: 192 bytes per cell, and 8 bytes per fine bin up to the largest that the cell used beyond the near
-/// ones, in whole octaves: a cell that reaches 2ⁿ items has 16 · (n − 2) counts.
-#[derive(Clone, Debug, Default)]
+/// Memory: 128 bytes per cell, and 64 for each octave of distances beyond the near ones that it has.
+#[derive(Clone, Default)]
 pub struct KeyedHistograms {
-    tallies: Vec<Tally>,
+    /// Where there is nothing in `near`, and what came round there.
+    tallies: Tallies,
     /// For the cells of columns; not in `tallies` yet.
-    near: Vec<Near>,
-    /// No number in `near` can be larger.
-    near_at_most: u32,
+    near: Huge<Near>,
+}
+
+impl fmt::Debug for KeyedHistograms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl KeyedHistograms {
@@ -93,68 +45,122 @@ impl KeyedHistograms {
 
     /// Counts a column: `distances[i]` for the cell `cells[i]`. Cells come to be as they are named,
     /// with all smaller ones. Cost per access: an addition in a cache line of the cell, and for far ones two
-    /// lines more; nothing is allocated except when a cell reaches further than ever before.
+    /// lines more; nothing is allocated except when a cell reaches an octave for the first time.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
     pub fn add_column(&mut self, cells: &[u32], distances: &[Distance]) {
+        self.add_column_and_tell(cells, distances, &mut Vec::new());
+    }
+
+    /// As [`add_column`](Self::add_column), and appends to `far` the distances that are not near. Whoever counts
+    /// those, and at the end [`near`](Self::near), has all, and has touched most accesses once instead of twice.
+    ///
+    /// # Panics
+    /// If the first two slices differ in length (a fault of the caller).
+    pub fn add_column_and_tell(
+        &mut self,
+        cells: &[u32],
+        distances: &[Distance],
+        far: &mut Vec<Distance>,
+    ) {
         assert_eq!(cells.len(), distances.len(), "one cell for each distance");
         let Some(&top) = cells.iter().max() else {
             return;
         };
-        self.reserve(top);
+        self.tallies.reserve(top as usize + 1);
         if self.near.len() < self.tallies.len() {
-            self.near.resize(self.tallies.len(), [0; FAR as usize + 1]);
+            let mut near = Huge::new(self.tallies.len().next_power_of_two());
+            near[..self.near.len()].copy_from_slice(&self.near);
+            self.near = near;
         }
+        let many = self.near.len() > MANY;
         for (cells, distances) in cells.chunks(PIECE).zip(distances.chunks(PIECE)) {
-            self.add_piece(cells, distances);
+            if many {
+                self.add_piece::<true>(cells, distances, far);
+            } else {
+                self.add_piece::<false>(cells, distances, far);
+            }
         }
     }
 
     /// Counts a piece of a column, whose cells there are. First all as if they were near, without a branch
     /// that nobody could guess; then those that are not.
-    fn add_piece(&mut self, cells: &[u32], distances: &[Distance]) {
-        if self.near_at_most > u32::MAX - PIECE as u32 {
-            self.settle();
-        }
-        self.near_at_most += PIECE as u32;
+    fn add_piece<const MANY: bool>(
+        &mut self,
+        cells: &[u32],
+        distances: &[Distance],
+        told: &mut Vec<Distance>,
+    ) {
         let (mut far, mut far_len) = ([0_u16; PIECE], 0);
         for (index, (cell, distance)) in (0_u16..).zip(cells.iter().zip(distances)) {
+            if MANY && let Some(coming) = cells.get(usize::from(index) + AHEAD) {
+                reuselens_memory::prefetch(&self.near, *coming as usize);
+            }
             let items = distance.raw().min(FAR);
-            self.near[*cell as usize][items as usize] += 1;
+            let count = &mut self.near[*cell as usize][items as usize];
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                self.carry(*cell, items);
+            }
             far[far_len % PIECE] = index;
             far_len += usize::from(items == FAR);
         }
-        for index in &far[..far_len] {
+        let far = &far[..far_len];
+        for (place, index) in far.iter().enumerate() {
+            if MANY && let Some(coming) = far.get(place + AHEAD / 2) {
+                self.tallies.prefetch(cells[usize::from(*coming)]);
+            }
             let (cell, distance) = (cells[usize::from(*index)], distances[usize::from(*index)]);
-            self.tallies[cell as usize].add(distance, 1);
+            self.tallies.add(cell, distance, 1);
+            told.push(distance);
         }
     }
 
-    /// Moves what is counted as near to where there are 64 bits.
+    /// A near counter has come round.
     #[cold]
-    fn settle(&mut self) {
-        for (tally, near) in self.tallies.iter_mut().zip(&mut self.near) {
-            tally.add_near(near);
-            near.fill(0);
+    fn carry(&mut self, cell: u32, items: u64) {
+        if items < FAR {
+            self.tallies.add(cell, Distance::new(items), 1 << 16);
         }
-        self.near_at_most = 0;
     }
 
-    /// All of a cell.
-    fn tally(&self, cell: usize) -> Option<Tally> {
-        let mut tally = self.tallies.get(cell)?.clone();
-        if let Some(near) = self.near.get(cell) {
-            tally.add_near(near);
+    /// The accesses of all cells at each near distance, from 0.
+    pub fn near(&self) -> Vec<(Distance, u64)> {
+        let mut sums = [0_u64; FAR as usize];
+        for near in self.near.iter() {
+            for (sum, count) in sums.iter_mut().zip(near) {
+                *sum += u64::from(*count);
+            }
         }
-        Some(tally)
+        for cell in 0..self.len() as u32 {
+            for (sum, more) in sums.iter_mut().zip(self.tallies.shortest(cell)) {
+                *sum = sum.saturating_add(more);
+            }
+        }
+        let sums = (0..).zip(sums);
+        sums.map(|(items, sum)| (Distance::new(items), sum))
+            .collect()
+    }
+
+    /// All of a cell that there is.
+    fn counted(&self, cell: u32, into: &mut Counted) {
+        into.clear();
+        if let Some(near) = self.near.get(cell as usize) {
+            for (items, &count) in (0..FAR).zip(near).filter(|(_, count)| **count > 0) {
+                into.bins.push((items as u16, count.into()));
+                into.sum += u128::from(items) * u128::from(count);
+                into.max = items;
+            }
+        }
+        self.tallies.get(cell, into);
     }
 
     /// Counts `accesses` accesses of a cell at one distance: estimates, of which a few stand for many.
     pub fn add(&mut self, cell: u32, distance: Distance, accesses: u64) {
         if accesses > 0 {
-            self.reserve(cell);
-            self.tallies[cell as usize].add(distance, accesses);
+            self.tallies.reserve(cell as usize + 1);
+            self.tallies.add(cell, distance, accesses);
         }
     }
 
@@ -165,15 +171,12 @@ impl KeyedHistograms {
 
     /// Adds all counts of other histograms, whose cell `c` is the cell `map(c)` here.
     pub fn merge_mapped(&mut self, other: &KeyedHistograms, map: impl Fn(u32) -> u32) {
-        let near = other.near.iter().map(Some).chain(std::iter::repeat(None));
-        for ((cell, tally), near) in (0_u32..).zip(&other.tallies).zip(near) {
+        let mut counted = Counted::default();
+        for cell in 0..other.len() as u32 {
+            other.counted(cell, &mut counted);
             let cell = map(cell);
-            self.reserve(cell);
-            let into = &mut self.tallies[cell as usize];
-            into.merge(tally);
-            if let Some(near) = near {
-                into.add_near(near);
-            }
+            self.tallies.reserve(cell as usize + 1);
+            self.tallies.put(cell, &counted);
         }
     }
 
@@ -183,33 +186,42 @@ impl KeyedHistograms {
         &mut self,
         mut change: impl FnMut((FineHistogram, u128, u64)) -> (FineHistogram, u128, u64),
     ) {
-        self.settle();
-        for tally in &mut self.tallies {
-            let histogram = FineHistogram::from_counts(&tally.counts, tally.cold);
-            let (histogram, sum, max) = change((histogram, tally.sum, tally.max));
-            *tally = Tally {
-                counts: Vec::new(),
+        let mut changed = KeyedHistograms::new();
+        changed.tallies.reserve(self.len());
+        for cell in 0..self.len() as u32 {
+            let group = self.get(cell).unwrap_or_default();
+            let (histogram, sum, max) = change(group);
+            let bins = histogram.iter();
+            let counted = Counted {
+                bins: bins
+                    .map(|(low, _, count)| (FineHistogram::bin(low) as u16, count))
+                    .collect(),
                 cold: histogram.cold(),
                 sum,
                 max,
             };
-            for (low, _, count) in histogram.iter() {
-                let bin = FineHistogram::bin(low);
-                tally.counts.resize((bin + 1).next_multiple_of(16), 0);
-                tally.counts[bin] = count;
-            }
+            changed.tallies.put(cell, &counted);
         }
+        *self = changed;
     }
 
     /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for a
     /// cell that never came to be.
     pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
-        let tally = self.tally(cell as usize)?;
-        Some((
-            FineHistogram::from_counts(&tally.counts, tally.cold),
-            tally.sum,
-            tally.max,
-        ))
+        let mut counted = Counted::default();
+        ((cell as usize) < self.len()).then(|| self.get_with(cell, &mut counted))
+    }
+
+    /// All cells in order: see [`get`](Self::get).
+    pub fn iter(&self) -> impl Iterator<Item = (FineHistogram, u128, u64)> + '_ {
+        let mut counted = Counted::default();
+        (0..self.len() as u32).map(move |cell| self.get_with(cell, &mut counted))
+    }
+
+    fn get_with(&self, cell: u32, counted: &mut Counted) -> (FineHistogram, u128, u64) {
+        self.counted(cell, counted);
+        let histogram = FineHistogram::from_bins(counted.bins.as_slice().into(), counted.cold);
+        (histogram, counted.sum, counted.max)
     }
 
     /// The number of cells.
@@ -219,25 +231,12 @@ impl KeyedHistograms {
 
     /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
-        self.tallies.is_empty()
+        self.len() == 0
     }
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
-        let counts: usize = self
-            .tallies
-            .iter()
-            .map(|tally| tally.counts.capacity() * 8)
-            .sum();
-        let near = self.near.capacity() * size_of::<Near>();
-        Bytes((counts + near + self.tallies.capacity() * size_of::<Tally>()) as u64)
-    }
-
-    /// Makes sure that a cell exists.
-    fn reserve(&mut self, cell: u32) {
-        if cell as usize >= self.tallies.len() {
-            self.tallies.resize(cell as usize + 1, Tally::default());
-        }
+        self.tallies.memory() + Bytes(self.near.bytes() as u64)
     }
 }
 
@@ -245,24 +244,43 @@ impl KeyedHistograms {
 mod tests {
     use super::*;
 
+    /// A near counter has 16 bits.
     #[test]
-    fn a_tally_fills_one_cache_line() {
-        assert_eq!(size_of::<Tally>(), 64);
+    fn near_counts_go_on_where_16_bits_end() {
+        let mut keyed = KeyedHistograms::new();
+        let accesses = 70_000;
+        let distances = vec![Distance::new(2); accesses];
+        keyed.add_column(&vec![1; accesses], &distances);
+        let mut far = Vec::new();
+        let distances = vec![Distance::new(1000); accesses];
+        keyed.add_column_and_tell(&vec![1; accesses], &distances, &mut far);
+        assert_eq!(far, distances);
+        let accesses = accesses as u64;
+        let (histogram, sum, max) = keyed.get(1).unwrap();
+        let mut expected = FineHistogram::new();
+        expected.add(Distance::new(2), accesses);
+        expected.add(Distance::new(1000), accesses);
+        assert_eq!(histogram, expected);
+        assert_eq!((sum, max), (1002 * u128::from(accesses), 1000));
+        let near: Vec<_> = keyed.near().into_iter().filter(|near| near.1 > 0).collect();
+        assert_eq!(near, [(Distance::new(2), accesses)]);
     }
 
-    /// Four billion accesses take too long to count one by one.
     #[test]
-    fn near_counts_go_on_where_32_bits_end() {
+    fn what_is_near_and_what_is_told_is_all() {
+        let raw = [0, 30, 31, 32, 5, u64::MAX, 1 << 40, 30];
+        let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
         let mut keyed = KeyedHistograms::new();
-        let distances = vec![Distance::new(2); PIECE + 5];
-        keyed.add_column(&vec![1; PIECE + 5], &distances);
-        keyed.near[1][2] = u32::MAX;
-        keyed.near_at_most = u32::MAX;
-        keyed.add_column(&vec![1; PIECE + 5], &distances);
-        let accesses = u64::from(u32::MAX) + PIECE as u64 + 5;
-        let (histogram, sum, max) = keyed.get(1).unwrap();
-        assert_eq!(histogram.accesses(), accesses);
-        assert_eq!((sum, max), (2 * u128::from(accesses), 2));
+        let mut far = Vec::new();
+        keyed.add_column_and_tell(&[0, 1, 2, 3, 4, 5, 6, 0], &distances, &mut far);
+        let mut all = crate::ExactHistogram::new();
+        all.add_column(&far);
+        for (distance, accesses) in keyed.near() {
+            all.add(distance, accesses);
+        }
+        let mut expected = crate::ExactHistogram::new();
+        expected.add_column(&distances);
+        assert_eq!(all, expected);
     }
 
     #[test]

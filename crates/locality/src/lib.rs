@@ -52,6 +52,7 @@ mod framed;
 mod gaps;
 mod group;
 mod group_change;
+mod grouping;
 mod hills;
 mod histogram;
 mod keyed;
@@ -70,7 +71,9 @@ mod profile_file;
 mod reuse_times;
 mod set_associative;
 mod sparse;
+mod sums;
 mod tables;
+mod tallies;
 #[cfg(test)]
 mod testing;
 
@@ -86,6 +89,7 @@ pub use fine::FineHistogram;
 pub use framed::{FrameError, Framed, Packed};
 pub use group::{CrossGroup, Dimension, DimensionError, Group};
 pub use group_change::{GroupChange, GroupChanges};
+pub use grouping::Grouping;
 pub use hills::{Hill, hills};
 pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
@@ -104,3 +108,4 @@ pub use profile::{
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};
+pub use sums::HistogramSum;

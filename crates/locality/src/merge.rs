@@ -3,7 +3,7 @@
 use reuselens_units::Granularity;
 use thiserror::Error;
 
-use crate::tables::Tables;
+use crate::tables::{self, Renumbering, Tables};
 use crate::{ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning};
 
 /// Profiles that cannot be merged.
@@ -44,6 +44,19 @@ impl Profile {
     /// # Errors
     /// If there is no profile, or their granularities differ, or what their distances look back over.
     pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
+        let (mut merged, renumberings) = Profile::merge_all_but_cells(profiles)?;
+        let cells = profiles.iter().map(|profile| profile.cells.clone());
+        merged.cells = tables::cells(&renumberings, cells);
+        if profiles.iter().any(lacks_forward) {
+            merged.drop_forward();
+        }
+        Ok(merged)
+    }
+
+    /// The merged profile without its cells, and what becomes of theirs.
+    fn merge_all_but_cells(
+        profiles: &[Profile],
+    ) -> Result<(Profile, Vec<Renumbering>), MergeError> {
         let (first, rest) = profiles.split_first().ok_or(MergeError::Nothing)?;
         for other in rest {
             check(first.granularity, other.granularity)?;
@@ -70,27 +83,37 @@ impl Profile {
             objects: tables.objects(),
             contexts: tables.contexts(),
             threads: tables.threads(),
-            cells: tables.cells(),
+            cells: Vec::new(),
             warnings: warnings(profiles),
         };
         for profile in profiles {
             merged.histogram.merge(&profile.histogram);
         }
-        if profiles.iter().any(lacks_forward) {
-            for cell in &mut merged.cells {
-                cell.forward = FineHistogram::new();
-            }
+        Ok((merged, tables.renumberings()))
+    }
+
+    fn drop_forward(&mut self) {
+        for cell in &mut self.cells {
+            cell.forward = FineHistogram::new();
         }
-        Ok(merged)
     }
 
     /// The canonical form: tables sorted, equal entries united, and entries dropped that no access
     /// belongs to; except that index 0 of sites, objects and contexts stays what it is. Two profiles
     /// that say the same are equal, and equal in bytes, in this form. It is its own canonical form.
     pub fn canonicalise(&mut self) {
+        let lacks_forward = lacks_forward(self);
         // One profile has one granularity, so this cannot fail.
-        if let Ok(canonical) = Profile::merge(std::slice::from_ref(self)) {
-            *self = canonical;
+        let Ok((mut canonical, renumberings)) =
+            Profile::merge_all_but_cells(std::slice::from_ref(self))
+        else {
+            return;
+        };
+        let cells = std::mem::take(&mut self.cells);
+        canonical.cells = tables::cells(&renumberings, std::iter::once(cells));
+        *self = canonical;
+        if lacks_forward {
+            self.drop_forward();
         }
     }
 }

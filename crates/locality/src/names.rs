@@ -1,6 +1,6 @@
 //! How sites, objects, contexts and threads are called in reports.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Context, Dimension, Frame, Object, Profile, Site};
 
@@ -170,29 +170,28 @@ fn context(contexts: &[Context], node: usize) -> String {
 }
 
 /// Paths of source files, each as its shortest end that no other file of the profile has.
-struct ShortPaths {
-    /// How many files have this end of components.
-    ends: BTreeMap<String, usize>,
+struct ShortPaths<'a> {
+    short: HashMap<&'a str, String>,
 }
 
-impl ShortPaths {
-    fn new(profile: &Profile) -> Self {
+impl<'a> ShortPaths<'a> {
+    fn new(profile: &'a Profile) -> Self {
         let frames = profile.sites.iter().flat_map(|site| &site.frames);
-        let mut files: Vec<&str> = frames.map(|frame| frame.file.as_str()).collect();
-        files.sort_unstable();
-        files.dedup();
-        let mut ends = BTreeMap::new();
-        for file in files {
-            for end in ends_of(file) {
-                *ends.entry(end).or_insert(0) += 1;
-            }
+        let files: HashSet<&str> = frames.map(|frame| frame.file.as_str()).collect();
+        // How many files have this end of components.
+        let mut ends = HashMap::new();
+        for end in files.iter().flat_map(|file| ends_of(file)) {
+            *ends.entry(end).or_insert(0) += 1;
         }
-        ShortPaths { ends }
+        let shortest = |file: &str| ends_of(file).find(|end| ends.get(end) == Some(&1));
+        let short = |file: &'a str| (file, shortest(file).unwrap_or_else(|| file.to_owned()));
+        ShortPaths {
+            short: files.iter().copied().map(short).collect(),
+        }
     }
 
-    fn shorten(&self, file: &str) -> String {
-        let short = ends_of(file).find(|end| self.ends.get(end) == Some(&1));
-        short.unwrap_or_else(|| file.to_owned())
+    fn shorten<'b>(&'b self, file: &'b str) -> &'b str {
+        self.short.get(file).map_or(file, String::as_str)
     }
 }
 

@@ -1,30 +1,49 @@
 //! The form in which histograms are stored: only what occurs, as steps.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Ascending keys with their counts, each key as its step from the one before: small numbers that
 /// compress well, and equal for equal values whatever the capacity of a vector was.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct Sparse {
     /// `(step, count)`: the first step is the first key.
     steps: Vec<(u64, u64)>,
     cold: u64,
 }
 
-impl Sparse {
-    /// From ascending keys with counts above zero.
-    pub(crate) fn encode(pairs: impl Iterator<Item = (u64, u64)>, cold: u64) -> Self {
-        let mut last = 0;
-        let steps = pairs
-            .map(|(key, count)| {
-                let step = key - last;
-                last = key;
-                (step, count)
-            })
-            .collect();
-        Sparse { steps, cold }
-    }
+/// What is written of a histogram: what [`Sparse`] reads.
+#[derive(Serialize)]
+#[serde(rename = "Sparse", bound = "")]
+pub(crate) struct Steps<I: Iterator<Item = (u64, u64)> + Clone> {
+    steps: Ascending<I>,
+    cold: u64,
+}
 
+/// Ascending keys with counts above zero.
+struct Ascending<I>(I);
+
+impl<I: Iterator<Item = (u64, u64)> + Clone> Steps<I> {
+    /// From ascending keys with counts above zero.
+    pub(crate) fn new(pairs: I, cold: u64) -> Self {
+        Steps {
+            steps: Ascending(pairs),
+            cold,
+        }
+    }
+}
+
+impl<I: Iterator<Item = (u64, u64)> + Clone> Serialize for Ascending<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut last = 0;
+        serializer.collect_seq(self.0.clone().map(|(key, count)| {
+            let step = key - last;
+            last = key;
+            (step, count)
+        }))
+    }
+}
+
+impl Sparse {
     /// The number of cold accesses.
     pub(crate) fn cold(&self) -> u64 {
         self.cold

@@ -4,8 +4,6 @@
 //! no accesses is not looked at, in each profile for itself: else the result would depend on which of
 //! them had been merged before.
 
-use std::collections::BTreeMap;
-
 use crate::context_union::ContextUnion;
 use crate::element::merge_elements;
 use crate::{Cell, Context, Frame, Object, ObjectKind, Profile, ProfiledThread, Site};
@@ -22,35 +20,122 @@ static NO_THREAD: ProfiledThread = ProfiledThread {
 /// The united tables of some profiles.
 pub(crate) struct Tables<'a> {
     profiles: &'a [Profile],
+    /// Which entries of each profile's tables have accesses.
+    used: Vec<Used>,
     sites: Numbers<&'a Site>,
     objects: Numbers<ObjectKey<'a>>,
     threads: Numbers<&'a ProfiledThread>,
     contexts: ContextUnion<'a>,
 }
 
+/// For each entry of a profile's tables, whether it has accesses.
+struct Used {
+    sites: Vec<bool>,
+    objects: Vec<bool>,
+    /// The last is for threads that are not there.
+    threads: Vec<bool>,
+    contexts: Vec<u32>,
+}
+
+impl Used {
+    fn of(profile: &Profile) -> Self {
+        let mut used = Used {
+            sites: vec![false; profile.sites.len()],
+            objects: vec![false; profile.objects.len()],
+            threads: vec![false; profile.threads.len() + 1],
+            contexts: Vec::new(),
+        };
+        let mut contexts = vec![false; profile.contexts.len()];
+        for cell in profile.cells.iter().filter(|cell| is_used(cell)) {
+            mark(&mut used.sites, cell.site);
+            mark(&mut used.objects, cell.object);
+            mark(&mut contexts, cell.context);
+            mark(
+                &mut used.threads,
+                cell.thread.min(profile.threads.len() as u32),
+            );
+        }
+        // Entry 0 of these is united with other entries 0 only.
+        for table in [&mut used.sites, &mut used.objects] {
+            if let Some(unknown) = table.first_mut() {
+                *unknown = false;
+            }
+        }
+        used.contexts = (0..)
+            .zip(contexts)
+            .filter_map(|(context, used)| used.then_some(context))
+            .collect();
+        used
+    }
+}
+
+fn mark(table: &mut [bool], index: u32) {
+    if let Some(entry) = table.get_mut(index as usize) {
+        *entry = true;
+    }
+}
+
+/// The numbers in the united tables of the entries of one profile's.
+pub(crate) struct Renumbering {
+    sites: Vec<u32>,
+    objects: Vec<u32>,
+    contexts: Vec<u32>,
+    threads: Vec<u32>,
+}
+
+impl Renumbering {
+    /// The four numbers of a cell, by which cells are sorted.
+    fn key(&self, cell: &Cell) -> [u32; 4] {
+        let number = |table: &[u32], index: u32| table.get(index as usize).copied().unwrap_or(0);
+        let thread = self.threads.get(cell.thread as usize);
+        [
+            number(&self.sites, cell.site),
+            number(&self.objects, cell.object),
+            number(&self.contexts, cell.context),
+            *thread.or(self.threads.last()).unwrap_or(&1) - 1,
+        ]
+    }
+}
+
 impl<'a> Tables<'a> {
     pub(crate) fn new(profiles: &'a [Profile]) -> Self {
-        let all = || {
-            profiles
-                .iter()
-                .flat_map(|profile| used(profile).map(move |cell| (profile, cell)))
-        };
+        let used: Vec<Used> = profiles.iter().map(Used::of).collect();
+        let both = || profiles.iter().zip(&used);
         Tables {
             profiles,
-            sites: all()
-                .filter_map(|(profile, cell)| site(profile, cell))
-                .collect(),
-            objects: all()
-                .filter_map(|(profile, cell)| object(profile, cell).map(key))
-                .collect(),
-            threads: all().map(|(profile, cell)| thread(profile, cell)).collect(),
-            contexts: ContextUnion::new(profiles.iter().map(|profile| {
-                (
-                    profile.contexts.as_slice(),
-                    used(profile).map(|cell| cell.context).collect(),
-                )
+            sites: Numbers::new(both().map(|(profile, used)| {
+                let sites = profile.sites.iter();
+                (sites.collect(), used.sites.as_slice())
             })),
+            objects: Numbers::new(both().map(|(profile, used)| {
+                let objects = profile.objects.iter().map(key);
+                (objects.collect(), used.objects.as_slice())
+            })),
+            threads: Numbers::new(both().map(|(profile, used)| {
+                let threads = profile.threads.iter().chain([&NO_THREAD]);
+                (threads.collect(), used.threads.as_slice())
+            })),
+            contexts: ContextUnion::new(
+                both().map(|(profile, used)| (profile.contexts.as_slice(), used.contexts.clone())),
+            ),
+            used,
         }
+    }
+
+    /// For each profile, what becomes of the numbers of its cells.
+    pub(crate) fn renumberings(&self) -> Vec<Renumbering> {
+        let tables = self.sites.numbers.iter().zip(&self.objects.numbers);
+        let tables = tables
+            .zip(&self.threads.numbers)
+            .zip(self.contexts.numbers());
+        tables
+            .map(|(((sites, objects), threads), contexts)| Renumbering {
+                sites: sites.clone(),
+                objects: objects.clone(),
+                contexts,
+                threads: threads.clone(),
+            })
+            .collect()
     }
 
     pub(crate) fn sites(&self) -> Vec<Site> {
@@ -73,14 +158,12 @@ impl<'a> Tables<'a> {
                 // Whatever kind it claims to be: else the order of merging would show.
                 objects[0].blocks = blocks;
             }
-            let mut named: Vec<u32> = used(profile).map(|cell| cell.object).collect();
-            named.sort_unstable();
-            named.dedup();
-            for object in named
-                .into_iter()
-                .filter_map(|index| entry(&profile.objects, index))
-            {
-                unite(&mut objects[self.objects.number(&key(object))], object);
+        }
+        let all = self.profiles.iter().zip(&self.used);
+        for ((profile, used), numbers) in all.zip(&self.objects.numbers) {
+            let entries = profile.objects.iter().zip(&used.objects).zip(numbers);
+            for ((object, _), number) in entries.filter(|((_, used), _)| **used) {
+                unite(&mut objects[*number as usize], object);
             }
         }
         objects
@@ -97,80 +180,77 @@ impl<'a> Tables<'a> {
     pub(crate) fn contexts(&self) -> Vec<Context> {
         self.contexts.table()
     }
+}
 
-    /// The cells of all profiles, renumbered, united and sorted.
-    pub(crate) fn cells(&self) -> Vec<Cell> {
-        let mut cells: BTreeMap<[u32; 4], Cell> = BTreeMap::new();
-        for (profile, numbers) in self.profiles.iter().zip(self.contexts.numbers()) {
-            for cell in used(profile) {
-                let key = [
-                    site(profile, cell).map_or(0, |site| self.sites.number(&site)) as u32,
-                    object(profile, cell).map_or(0, |object| self.objects.number(&key(object)))
-                        as u32,
-                    numbers.get(cell.context as usize).copied().unwrap_or(0),
-                    self.threads.number(&thread(profile, cell)) as u32 - 1,
-                ];
-                add(cells.entry(key).or_default(), cell);
+/// The cells of all profiles, renumbered, united and sorted. Those that are used are moved, not copied.
+pub(crate) fn cells(
+    renumberings: &[Renumbering],
+    profiles: impl Iterator<Item = Vec<Cell>>,
+) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut order: Vec<([u32; 4], u32)> = Vec::new();
+    for (renumbering, of_profile) in renumberings.iter().zip(profiles) {
+        for cell in of_profile.into_iter().filter(is_used) {
+            order.push((renumbering.key(&cell), cells.len() as u32));
+            cells.push(cell);
+        }
+    }
+    order.sort_unstable();
+    let mut united: Vec<Cell> = Vec::with_capacity(order.len());
+    let mut last = None;
+    for (key, index) in order {
+        let cell = std::mem::take(&mut cells[index as usize]);
+        match united.last_mut() {
+            Some(into) if last == Some(key) => add(into, &cell),
+            _ => {
+                let [site, object, context, thread] = key;
+                united.push(Cell {
+                    site,
+                    object,
+                    context,
+                    thread,
+                    ..cell
+                });
             }
         }
-        let number = |([site, object, context, thread], cell): ([u32; 4], Cell)| Cell {
-            site,
-            object,
-            context,
-            thread,
-            ..cell
-        };
-        cells.into_iter().map(number).collect()
+        last = Some(key);
     }
+    united
 }
 
 /// Values in order, numbered from 1.
 struct Numbers<T> {
     values: Vec<T>,
-}
-
-impl<T: Ord> FromIterator<T> for Numbers<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        let mut values: Vec<T> = values.into_iter().collect();
-        values.sort_unstable();
-        values.dedup();
-        Numbers { values }
-    }
+    /// For each table, the numbers of its entries; 0 for those that are not used.
+    numbers: Vec<Vec<u32>>,
 }
 
 impl<T: Ord> Numbers<T> {
-    /// The number of a value; of one that is not there, that of its place.
-    fn number(&self, value: &T) -> usize {
-        self.values.partition_point(|other| other < value) + 1
+    /// Of tables, each with which of its entries are used.
+    fn new<'u>(tables: impl Iterator<Item = (Vec<T>, &'u [bool])>) -> Self {
+        let mut entries: Vec<(T, usize, usize)> = Vec::new();
+        let mut numbers = Vec::new();
+        for (table, (values, used)) in tables.enumerate() {
+            numbers.push(vec![0; values.len()]);
+            let used = values.into_iter().enumerate().zip(used);
+            let used = used.filter(|(_, used)| **used);
+            entries.extend(used.map(|((index, value), _)| (value, table, index)));
+        }
+        entries.sort_unstable();
+        let mut values: Vec<T> = Vec::new();
+        for (value, table, index) in entries {
+            if values.last() != Some(&value) {
+                values.push(value);
+            }
+            numbers[table][index] = values.len() as u32;
+        }
+        Numbers { values, numbers }
     }
 }
 
-/// The cells that have accesses.
-fn used(profile: &Profile) -> impl Iterator<Item = &Cell> {
-    profile
-        .cells
-        .iter()
-        .filter(|cell| !cell.histogram.is_empty())
-}
-
-/// An entry that is there, and is not entry 0.
-fn entry<T>(table: &[T], index: u32) -> Option<&T> {
-    table.get(index as usize).filter(|_| index > 0)
-}
-
-fn site<'a>(profile: &'a Profile, cell: &Cell) -> Option<&'a Site> {
-    entry(&profile.sites, cell.site)
-}
-
-fn object<'a>(profile: &'a Profile, cell: &Cell) -> Option<&'a Object> {
-    entry(&profile.objects, cell.object)
-}
-
-fn thread<'a>(profile: &'a Profile, cell: &Cell) -> &'a ProfiledThread {
-    profile
-        .threads
-        .get(cell.thread as usize)
-        .unwrap_or(&NO_THREAD)
+/// Whether a cell has accesses.
+fn is_used(cell: &Cell) -> bool {
+    !cell.histogram.is_empty()
 }
 
 fn key(object: &Object) -> ObjectKey<'_> {

@@ -88,7 +88,7 @@ pub fn analyze(
         return Ok(uncounted.whole());
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
-    Ok(uncounted.counted(|cell| keyed.get(cell), |element| elements.take(element)))
+    Ok(uncounted.counted(keyed.iter(), |element| elements.take(element)))
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is started.

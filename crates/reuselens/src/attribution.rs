@@ -197,17 +197,16 @@ impl Uncounted {
         self.profile
     }
 
-    /// The profile with the counts of its cells and elements, by their numbers, in canonical form.
+    /// The profile with the counts of its cells, in their order, and of its elements, by their numbers, in canonical
+    /// form.
     pub fn counted(
         self,
-        mut cell: impl FnMut(u32) -> Option<Group>,
+        cells: impl Iterator<Item = Group>,
         mut element: impl FnMut(u32) -> Option<Group>,
     ) -> Profile {
         let mut profile = self.profile;
-        for (number, into) in (0..).zip(&mut profile.cells) {
-            if let Some(group) = cell(number) {
-                (into.histogram, into.distance_sum, into.distance_max) = group;
-            }
+        for (into, group) in profile.cells.iter_mut().zip(cells) {
+            (into.histogram, into.distance_sum, into.distance_max) = group;
         }
         // Number 0 is no element.
         for (number, (object, index)) in (0..).zip(&self.elements).skip(1) {

@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &["units"]),
     ("distance", &["units", "memory"]),
     ("locality", &["units", "memory"]),
-    ("attribute", &["units", "trace", "locality"]),
+    ("attribute", &["units", "memory", "trace", "locality"]),
     ("capture", &["units", "wire", "trace"]),
     ("predict", &["units", "locality"]),
     ("report", &["units", "locality", "predict"]),

@@ -1,8 +1,8 @@
 //! The numbers that the page's script works with.
 
-use std::collections::BTreeMap;
-
-use reuselens_locality::{CrossGroup, Dimension, FineHistogram, Group, Profile};
+use reuselens_locality::{
+    Cell, CrossGroup, Dimension, FineHistogram, Group, HistogramSum, Profile,
+};
 use serde_json::{Value, json};
 
 use super::scene::Scene;
@@ -40,9 +40,9 @@ impl From<Group> for Row {
     }
 }
 
-impl From<CrossGroup> for Row {
-    fn from(cross: CrossGroup) -> Self {
-        let mut row = Row::from(cross.group);
+impl From<&CrossGroup> for Row {
+    fn from(cross: &CrossGroup) -> Self {
+        let mut row = Row::from(cross.group.clone());
         row.name = format!("{} · {}", row.name, cross.name);
         row
     }
@@ -52,9 +52,9 @@ impl Table {
     fn new(words: [&'static str; 4], mut rows: Vec<Row>, top: usize) -> Self {
         let rest = rows.split_off(top.min(rows.len()));
         let left_out = (!rest.is_empty()).then(|| {
-            let mut sum = FineHistogram::new();
-            rest.iter().for_each(|row| sum.merge(&row.histogram));
-            (rest.len(), sum)
+            let mut sum = HistogramSum::new();
+            rest.iter().for_each(|row| sum.add(&row.histogram));
+            (rest.len(), sum.take())
         });
         let [by, title, head, note] = words;
         Table {
@@ -160,11 +160,10 @@ pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
             tables.extend(elements(scene, words));
             continue;
         }
-        let groups = scene.profile.groups(by).into_iter().map(Row::from);
+        let groups = scene.grouping.groups(by).into_iter().map(Row::from);
         tables.push(Table::new(words, groups.collect(), scene.top));
         if by == Dimension::Line {
-            let cross = scene.profile.cross(by, Dimension::Object).into_iter();
-            tables.push(Table::new(CROSS, cross.map(Row::from).collect(), scene.top));
+            tables.push(cross(scene));
         }
     }
     tables.retain(|table| !table.rows.is_empty());
@@ -177,6 +176,19 @@ fn tells(profile: &Profile, by: Dimension) -> bool {
         Dimension::Thread => profile.threads.len() > 1 || profile.tells(Dimension::Line),
         by => profile.tells(by),
     }
+}
+
+/// The table of lines and objects.
+fn cross(scene: &Scene) -> Table {
+    let (shown, rest) = scene.cross.split_at(scene.top.min(scene.cross.len()));
+    let mut table = Table::new(CROSS, shown.iter().map(Row::from).collect(), scene.top);
+    if !rest.is_empty() {
+        let mut sum = HistogramSum::new();
+        rest.iter()
+            .for_each(|cross| sum.add(&cross.group.histogram));
+        table.left_out = Some((rest.len(), sum.take()));
+    }
+    table
 }
 
 /// Elements that their table has at most: they are many, and alike.
@@ -261,30 +273,35 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
 
 /// Adds the cells to the nodes shown, or to the remainder of the nearest caller that is.
 fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: &mut Vec<Node>) {
-    let mut remainders: BTreeMap<usize, (FineHistogram, Vec<usize>)> = BTreeMap::new();
-    for cell in &profile.cells {
-        let mut at = (cell.context as usize).min(parents.len());
-        if let Some(Some(node)) = shown.get(at) {
-            nodes[*node].histogram.merge(&cell.histogram);
+    // The number of the node that is shown; of a remainder, that of its caller and as many as are shown.
+    let number = nodes.len();
+    let keys: Vec<usize> = (0..=parents.len())
+        .map(|context| match shown.get(context) {
+            Some(Some(node)) => *node,
+            _ => number + nearest(context, parents, shown),
+        })
+        .collect();
+    let context = |cell: &Cell| (cell.context as usize).min(parents.len());
+    let sums = profile.sums(2 * number, |cell| keys[context(cell)]);
+    let mut calls: Vec<usize> = profile.cells.iter().map(context).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    let mut left_out = vec![0; number];
+    for call in calls {
+        if let Some(caller) = keys[call].checked_sub(number) {
+            left_out[caller] += 1;
+        }
+    }
+    for (place, histogram) in sums.into_iter().enumerate() {
+        if place < number {
+            nodes[place].histogram = histogram;
             continue;
         }
-        let from = at;
-        let mut caller = None;
-        while let Some(parent) = parents.get(at).filter(|parent| **parent < at) {
-            at = *parent;
-            caller = shown[at];
-            if caller.is_some() {
-                break;
-            }
+        let parent = place - number;
+        if left_out[parent] == 0 {
+            continue;
         }
-        let remainder = remainders.entry(caller.unwrap_or(0)).or_default();
-        remainder.0.merge(&cell.histogram);
-        remainder.1.push(from);
-    }
-    for (parent, (histogram, mut from)) in remainders {
-        from.sort_unstable();
-        from.dedup();
-        let calls = crate::numbers::noun(from.len() as u64, "smaller call", "smaller calls");
+        let calls = crate::numbers::noun(left_out[parent], "smaller call", "smaller calls");
         nodes.push(Node {
             parent,
             function: format!("({calls})"),
@@ -292,6 +309,18 @@ fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: 
             histogram,
         });
     }
+}
+
+/// The nearest caller of a context that is shown; the first node if none is.
+fn nearest(context: usize, parents: &[usize], shown: &[Option<usize>]) -> usize {
+    let mut at = context;
+    while let Some(parent) = parents.get(at).filter(|parent| **parent < at) {
+        at = *parent;
+        if let Some(caller) = shown[at] {
+            return caller;
+        }
+    }
+    0
 }
 
 fn place(file: &str, line: u32) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, Warning};
+use reuselens_locality::Warning;
 
 use super::escape::{escape, percent};
 use super::scene::Scene;
@@ -78,8 +78,8 @@ fn cache_words(level: &Level) -> String {
 /// Which line and data cause most of the misses.
 fn culprit(scene: &Scene, misses: u64) -> String {
     let items = scene.chosen.items;
-    let cross = scene.profile.cross(Dimension::Line, Dimension::Object);
-    let Some(worst) = cross.iter().max_by_key(|cross| cross.group.misses(items)) else {
+    let cross = scene.cross.iter();
+    let Some(worst) = cross.max_by_key(|cross| cross.group.misses(items)) else {
         return String::new();
     };
     let part = worst.group.misses(items);

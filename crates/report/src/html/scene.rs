@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Log2Histogram, MissRatioCurve, Profile};
+use reuselens_locality::{
+    CrossGroup, Dimension, FineHistogram, Grouping, Log2Histogram, MissRatioCurve, Profile,
+};
 use reuselens_units::Granularity;
 
 use super::HtmlOptions;
@@ -12,6 +14,9 @@ use crate::caches::{self, Level};
 /// A profile, and what the parts of its page show of it.
 pub(crate) struct Scene<'a> {
     pub(crate) profile: &'a Profile,
+    pub(crate) grouping: Grouping<'a>,
+    /// The accesses by line and object.
+    pub(crate) cross: Vec<CrossGroup>,
     pub(crate) sources: &'a BTreeMap<String, String>,
     pub(crate) levels: Vec<Level>,
     /// The cache that tables and colours start with.
@@ -33,8 +38,11 @@ impl<'a> Scene<'a> {
         let chosen = caches::chosen(profile, options.cache);
         let mut fine = FineHistogram::new();
         fine.add_exact(&profile.histogram);
+        let grouping = profile.grouping();
         Scene {
             profile,
+            cross: grouping.cross(Dimension::Line, Dimension::Object),
+            grouping,
             sources: &options.sources,
             reason: caches::reason(profile, options.cache, &chosen),
             axis: Axis::new(profile.histogram.max(), &levels, profile.granularity),

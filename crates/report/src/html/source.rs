@@ -31,6 +31,9 @@ pub(crate) struct File<'a> {
 
 /// The files whose text is known and whose lines access memory, those of most misses first.
 pub(crate) fn files<'a>(scene: &Scene<'a>) -> Vec<File<'a>> {
+    if scene.sources.is_empty() {
+        return Vec::new();
+    }
     let mut lines: BTreeMap<&str, Lines> = BTreeMap::new();
     for cell in &scene.profile.cells {
         let site = scene.profile.sites.get(cell.site as usize);

@@ -7,6 +7,26 @@ use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts, More};
 
+/// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
+/// end, see [`add_near`].
+pub(super) fn add_told_apart(
+    histogram: &mut ExactHistogram,
+    keyed: &mut KeyedHistograms,
+    (cells, distances): (&[u32], &[Distance]),
+    far: &mut Vec<Distance>,
+) {
+    far.clear();
+    keyed.add_column_and_tell(cells, distances, far);
+    histogram.add_column(far);
+}
+
+/// Adds what was counted by cell alone.
+pub(super) fn add_near(histogram: &mut ExactHistogram, keyed: &KeyedHistograms) {
+    for (distance, accesses) in keyed.near() {
+        histogram.add(distance, accesses);
+    }
+}
+
 /// One engine over the whole trace.
 pub(super) struct Exact {
     engine: Box<dyn Engine>,
@@ -14,6 +34,8 @@ pub(super) struct Exact {
     histogram: ExactHistogram,
     /// Nothing is told apart.
     whole: bool,
+    /// Memory for the distances that are not near.
+    far: Vec<Distance>,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
     accesses: u64,
@@ -26,6 +48,7 @@ impl Exact {
             distances: Vec::new(),
             histogram: ExactHistogram::new(),
             whole,
+            far: Vec::new(),
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
             accesses: 0,
@@ -38,9 +61,15 @@ impl Counts for Exact {
         let distances = &mut self.distances;
         distances.resize(columns.items.len(), Distance::COLD);
         self.engine.process(&columns.items, distances);
-        self.histogram.add_column(distances);
-        if !self.whole {
-            self.keyed.add_column(&columns.cells, distances);
+        if self.whole {
+            self.histogram.add_column(distances);
+        } else {
+            add_told_apart(
+                &mut self.histogram,
+                &mut self.keyed,
+                (&columns.cells, distances),
+                &mut self.far,
+            );
         }
         if !columns.elements.is_empty() {
             self.elements.add_column(&columns.elements, distances);
@@ -63,7 +92,8 @@ impl Counts for Exact {
         Some(&self.distances)
     }
 
-    fn finish(self: Box<Self>) -> Counted {
+    fn finish(mut self: Box<Self>) -> Counted {
+        add_near(&mut self.histogram, &self.keyed);
         let name = self.engine.name();
         Counted {
             engine: name.to_owned(),

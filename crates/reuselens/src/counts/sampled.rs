@@ -7,6 +7,7 @@ use reuselens_locality::{
 };
 use reuselens_units::{Bytes, Distance};
 
+use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
 use super::{Counted, Counts};
 use crate::AnalysisOptions;
@@ -23,6 +24,8 @@ pub(super) struct Sampled {
     histogram: ExactHistogram,
     /// Nothing is told apart.
     whole: bool,
+    /// Memory for the distances that are not near.
+    far: Vec<Distance>,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
     shares: Shares,
@@ -60,6 +63,7 @@ impl Sampled {
             asked_for,
             histogram: ExactHistogram::new(),
             whole,
+            far: Vec::new(),
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
             shares: Shares::default(),
@@ -102,9 +106,15 @@ impl Counts for Sampled {
         let samples = self.sampler.samples();
         let exact = samples.exact();
         if !exact.is_empty() {
-            self.histogram.add_column(exact);
-            if !self.whole {
-                self.keyed.add_column(&columns.cells[..exact.len()], exact);
+            if self.whole {
+                self.histogram.add_column(exact);
+            } else {
+                add_told_apart(
+                    &mut self.histogram,
+                    &mut self.keyed,
+                    (&columns.cells[..exact.len()], exact),
+                    &mut self.far,
+                );
             }
             if let Some(elements) = columns.elements.get(..exact.len()) {
                 self.elements.add_column(elements, exact);
@@ -145,7 +155,8 @@ impl Counts for Sampled {
     }
 
     fn finish(self: Box<Self>) -> Counted {
-        let this = *self;
+        let mut this = *self;
+        add_near(&mut this.histogram, &this.keyed);
         if this.sampler.accesses() == this.sampler.exact_accesses() {
             return Counted {
                 more: super::More::default(),

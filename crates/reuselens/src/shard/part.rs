@@ -104,8 +104,9 @@ impl Part {
         let mut head = self.head;
         head.count(known);
         uncounted.profile.histogram = head.histogram;
+        let cells = uncounted.profile.cells.len() as u32;
         Ok(uncounted.counted(
-            |cell| head.cells.take(cell),
+            (0..cells).map(|cell| head.cells.take(cell).unwrap_or_default()),
             |element| head.elements.take(element),
         ))
     }

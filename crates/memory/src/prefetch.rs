@@ -3,7 +3,7 @@
 /// Asks for the cache line of `slice[index]` ahead of its use. An index past the end asks for nothing,
 /// and so does any index on architectures without a stable prefetch.
 #[inline(always)]
-pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+pub fn prefetch<T>(slice: &[T], index: usize) {
     if let Some(place) = slice.get(index) {
         hint(place);
     }
