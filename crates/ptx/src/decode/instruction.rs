@@ -1,7 +1,7 @@
 //! One instruction to operations.
 
 use super::decoder::Decoder;
-use super::kernel::{Code, NONE, Register, Table};
+use super::kernel::{Code, NONE, Table};
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
 use crate::machine::windows;
@@ -268,10 +268,5 @@ impl Decoder<'_> {
             test!(|a: u64, b: u64| a.wrapping_sub(b) < windows::SIZE)
         };
         self.emit_form(form, Slots { d, a, b, ..Slots::default() })
-    }
-
-    /// A register to keep something in for the rest of the instruction.
-    pub fn register(&mut self, ty: Type) -> Result<Register, PtxError> {
-        Ok(Register { slot: self.fresh_slot(ty)?, wide: ty.size() == 8 })
     }
 }

@@ -17,7 +17,10 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     let ftz = opcode.takes("ftz");
     let mut steps = Vec::new();
     match (is_float(from)?, is_float(to)?) {
-        (false, false) if saturates => steps.push(clamped(from, to)?),
+        (false, false) if saturates => {
+            let full = at_full_width(&mut steps, from)?;
+            steps.push(clamped(full, to)?);
+        }
         (false, false) => steps.push(resized(from, to)?),
         (false, true) => {
             from_whole(&mut steps, from, to, rounding.unwrap_or(Rounding::Nearest))?;
@@ -63,55 +66,56 @@ fn resized(from: Type, to: Type) -> Option<Form> {
         Type::U16 | Type::B16 => whole_types!(from; lanes!(|a: T| -> u16 { a as u16 })),
         Type::S16 => whole_types!(from; lanes!(|a: T| -> i16 { a as i16 })),
         Type::U32 | Type::B32 => whole_types!(from; lanes!(|a: T| -> u32 { a as u32 })),
-        Type::S32 => whole_types!(from; lanes!(|a: T| -> i32 { a as i32 })),
+        // In a register of their own size, signs are not in the bits.
+        Type::S32 => resized(from, Type::U32).map(|form| Form { result: Type::S32, ..form }),
         Type::U64 | Type::B64 => whole_types!(from; lanes!(|a: T| -> u64 { a as u64 })),
         Type::S64 => whole_types!(from; lanes!(|a: T| -> i64 { a as i64 })),
         _ => None,
     }
 }
 
-/// The nearest value that there is.
-fn clamped(from: Type, to: Type) -> Option<Form> {
-    macro_rules! into {
-        ($to:ty) => {
-            whole_types!(from; lanes!(|a: T| -> $to {
-                (a as i128).clamp(<$to>::MIN as i128, <$to>::MAX as i128) as $to
-            }))
-        };
+/// A whole number as one of 64 bits, which holds it exactly. Returns what it is then.
+fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
+    let full = if matches!(from, Type::U64 | Type::B64) { Type::U64 } else { Type::S64 };
+    if from.size() < 8 {
+        steps.push(resized(from, full)?);
     }
-    match to {
-        Type::U8 => into!(u8),
-        Type::S8 => into!(i8),
-        Type::U16 => into!(u16),
-        Type::S16 => into!(i16),
-        Type::U32 => into!(u32),
-        Type::S32 => into!(i32),
-        Type::U64 => into!(u64),
-        Type::S64 => into!(i64),
-        _ => None,
+    Some(full)
+}
+
+/// The nearest value that there is, of a number of 64 bits.
+fn clamped(from: Type, to: Type) -> Option<Form> {
+    match from {
+        Type::U64 => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: u64| -> T { a.min(T::MAX as u64) as T })),
+        _ => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: i64| -> T { i128::from(a).clamp(T::MIN as i128, T::MAX as i128) as T })),
     }
 }
 
 fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -> Option<()> {
-    match to {
-        Type::F64 if rounding == Rounding::Nearest => {
-            steps.push(whole_types!(from; lanes!(|a: T| -> f64 { a as f64 }))?);
-        }
-        Type::F64 => steps.push(directed!(rounding; WAY => {
-            whole_types!(from; lanes!(|a: T| -> f64 { round::whole(a as i128, WAY) }))?
-        })),
-        Type::F32 if rounding == Rounding::Nearest => {
-            steps.push(whole_types!(from; lanes!(|a: T| -> f32 { a as f32 }))?);
-        }
-        Type::F32 => steps.push(directed!(rounding; WAY => {
-            whole_types!(from; lanes!(|a: T| -> f32 { round::whole32(a as i128, WAY) }))?
-        })),
+    let step = match (to, rounding) {
+        (Type::F64, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f64 { a as f64 }))?,
+        (Type::F32, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f32 { a as f32 }))?,
         // As a double, a number that fits into 53 bits is exact, and any other is infinite as a half.
-        Type::F16 if rounding == Rounding::Nearest => {
-            steps.push(whole_types!(from; lanes!(|a: T| -> f16 { f16::from_f64(a as f64) }))?);
+        (Type::F16, Rounding::Nearest) => {
+            whole_types!(from; lanes!(|a: T| -> f16 { f16::from_f64(a as f64) }))?
+        }
+        (Type::F64, _) => {
+            let full = at_full_width(steps, from)?;
+            directed!(rounding; WAY => {
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f64 { round::whole(i128::from(a), WAY) }))?
+            })
+        }
+        (Type::F32, _) => {
+            let full = at_full_width(steps, from)?;
+            directed!(rounding; WAY => {
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f32 { round::whole32(i128::from(a), WAY) }))?
+            })
         }
         _ => return None,
-    }
+    };
+    steps.push(step);
     Some(())
 }
 
