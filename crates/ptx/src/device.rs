@@ -122,9 +122,14 @@ impl Device {
     /// # Errors
     /// If there is not so much memory.
     pub fn allocate(&mut self, name: &str, size: u64) -> Result<u64, DeviceError> {
-        let left = self.limit.saturating_sub(self.memory.taken());
+        let left = self.left();
         let address = if size <= left { self.memory.allocate(name, size) } else { None };
         address.ok_or_else(|| DeviceError::OutOfMemory { name: name.to_owned(), size, left, limit: self.limit })
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.memory.taken())
     }
 
     /// All buffers, the variables of modules too.

@@ -54,6 +54,7 @@ mod device;
 mod error;
 mod machine;
 mod ops;
+pub mod plan;
 mod sink;
 mod syntax;
 
