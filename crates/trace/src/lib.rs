@@ -8,6 +8,8 @@
 //! file; [`convert()`] copies any source into another form; [`AtomicFile`] is the file that every
 //! output of the project is written through.
 //!
+//! [`warp`] is the same for kernels of GPUs: one record for each memory instruction of a warp.
+//!
 //! For: producers (the capture crate, readers of foreign formats) and consumers of traces.
 //! Not for: analysis. Nothing here counts, measures or judges a trace.
 
@@ -20,6 +22,7 @@ mod input;
 mod source;
 mod stage;
 mod unpack;
+pub mod warp;
 
 pub use atomic_file::AtomicFile;
 pub(crate) use block::Columns;

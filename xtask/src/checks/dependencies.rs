@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("locality", &["units", "memory"]),
     ("attribute", &["units", "trace", "locality"]),
     ("capture", &["units", "wire", "trace"]),
+    ("simt", &["units", "trace"]),
     ("report", &["units", "locality"]),
     (
         "reuselens",
@@ -41,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "trace",
             "locality",
             "capture",
+            "simt",
             "report",
             "reuselens",
         ],

@@ -2,11 +2,11 @@
 
 /// The bytes are not what the writer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Damage(pub(super) &'static str);
+pub(crate) struct Damage(pub(crate) &'static str);
 
 /// Appends `value` in one to ten bytes.
 #[inline]
-pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -16,12 +16,12 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a difference, small in bytes if it is small in size.
 #[inline]
-pub(super) fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
+pub(crate) fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
     put(bytes, zigzag(difference));
 }
 
 /// Appends the length and the bytes.
-pub(super) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
+pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     put(bytes, value.len() as u64);
     bytes.extend_from_slice(value);
 }
@@ -39,27 +39,27 @@ const fn unzigzag(coded: u64) -> u64 {
 
 /// A place in a run of bytes. Reading past the end is [`Damage`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         Cursor { bytes, at }
     }
 
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// The next variable-length number.
     #[inline(always)]
-    pub(super) fn number(&mut self) -> Result<u64, Damage> {
+    pub(crate) fn number(&mut self) -> Result<u64, Damage> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -71,14 +71,14 @@ impl<'a> Cursor<'a> {
 
     /// The next eight bytes, if there are so many; they are not taken.
     #[inline(always)]
-    pub(super) fn eight(&self) -> Option<u64> {
+    pub(crate) fn eight(&self) -> Option<u64> {
         let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
         Some(u64::from_le_bytes(*bytes))
     }
 
     /// Goes on by that many bytes, which are there.
     #[inline(always)]
-    pub(super) fn skip(&mut self, count: usize) {
+    pub(crate) fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
@@ -103,23 +103,23 @@ impl<'a> Cursor<'a> {
 
     /// The next difference.
     #[inline(always)]
-    pub(super) fn signed(&mut self) -> Result<u64, Damage> {
+    pub(crate) fn signed(&mut self) -> Result<u64, Damage> {
         Ok(unzigzag(self.number()?))
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Damage> {
+    pub(crate) fn byte(&mut self) -> Result<u8, Damage> {
         let &byte = self.bytes.get(self.at).ok_or(END)?;
         self.at += 1;
         Ok(byte)
     }
 
     /// The next number, if it fits.
-    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
         T::try_from(self.number()?).map_err(|_| Damage("a number is too large"))
     }
 
     /// The next length and that many bytes.
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
         let length: usize = self.small()?;
         let end = self.at.checked_add(length).ok_or(END)?;
         let bytes = self.bytes.get(self.at..end).ok_or(END)?;
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Damage> {
+    pub(crate) fn text(&mut self) -> Result<String, Damage> {
         let text = std::str::from_utf8(self.bytes()?);
         text.map(str::to_owned)
             .map_err(|_| Damage("a text is no UTF-8"))

@@ -4,14 +4,14 @@ use crate::formats::native::bytes::Damage;
 use crate::{Input, TraceError};
 
 /// Bytes of a chunk's head.
-pub(super) const HEAD: usize = 24;
+pub(crate) const HEAD: usize = 24;
 /// The most bytes that a chunk decodes to: what a forged length can cost.
-pub(super) const MAX_PLAIN: usize = 256 << 20;
+pub(crate) const MAX_PLAIN: usize = 256 << 20;
 
 /// What is in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Blocks and events.
     Pieces = 1,
     /// The totals; nothing comes after them.
@@ -20,15 +20,15 @@ pub(super) enum Content {
 
 /// The head of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) content: Content,
+pub(crate) struct Head {
+    pub(crate) content: Content,
     /// Number of the chunk in its file (wraps): a chunk that is lost or doubled shows.
-    pub(super) number: u32,
-    pub(super) plain: u32,
+    pub(crate) number: u32,
+    pub(crate) plain: u32,
 }
 
 impl Head {
-    pub(super) fn bytes(self, stored: &[u8]) -> [u8; HEAD] {
+    pub(crate) fn bytes(self, stored: &[u8]) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let words = [
             self.content as u32,
@@ -47,27 +47,27 @@ impl Head {
 }
 
 /// A chunk as it lies in the file, with its head checked and the rest not.
-pub(super) struct Stored {
-    pub(super) content: Content,
+pub(crate) struct Stored {
+    pub(crate) content: Content,
     /// Where it begins in the file.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     plain: usize,
     check: u32,
     bytes: Vec<u8>,
 }
 
 /// Reads chunks one after the other.
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     number: u32,
 }
 
 impl Chunks {
-    pub(super) fn new() -> Chunks {
+    pub(crate) fn new() -> Chunks {
         Chunks { number: 0 }
     }
 
     /// The next chunk.
-    pub(super) fn next(&mut self, input: &mut Input) -> Result<Stored, TraceError> {
+    pub(crate) fn next(&mut self, input: &mut Input) -> Result<Stored, TraceError> {
         let start = input.offset();
         let head = input.at_least(HEAD)?;
         if head.is_empty() {
@@ -122,15 +122,15 @@ impl Chunks {
 }
 
 /// Checks and unpacks chunks.
-pub(super) struct Unpacker(zstd::bulk::Decompressor<'static>);
+pub(crate) struct Unpacker(zstd::bulk::Decompressor<'static>);
 
 impl Unpacker {
-    pub(super) fn new() -> std::io::Result<Unpacker> {
+    pub(crate) fn new() -> std::io::Result<Unpacker> {
         zstd::bulk::Decompressor::new().map(Unpacker)
     }
 
     /// Puts the bytes of `chunk` into `plain`.
-    pub(super) fn unpack(&mut self, chunk: &Stored, plain: &mut Vec<u8>) -> Result<(), Damage> {
+    pub(crate) fn unpack(&mut self, chunk: &Stored, plain: &mut Vec<u8>) -> Result<(), Damage> {
         const BAD: Damage = Damage("the compressed bytes of a chunk are damaged");
         if crc32fast::hash(&chunk.bytes) != chunk.check {
             return Err(Damage(

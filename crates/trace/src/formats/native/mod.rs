@@ -16,8 +16,8 @@
 //! bounded before anything is allocated, and every stored byte is under a checksum.
 
 mod alone;
-mod bytes;
-mod chunk;
+pub(crate) mod bytes;
+pub(crate) mod chunk;
 mod columns;
 mod decode;
 mod encode;

@@ -1,0 +1,155 @@
+//! The characteristic without comparing all pairs.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::SimtError;
+use crate::characteristic::Characteristic;
+use crate::characteristic::correlate::Correlator;
+use crate::characteristic::fold::Folded;
+use crate::characteristic::index::{Census, Index};
+use crate::scenario::Stream;
+
+/// How much of the machine may be used. Results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads.
+    pub threads: usize,
+    /// Bytes for the index; it is read in as many passes over the stream as that takes. Apart from it there are
+    /// 8 bytes an item, and 8 to 64 for each memory instruction and thread.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    /// All processors, 1 GiB.
+    fn default() -> Limits {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Limits {
+            threads,
+            memory: 1 << 30,
+        }
+    }
+}
+
+/// Bytes of an entry in the index and in the folded lists.
+const ENTRY: u64 = 16;
+/// Work is handed out in pieces of so many lists.
+const LISTS: usize = 64;
+
+/// The data reuse characteristic of a stream; see [`Characteristic`].
+///
+/// Per item it is the correlation of "appears in instruction i" with "multiplicity in instruction j". Items with equal
+/// lists of appearances, up to a shift in time, are counted once with a weight; short lists by pairs, dense
+/// ones by an exact transform. Time is that of reading the stream two or more times, plus the pairs or
+/// `n log n`, whichever is less.
+///
+/// # Errors
+/// [`SimtError::TooLarge`] from 2³¹ memory instructions on.
+pub fn characteristic(
+    stream: &(impl Stream + Sync + ?Sized),
+    limits: Limits,
+) -> Result<Characteristic, SimtError> {
+    let length = stream.instructions();
+    let limit = 1 << 31;
+    if length >= limit {
+        return Err(SimtError::TooLarge {
+            what: "memory instructions of one reference stream",
+            found: length,
+            limit,
+            hint: "analyse fewer blocks, or more at once",
+        });
+    }
+    let census = Census::take(stream);
+    let threads = limits.threads.max(1);
+    let most = (limits.memory / ENTRY / threads as u64).clamp(1 << 10, u64::from(u32::MAX >> 1));
+    let entries: u64 = census.entries.iter().map(|&count| u64::from(count)).sum();
+    let ranges = census.ranges(most.min(entries / threads as u64 + 1));
+    let mut total = vec![0_u64; length as usize + 1];
+    for some in ranges.chunks(threads) {
+        let folded = fold(stream, &census, some);
+        for degrees in correlate(&folded, length as usize, threads) {
+            for (sum, degree) in total.iter_mut().zip(degrees) {
+                *sum += degree;
+            }
+        }
+    }
+    let items = census.entries.iter().filter(|&&count| count > 0).count();
+    Ok(Characteristic::new(
+        total,
+        length,
+        census.touches,
+        items as u64,
+    ))
+}
+
+/// Reads the lists of some ranges of items, each on a thread of its own, and folds them together.
+fn fold(
+    stream: &(impl Stream + Sync + ?Sized),
+    census: &Census,
+    ranges: &[std::ops::Range<u32>],
+) -> Folded {
+    let read = |range: std::ops::Range<u32>| {
+        let mut folded = Folded::default();
+        let index = Index::read(stream, census, range);
+        for list in index.lists().filter(|list| list.len() > 1) {
+            folded.add(list, 1);
+        }
+        folded
+    };
+    let parts = std::thread::scope(|scope| {
+        let others = ranges.iter().skip(1).cloned();
+        let others: Vec<_> = others
+            .map(|range| scope.spawn(move || read(range)))
+            .collect();
+        let mut parts = vec![ranges.first().cloned().map(read).unwrap_or_default()];
+        for other in others {
+            match other.join() {
+                Ok(part) => parts.push(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        parts
+    });
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    for part in parts {
+        for at in 0..part.len() {
+            let (list, weight) = part.get(at);
+            all.add(list, weight);
+        }
+    }
+    all
+}
+
+/// Correlates the lists on some threads: each one's sums.
+fn correlate(folded: &Folded, length: usize, threads: usize) -> Vec<Vec<u64>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        let mut correlator = Correlator::new(length);
+        loop {
+            let from = next.fetch_add(LISTS, Ordering::Relaxed);
+            if from >= folded.len() {
+                break;
+            }
+            for at in from..folded.len().min(from + LISTS) {
+                let (list, weight) = folded.get(at);
+                correlator.add(list, weight);
+            }
+        }
+        let degrees = correlator.finish();
+        match done.lock() {
+            Ok(mut done) => done.push(degrees),
+            Err(poisoned) => poisoned.into_inner().push(degrees),
+        }
+    };
+    let threads = threads.min(folded.entries() / (LISTS * LISTS) + 1);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    done.into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,37 @@
+//! What can be wrong.
+
+use thiserror::Error;
+
+/// Why a stream, a netlist or a partition cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SimtError {
+    /// The stream could not be read.
+    #[error(transparent)]
+    Trace(#[from] reuselens_trace::TraceError),
+    /// A size is beyond what positions and items are counted in.
+    #[error("{what}: {found} are too many, and {limit} is the limit; {hint}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        limit: u64,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// A text is not what its format promises.
+    #[error("{name}, line {line}: {what}")]
+    Text {
+        /// The file, or what stands for it.
+        name: String,
+        /// From 1; 0 for the file as a whole.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// Options that do not fit the run.
+    #[error("{0}")]
+    Unfit(String),
+}

@@ -1,0 +1,120 @@
+//! Streams of kernels with known access patterns, without running a kernel: for tests and measurements.
+//!
+//! A [`Kernel`] says what one thread accesses; threads of a warp are put in lockstep here, as an interpreter would.
+
+mod kernels;
+
+pub use kernels::Kernel;
+
+use reuselens_trace::TraceError;
+use reuselens_trace::warp::{
+    Extent, LANES, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
+};
+
+use crate::graph::Graph;
+use crate::run::{Head, in_lockstep};
+
+/// One access of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which instruction of the kernel.
+    pub site: u32,
+    /// Where.
+    pub address: u64,
+    /// Which memory.
+    pub space: Space,
+    /// Load, store or atomic.
+    pub kind: WarpKind,
+    /// How many bytes.
+    pub bytes: u8,
+}
+
+/// Hands the stream of `kernel` over `graph` to `sink`: a thread for each node (or element), in blocks of
+/// `threads` threads.
+///
+/// # Errors
+/// Those of the sink.
+pub fn stream(
+    kernel: Kernel,
+    graph: &Graph,
+    threads: u32,
+    sink: &mut dyn WarpSink,
+) -> Result<(), TraceError> {
+    let count = kernel.threads(graph);
+    let blocks = count.div_ceil(threads);
+    sink.launch(&Launch {
+        kernel: kernel.name().to_owned(),
+        grid: Extent::line(blocks),
+        block: Extent::line(threads),
+        sites: kernel.sites().iter().map(|text| site(text)).collect(),
+    })?;
+    let mut batch = WarpBatch::new();
+    for warp in 0..blocks * threads.div_ceil(LANES as u32) {
+        let (block, warp) = (
+            warp / threads.div_ceil(LANES as u32),
+            warp % threads.div_ceil(LANES as u32),
+        );
+        let first = block * threads + warp * LANES as u32;
+        let end = count.min((block + 1) * threads).min(first + LANES as u32);
+        self::warp(kernel, graph, block, warp, first..end, &mut batch);
+        if batch.is_full() {
+            sink.batch(&batch)?;
+            batch.clear();
+        }
+    }
+    sink.batch(&batch)
+}
+
+fn site(text: &&str) -> Site {
+    Site {
+        place: String::new(),
+        text: (*text).to_owned(),
+    }
+}
+
+/// Adds the records of one warp.
+fn warp(
+    kernel: Kernel,
+    graph: &Graph,
+    block: u32,
+    warp: u32,
+    threads: std::ops::Range<u32>,
+    batch: &mut WarpBatch,
+) {
+    let (mut accesses, mut heads) = (Vec::new(), Vec::new());
+    for thread in threads {
+        let next = accesses.len();
+        kernel.thread(graph, thread, &mut |access| accesses.push(access));
+        heads.push(Head {
+            next,
+            end: accesses.len(),
+        });
+    }
+    let mut position = 0;
+    in_lockstep(
+        &mut heads,
+        |at| accesses[at].site,
+        |site, issued| {
+            position += 1;
+            let Access {
+                space, kind, bytes, ..
+            } = accesses[issued[0].1];
+            let (mut mask, mut addresses) = (0, [0; LANES]);
+            for &(lane, at) in issued {
+                mask |= 1 << lane;
+                addresses[lane] = accesses[at].address;
+            }
+            batch.push(&WarpAccess {
+                site,
+                position,
+                block,
+                warp,
+                mask,
+                space,
+                kind,
+                bytes,
+                addresses,
+            });
+        },
+    );
+}

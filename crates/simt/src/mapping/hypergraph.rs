@@ -1,0 +1,226 @@
+//! The data-sharing hypergraph.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::{Run, SimtError};
+
+/// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hypergraph {
+    vertices: usize,
+    /// Items that only this vertex touches.
+    private: Vec<u64>,
+    /// Where each edge's vertices begin; one more than there are edges.
+    starts: Vec<usize>,
+    /// The edges' vertices, rising within an edge.
+    pins: Vec<u32>,
+    weights: Vec<u64>,
+}
+
+impl Hypergraph {
+    /// From edges as sets of vertices with weights; equal sets become one, single vertices private data.
+    pub fn new(vertices: usize, edges: impl IntoIterator<Item = (Vec<u32>, u64)>) -> Hypergraph {
+        let mut private = vec![0; vertices];
+        let mut folded: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+        for (mut edge, weight) in edges {
+            edge.sort_unstable();
+            edge.dedup();
+            match edge[..] {
+                [] => {}
+                [one] => private[one as usize] += weight,
+                _ => *folded.entry(edge).or_default() += weight,
+            }
+        }
+        let (mut starts, mut pins, mut weights) = (vec![0], Vec::new(), Vec::new());
+        for (edge, weight) in folded {
+            pins.extend(edge);
+            starts.push(pins.len());
+            weights.push(weight);
+        }
+        Hypergraph {
+            vertices,
+            private,
+            starts,
+            pins,
+            weights,
+        }
+    }
+
+    /// The threads of a run's launch, numbered block by block, and what they share.
+    pub fn of(run: &Run) -> Hypergraph {
+        let block_threads = run.block_threads();
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); run.items() as usize];
+        for block in run.blocks() {
+            for at in 0..block.len() {
+                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
+                    let thread = block.number * block_threads + u32::from(thread);
+                    let users = &mut users[item as usize];
+                    if users.last() != Some(&thread) {
+                        users.push(thread);
+                    }
+                }
+            }
+        }
+        let vertices = run.launch().grid.count() as usize * block_threads as usize;
+        Hypergraph::new(vertices, users.into_iter().map(|users| (users, 1)))
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The vertices of an edge, rising, and its weight.
+    pub fn edge(&self, at: usize) -> (&[u32], u64) {
+        (
+            &self.pins[self.starts[at]..self.starts[at + 1]],
+            self.weights[at],
+        )
+    }
+
+    /// Items that only this vertex touches.
+    pub fn private(&self, vertex: usize) -> u64 {
+        self.private[vertex]
+    }
+
+    /// The edges of each vertex.
+    pub(super) fn incidence(&self) -> Vec<Vec<u32>> {
+        let mut edges = vec![Vec::new(); self.vertices];
+        for at in 0..self.edges() {
+            for &vertex in self.edge(at).0 {
+                edges[vertex as usize].push(at as u32);
+            }
+        }
+        edges
+    }
+
+    /// The same with each group as one vertex.
+    pub fn contract(&self, groups: &[Vec<u32>]) -> Hypergraph {
+        let group = group_of(self.vertices, groups);
+        let edges = (0..self.edges()).map(|at| {
+            let (pins, weight) = self.edge(at);
+            (
+                pins.iter().map(|&pin| group[pin as usize]).collect(),
+                weight,
+            )
+        });
+        let mut contracted = Hypergraph::new(groups.len(), edges);
+        for (vertex, &private) in self.private.iter().enumerate() {
+            contracted.private[group[vertex] as usize] += private;
+        }
+        contracted
+    }
+
+    /// How often data is in a group: the sum over edges of weight times groups. If each warp fetched each of
+    /// its items once, these would be its transactions for shared data.
+    pub fn copies(&self, groups: &[Vec<u32>]) -> u64 {
+        let group = group_of(self.vertices, groups);
+        let edges = (0..self.edges()).map(|at| {
+            let (pins, weight) = self.edge(at);
+            let mut in_groups: Vec<u32> = pins.iter().map(|&pin| group[pin as usize]).collect();
+            in_groups.sort_unstable();
+            in_groups.dedup();
+            in_groups.len() as u64 * weight
+        });
+        edges.sum()
+    }
+
+    /// As text in the format of hMETIS (`.hgr`), with weights of edges and vertices, for other partitioners.
+    pub fn to_hgr(&self) -> String {
+        let mut text = format!("{} {} 11\n", self.edges(), self.vertices);
+        for at in 0..self.edges() {
+            let (pins, weight) = self.edge(at);
+            let _ = write!(text, "{weight}");
+            for pin in pins {
+                let _ = write!(text, " {}", pin + 1);
+            }
+            text.push('\n');
+        }
+        for private in &self.private {
+            let _ = writeln!(text, "{private}");
+        }
+        text
+    }
+
+    /// Reads the format of hMETIS, with or without weights. `name` is for messages.
+    ///
+    /// # Errors
+    /// [`SimtError::Text`] with the line.
+    pub fn from_hgr(text: &str, name: &str) -> Result<Hypergraph, SimtError> {
+        let bad = |line: usize, what: String| SimtError::Text {
+            name: name.to_owned(),
+            line,
+            what,
+        };
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+        let mut lines = lines.filter(|(_, line)| !line.starts_with('%'));
+        let mut numbers = || -> Result<(usize, Vec<u64>), SimtError> {
+            let (at, line) = lines
+                .next()
+                .ok_or_else(|| bad(0, "it ends too early".to_owned()))?;
+            let words = line.split_ascii_whitespace();
+            let numbers = words.map(|word| {
+                let wrong = |_| bad(at, format!("'{}' is no number", word.escape_debug()));
+                word.parse().map_err(wrong)
+            });
+            Ok((at, numbers.collect::<Result<_, _>>()?))
+        };
+        let (at, head) = numbers()?;
+        let (edges, vertices, form) = match head[..] {
+            [edges, vertices] => (edges, vertices, 0),
+            [edges, vertices, form @ (0 | 1 | 10 | 11)] => (edges, vertices, form),
+            _ => {
+                return Err(bad(
+                    at,
+                    "the first line should be EDGES VERTICES [0|1|10|11]".to_owned(),
+                ));
+            }
+        };
+        let vertices = usize::try_from(vertices)
+            .ok()
+            .filter(|&count| count as u64 <= super::MAX_THREADS);
+        let vertices = vertices.ok_or_else(|| bad(at, "there are too many vertices".to_owned()))?;
+        let mut list = Vec::new();
+        for _ in 0..edges {
+            let (at, mut pins) = numbers()?;
+            let weight = if form % 10 == 1 && !pins.is_empty() {
+                pins.remove(0)
+            } else {
+                1
+            };
+            if pins.iter().any(|&pin| pin == 0 || pin > vertices as u64) {
+                return Err(bad(at, format!("a vertex is not in 1 to {vertices}")));
+            }
+            list.push((pins.into_iter().map(|pin| pin as u32 - 1).collect(), weight));
+        }
+        let mut hypergraph = Hypergraph::new(vertices, list);
+        for vertex in 0..if form >= 10 { vertices } else { 0 } {
+            let (at, weight) = numbers()?;
+            let [weight] = weight[..] else {
+                return Err(bad(
+                    at,
+                    "a line with a vertex's weight should be one number".to_owned(),
+                ));
+            };
+            hypergraph.private[vertex] = weight;
+        }
+        Ok(hypergraph)
+    }
+}
+
+/// Which group each vertex is in.
+pub(super) fn group_of(vertices: usize, groups: &[Vec<u32>]) -> Vec<u32> {
+    let mut group = vec![0; vertices];
+    for (number, members) in groups.iter().enumerate() {
+        for &vertex in members {
+            group[vertex as usize] = number as u32;
+        }
+    }
+    group
+}

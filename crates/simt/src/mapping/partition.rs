@@ -1,0 +1,187 @@
+//! Equal groups that share as much as possible, by METIS.
+
+use std::collections::HashMap;
+
+use metis::option::{Seed, UFactor};
+
+use crate::SimtError;
+use crate::mapping::Hypergraph;
+use crate::mapping::hypergraph::group_of;
+use crate::mapping::refine::refine;
+
+/// Edges of more vertices than this become a ring instead of all pairs.
+const CLIQUE: usize = 32;
+/// Weights are scaled to whole numbers by this: a pair of an edge of `n` vertices weighs `1 / (n − 1)` of it.
+const SCALE: u64 = 240;
+/// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
+const UNEQUAL: metis::Idx = 30;
+
+/// Groups of exactly `size` vertices (the last may be smaller), such that edges touch few groups.
+///
+/// METIS partitions the graph of pairs; groups are then made equal, and vertices of different groups change places
+/// as long as [`Hypergraph::copies`] falls. The vertices as they stand are improved likewise, and the better
+/// result is taken: it is never worse than leaving them.
+///
+/// # Errors
+/// [`SimtError::Unfit`] if METIS refuses, or the graph is too large for it.
+pub fn partition(
+    hypergraph: &Hypergraph,
+    size: usize,
+    seed: u64,
+) -> Result<Vec<Vec<u32>>, SimtError> {
+    let vertices: Vec<u32> = (0..hypergraph.vertices() as u32).collect();
+    let mut in_place: Vec<Vec<u32>> = vertices.chunks(size.max(1)).map(<[u32]>::to_vec).collect();
+    if in_place.len() < 2 || size < 2 || hypergraph.edges() == 0 {
+        return Ok(in_place);
+    }
+    let parts = metis_parts(hypergraph, in_place.len(), seed)?;
+    let mut groups = equal(hypergraph, &parts, size, in_place.len());
+    refine(hypergraph, &mut groups);
+    refine(hypergraph, &mut in_place);
+    for group in groups.iter_mut().chain(&mut in_place) {
+        group.sort_unstable();
+    }
+    groups.sort_unstable_by_key(|group| (group.len() < size, group.first().copied()));
+    let better = hypergraph.copies(&groups) < hypergraph.copies(&in_place);
+    Ok(if better { groups } else { in_place })
+}
+
+/// The part of each vertex.
+fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u32>, SimtError> {
+    let failed =
+        |what: String| SimtError::Unfit(format!("METIS cannot partition the threads: {what}"));
+    let (xadj, adjacent, weights) =
+        graph(hypergraph).ok_or_else(|| failed("too many pairs".to_owned()))?;
+    let mut part = vec![0; hypergraph.vertices()];
+    if adjacent.is_empty() {
+        return Ok(vec![0; hypergraph.vertices()]);
+    }
+    let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
+    let graph = metis::Graph::new(1, count, &xadj, &adjacent);
+    let graph = graph.map_err(|error| failed(error.to_string()))?;
+    let graph = graph
+        .set_adjwgt(&weights)
+        .set_option(Seed((seed % (1 << 30)) as metis::Idx))
+        .set_option(UFactor(UNEQUAL));
+    let done = if parts > 8 {
+        graph.part_kway(&mut part)
+    } else {
+        graph.part_recursive(&mut part)
+    };
+    done.map_err(|error| failed(error.to_string()))?;
+    Ok(part.into_iter().map(|part| part as u32).collect())
+}
+
+/// A graph in METIS's form: where rows begin, neighbours, weights.
+type Rows = (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>);
+
+/// The graph of pairs that share data.
+fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
+    let mut pairs: HashMap<(u32, u32), u64> = HashMap::new();
+    let mut add = |a: u32, b: u32, weight: u64| {
+        *pairs.entry((a.min(b), a.max(b))).or_default() += weight;
+    };
+    for at in 0..hypergraph.edges() {
+        let (pins, weight) = hypergraph.edge(at);
+        if pins.len() > CLIQUE {
+            let next = pins.iter().cycle().skip(1);
+            pins.iter()
+                .zip(next)
+                .for_each(|(&a, &b)| add(a, b, SCALE / 2 * weight));
+            continue;
+        }
+        let part = (SCALE / (pins.len() as u64 - 1)).max(1) * weight;
+        for (at, &a) in pins.iter().enumerate() {
+            pins[at + 1..].iter().for_each(|&b| add(a, b, part));
+        }
+    }
+    let mut list: Vec<(u32, u32, u64)> = pairs.into_iter().map(|((a, b), w)| (a, b, w)).collect();
+    list.extend(
+        list.clone()
+            .into_iter()
+            .map(|(a, b, weight)| (b, a, weight)),
+    );
+    list.sort_unstable();
+    let mut xadj = vec![0; hypergraph.vertices() + 1];
+    let (mut adjacent, mut weights) = (Vec::new(), Vec::new());
+    for (from, to, weight) in list {
+        xadj[from as usize + 1] += 1;
+        adjacent.push(metis::Idx::try_from(to).ok()?);
+        weights.push(metis::Idx::try_from(weight.min(1 << 20)).ok()?);
+    }
+    metis::Idx::try_from(adjacent.len()).ok()?;
+    for vertex in 0..hypergraph.vertices() {
+        xadj[vertex + 1] += xadj[vertex];
+    }
+    Some((xadj, adjacent, weights))
+}
+
+/// Groups of equal size from parts of about equal size: vertices with the least in common with their part go to
+/// one with room that they have most in common with.
+fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
+    let mut groups = vec![Vec::new(); count];
+    for (vertex, &part) in parts.iter().enumerate() {
+        groups[part as usize].push(vertex as u32);
+    }
+    let incidence = hypergraph.incidence();
+    let mut group = group_of(hypergraph.vertices(), &groups);
+    let common = |vertex: u32, group: &[u32], with: u32| -> u64 {
+        let edges = incidence[vertex as usize].iter();
+        edges
+            .map(|&edge| {
+                let (pins, weight) = hypergraph.edge(edge as usize);
+                let others = pins.iter().take(4 * CLIQUE);
+                others
+                    .filter(|&&pin| pin != vertex && group[pin as usize] == with)
+                    .count() as u64
+                    * weight
+            })
+            .sum()
+    };
+    const NOWHERE: u32 = u32::MAX;
+    let mut homeless = Vec::new();
+    let last = hypergraph.vertices() - size * (count - 1);
+    // The one group that may be smaller is the smallest.
+    let smallest = (0..count)
+        .min_by_key(|&at| (groups[at].len(), at))
+        .unwrap_or(0);
+    let room = |at: usize| if at == smallest { last } else { size };
+    for at in 0..count {
+        let extra = groups[at].len().saturating_sub(room(at));
+        let members = std::mem::take(&mut groups[at]);
+        let mut ranked: Vec<(u64, u32)> = members
+            .iter()
+            .map(|&vertex| (common(vertex, &group, at as u32), vertex))
+            .collect();
+        ranked.sort_unstable();
+        for &(_, vertex) in &ranked[..extra] {
+            group[vertex as usize] = NOWHERE;
+            homeless.push(vertex);
+        }
+        groups[at] = ranked[extra..].iter().map(|&(_, vertex)| vertex).collect();
+    }
+    let mut free = 0;
+    for vertex in homeless {
+        let edges = incidence[vertex as usize].iter();
+        let near = edges.flat_map(|&edge| hypergraph.edge(edge as usize).0.iter().take(4 * CLIQUE));
+        let mut near: Vec<u32> = near.map(|&pin| group[pin as usize]).collect();
+        near.sort_unstable();
+        near.dedup();
+        let open = near
+            .into_iter()
+            .filter(|&to| to != NOWHERE && groups[to as usize].len() < room(to as usize));
+        let best = open.max_by_key(|&to| (common(vertex, &group, to), std::cmp::Reverse(to)));
+        let to = best.map_or_else(
+            || {
+                while groups[free].len() >= room(free) {
+                    free += 1;
+                }
+                free
+            },
+            |to| to as usize,
+        );
+        group[vertex as usize] = to as u32;
+        groups[to].push(vertex);
+    }
+    groups
+}

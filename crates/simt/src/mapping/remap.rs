@@ -1,0 +1,162 @@
+//! A permutation of threads, and the run that it makes.
+
+use crate::run::{Block, Head, in_lockstep};
+use crate::{Run, SimtError};
+
+/// How far a mapping goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Threads are clustered into warps.
+    Threads,
+    /// And warps into blocks.
+    Warps,
+    /// And blocks are put in order.
+    Blocks,
+}
+
+/// Which thread does whose work: `TIdx = f(threadIdx)`, for all threads of a launch, numbered block by block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    threads: Vec<u32>,
+    block: usize,
+}
+
+impl Mapping {
+    /// Thread `n` of the re-mapped launch does what thread `threads[n]` did before; blocks of `block` threads.
+    ///
+    /// # Errors
+    /// [`SimtError::Unfit`] if it is no permutation of whole blocks.
+    pub fn new(threads: Vec<u32>, block: usize) -> Result<Mapping, SimtError> {
+        let mut seen = vec![false; threads.len()];
+        let all = threads.iter().all(|&thread| {
+            let seen = seen.get_mut(thread as usize);
+            seen.is_some_and(|seen| !std::mem::replace(seen, true))
+        });
+        if !all || block == 0 || !threads.len().is_multiple_of(block) {
+            return Err(SimtError::Unfit(
+                "a mapping should hold each thread of whole blocks once".to_owned(),
+            ));
+        }
+        Ok(Mapping { threads, block })
+    }
+
+    /// Nothing moves.
+    pub fn identity(run: &Run) -> Result<Mapping, SimtError> {
+        let block = run.block_threads();
+        let threads = run.launch().grid.count().saturating_mul(block.into());
+        let threads = u32::try_from(threads).map_err(|_| SimtError::TooLarge {
+            what: "threads to map",
+            found: threads,
+            limit: u32::MAX.into(),
+            hint: "run the kernel on smaller data",
+        })?;
+        Mapping::new((0..threads).collect(), block as usize)
+    }
+
+    /// Whose work each thread does.
+    pub fn threads(&self) -> &[u32] {
+        &self.threads
+    }
+
+    /// Whose work each thread does, as a kernel loads it: little-endian 32-bit numbers.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.threads
+            .iter()
+            .flat_map(|thread| thread.to_le_bytes())
+            .collect()
+    }
+
+    /// The run with threads in their new places: each does what it did, and blocks go in lockstep by sites.
+    ///
+    /// # Errors
+    /// [`SimtError::Unfit`] if it is a mapping of another number of threads.
+    pub fn apply(&self, run: &Run) -> Result<Run, SimtError> {
+        let steps = Steps::of(run, self.threads.len())?;
+        let mut blocks = Vec::new();
+        for (number, members) in self.threads.chunks(self.block).enumerate() {
+            let block = steps.block(number as u32, members);
+            if !block.is_empty() {
+                blocks.push(block);
+            }
+        }
+        Ok(Run {
+            launch: run.launch.clone(),
+            blocks,
+            addresses: run.addresses.clone(),
+            grain: run.grain,
+        })
+    }
+}
+
+/// What each thread does, in order.
+struct Steps {
+    /// Where each thread's steps begin; one more than there are threads.
+    threads: Vec<usize>,
+    /// Site, and where its items begin; one more than there are steps.
+    steps: Vec<(u32, u32)>,
+    items: Vec<u32>,
+}
+
+impl Steps {
+    fn of(run: &Run, threads: usize) -> Result<Steps, SimtError> {
+        let mut list: Vec<Vec<(u32, u32, bool)>> = vec![Vec::new(); threads];
+        for block in run.blocks() {
+            for at in 0..block.len() {
+                let mut before = None;
+                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
+                    let place =
+                        block.number as usize * run.block_threads() as usize + usize::from(thread);
+                    let own = list.get_mut(place).ok_or_else(|| {
+                        SimtError::Unfit(
+                            "the mapping is of fewer threads than the run has".to_owned(),
+                        )
+                    })?;
+                    own.push((block.site(at), item, before != Some(thread)));
+                    before = Some(thread);
+                }
+            }
+        }
+        let mut all = Steps {
+            threads: vec![0],
+            steps: Vec::new(),
+            items: Vec::new(),
+        };
+        for own in list {
+            for (site, item, first) in own {
+                if first {
+                    all.steps.push((site, all.items.len() as u32));
+                }
+                all.items.push(item);
+            }
+            all.threads.push(all.steps.len());
+        }
+        all.steps.push((u32::MAX, all.items.len() as u32));
+        Ok(all)
+    }
+
+    fn block(&self, number: u32, members: &[u32]) -> Block {
+        let mut heads: Vec<Head> = members
+            .iter()
+            .map(|&thread| Head {
+                next: self.threads[thread as usize],
+                end: self.threads[thread as usize + 1],
+            })
+            .collect();
+        let mut block = Block::new(number);
+        in_lockstep(
+            &mut heads,
+            |at| self.steps[at].0,
+            |site, issued| {
+                for &(thread, at) in issued {
+                    for &item in
+                        &self.items[self.steps[at].1 as usize..self.steps[at + 1].1 as usize]
+                    {
+                        block.touch(thread as u16, item);
+                    }
+                }
+                block.end(site);
+            },
+        );
+        block
+    }
+}

@@ -1,0 +1,135 @@
+//! One launch of a kernel: what its blocks' threads touch together, in order.
+
+mod align;
+mod items;
+mod load;
+
+pub use align::Alignment;
+pub(crate) use align::{Head, in_lockstep};
+pub use items::Grain;
+pub use load::{Loading, Spaces};
+
+use reuselens_trace::warp::Launch;
+
+/// One launch, for one memory space, with items numbered from 0.
+///
+/// Memory: 6 bytes a touch and 8 a memory instruction of a block.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub(crate) launch: Launch,
+    pub(crate) blocks: Vec<Block>,
+    /// Where each item begins, in bytes; of shared and local memory within its block or thread.
+    pub(crate) addresses: Vec<u64>,
+    pub(crate) grain: Grain,
+}
+
+/// The stream of memory instructions of one block: all its threads in lockstep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Its index in the grid.
+    pub number: u32,
+    sites: Vec<u32>,
+    /// Where each instruction's touches begin; one more than there are instructions.
+    starts: Vec<u32>,
+    items: Vec<u32>,
+    threads: Vec<u16>,
+}
+
+impl Block {
+    pub(crate) fn new(number: u32) -> Block {
+        Block {
+            number,
+            starts: vec![0],
+            ..Block::default()
+        }
+    }
+
+    /// Number of memory instructions.
+    pub fn len(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// Whether it accesses nothing.
+    pub fn is_empty(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// Touches of all instructions.
+    pub fn touches(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Which instruction of the kernel the `at`-th is.
+    pub fn site(&self, at: usize) -> u32 {
+        self.sites[at]
+    }
+
+    /// The items that the `at`-th instruction touches, in order of threads; one for each touch.
+    pub fn items(&self, at: usize) -> &[u32] {
+        &self.items[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// The threads of the touches of the `at`-th instruction, rising. A thread that touches several items at once is
+    /// there several times.
+    pub fn threads(&self, at: usize) -> &[u16] {
+        &self.threads[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// Adds a touch to the instruction that is being made.
+    #[inline]
+    pub(crate) fn touch(&mut self, thread: u16, item: u32) {
+        self.items.push(item);
+        self.threads.push(thread);
+    }
+
+    /// Ends the instruction that is being made.
+    pub(crate) fn end(&mut self, site: u32) {
+        self.sites.push(site);
+        self.starts.push(self.items.len() as u32);
+    }
+
+    /// The distinct items that it touches, rising.
+    pub fn footprint(&self) -> Vec<u32> {
+        let mut items = self.items.clone();
+        items.sort_unstable();
+        items.dedup();
+        items
+    }
+}
+
+impl Run {
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// The blocks that access the memory looked at, in order of their numbers.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Number of distinct items.
+    pub fn items(&self) -> u32 {
+        self.addresses.len() as u32
+    }
+
+    /// Where an item begins, in bytes.
+    pub fn address(&self, item: u32) -> u64 {
+        self.addresses[item as usize]
+    }
+
+    /// What an item is.
+    pub fn grain(&self) -> Grain {
+        self.grain
+    }
+
+    /// Touches of all blocks.
+    pub fn touches(&self) -> u64 {
+        self.blocks.iter().map(|block| block.touches() as u64).sum()
+    }
+
+    /// Threads of a block.
+    pub fn block_threads(&self) -> u32 {
+        self.launch.block.count() as u32
+    }
+}

@@ -1,0 +1,80 @@
+//! Who shares how much with whom: matrices for pictures.
+
+use reuselens_trace::warp::LANES;
+
+use crate::Run;
+
+/// Common items of groups of blocks, or of the warps of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// How many blocks or warps a row stands for; the last may stand for fewer.
+    pub per_row: usize,
+    /// Rows and columns.
+    pub rows: usize,
+    /// Distinct items that both touch, row by row; on the diagonal those of the row itself.
+    pub common: Vec<u64>,
+}
+
+impl Sharing {
+    /// Between the blocks of a run, in at most `limit` rows.
+    pub fn of_blocks(run: &Run, limit: usize) -> Sharing {
+        let footprints = run.blocks().iter().map(crate::Block::footprint).collect();
+        Sharing::new(footprints, limit)
+    }
+
+    /// Between the warps of the `at`-th block of a run.
+    pub fn of_warps(run: &Run, at: usize) -> Sharing {
+        let mut footprints = vec![Vec::new(); (run.block_threads() as usize).div_ceil(LANES)];
+        if let Some(block) = run.blocks().get(at) {
+            for at in 0..block.len() {
+                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
+                    if let Some(warp) = footprints.get_mut(usize::from(thread) / LANES) {
+                        warp.push(item);
+                    }
+                }
+            }
+        }
+        for items in &mut footprints {
+            items.sort_unstable();
+            items.dedup();
+        }
+        Sharing::new(footprints, usize::MAX)
+    }
+
+    fn new(footprints: Vec<Vec<u32>>, limit: usize) -> Sharing {
+        let per_row = footprints.len().div_ceil(limit.max(1)).max(1);
+        let rows: Vec<Vec<u32>> = footprints
+            .chunks(per_row)
+            .map(|some| {
+                let mut items = some.concat();
+                items.sort_unstable();
+                items.dedup();
+                items
+            })
+            .collect();
+        let mut common = vec![0; rows.len() * rows.len()];
+        // By item: who touches it; then all pairs of those.
+        let mut touched: Vec<(u32, u32)> = Vec::new();
+        for (row, items) in rows.iter().enumerate() {
+            touched.extend(items.iter().map(|&item| (item, row as u32)));
+        }
+        touched.sort_unstable();
+        for same in touched.chunk_by(|a, b| a.0 == b.0) {
+            for &(_, a) in same {
+                for &(_, b) in same {
+                    common[a as usize * rows.len() + b as usize] += 1;
+                }
+            }
+        }
+        Sharing {
+            per_row,
+            rows: rows.len(),
+            common,
+        }
+    }
+
+    /// Common items of two rows.
+    pub fn common(&self, row: usize, column: usize) -> u64 {
+        self.common[row * self.rows + column]
+    }
+}

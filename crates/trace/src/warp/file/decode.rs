@@ -1,0 +1,179 @@
+//! Bytes to launches and records. Nothing in them is trusted.
+
+use crate::formats::native::bytes::{Cursor, Damage};
+use crate::warp::file::encode::{
+    ALL_LANES, BATCH, EVEN, Foretold, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, SAME_KIND,
+    SAME_STEP, SAME_STRIDE, SAME_WARP,
+};
+use crate::warp::file::writer::MAX_RECORDS;
+use crate::warp::launch::MAX_SITES;
+use crate::warp::{Extent, LANES, Launch, Site, Space, WarpBatch, WarpKind, WarpRow};
+
+/// One piece of a chunk.
+pub(super) enum Piece {
+    /// A launch.
+    Launch(Launch),
+    /// The batch was filled.
+    Batch,
+}
+
+/// The next piece. Records fill `batch`, which is cleared first; they must be of `launch`.
+pub(super) fn piece(
+    cursor: &mut Cursor<'_>,
+    memory: &mut Memory,
+    launched: Option<&Launch>,
+    batch: &mut WarpBatch,
+) -> Result<Piece, Damage> {
+    match (cursor.byte()?, launched) {
+        (LAUNCH, _) => launch(cursor).map(Piece::Launch),
+        (BATCH, Some(launched)) => {
+            let count: usize = cursor.small()?;
+            if count > MAX_RECORDS {
+                return Err(Damage("a batch claims more records than any batch has"));
+            }
+            batch.clear();
+            for _ in 0..count {
+                record(cursor, memory, launched, batch)?;
+            }
+            Ok(Piece::Batch)
+        }
+        (BATCH, None) => Err(Damage("records come before any launch")),
+        _ => Err(Damage(
+            "a piece is of a kind that this version does not know",
+        )),
+    }
+}
+
+fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
+    let kernel = cursor.text()?;
+    let grid = extent(cursor)?;
+    let block = extent(cursor)?;
+    let count: usize = cursor.small()?;
+    if count > MAX_SITES {
+        return Err(Damage("a kernel claims more instructions than any has"));
+    }
+    let mut sites = Vec::new();
+    for _ in 0..count {
+        let place = cursor.text()?;
+        let text = cursor.text()?;
+        sites.push(Site { place, text });
+    }
+    Ok(Launch {
+        kernel,
+        grid,
+        block,
+        sites,
+    })
+}
+
+fn extent(cursor: &mut Cursor<'_>) -> Result<Extent, Damage> {
+    let (x, y, z) = (cursor.small()?, cursor.small()?, cursor.small()?);
+    Ok(Extent { x, y, z })
+}
+
+#[inline]
+fn record(
+    cursor: &mut Cursor<'_>,
+    memory: &mut Memory,
+    launch: &Launch,
+    batch: &mut WarpBatch,
+) -> Result<(), Damage> {
+    let tag = cursor.byte()?;
+    if tag & SAME_WARP == 0 {
+        let block = u64::from(memory.block).wrapping_add(cursor.signed()?);
+        memory.block = u32::try_from(block).map_err(|_| Damage("a block's number is too large"))?;
+        memory.warp = cursor.small()?;
+    }
+    if u64::from(memory.block) >= launch.grid.count() || u64::from(memory.warp) >= launch.warps() {
+        return Err(Damage(
+            "a record is of a block or warp that the launch does not have",
+        ));
+    }
+    let before = memory.site as usize;
+    if tag & NEXT_SITE == 0 {
+        memory.sites[before].next = cursor.small()?;
+    }
+    let site = memory.sites[before].next;
+    if !launch.has_site(site) {
+        return Err(Damage(
+            "a record is of an instruction that the kernel does not have",
+        ));
+    }
+    memory.go(site);
+    let position = if tag & NEXT_POSITION == 0 {
+        cursor.signed()?
+    } else {
+        1
+    };
+    let last = memory.position(memory.warp);
+    *last = last.wrapping_add(position);
+    let position = *last;
+    let mask = if tag & ALL_LANES == 0 {
+        cursor.small()?
+    } else {
+        u32::MAX
+    };
+    if mask == 0 {
+        return Err(Damage("a record has no active lane"));
+    }
+    let foretold = &mut memory.sites[memory.site as usize];
+    if tag & SAME_KIND == 0 {
+        foretold.kind = cursor.small()?;
+    }
+    let (space, kind, bytes) = kind_from(foretold.kind)?;
+    let mut lanes = [0; LANES];
+    let lanes = &mut lanes[..mask.count_ones() as usize];
+    addresses(cursor, foretold, tag, lanes)?;
+    batch.push_row(&WarpRow {
+        site: memory.site,
+        position,
+        block: memory.block,
+        warp: memory.warp,
+        mask,
+        space,
+        kind,
+        bytes,
+        addresses: lanes,
+    });
+    Ok(())
+}
+
+fn kind_from(number: u32) -> Result<(Space, WarpKind, u8), Damage> {
+    const BAD: Damage = Damage("a record is of no known space, kind or size");
+    let space = Space::from_u8((number & 15) as u8).ok_or(BAD)?;
+    let kind = WarpKind::from_u8((number >> 4 & 15) as u8).ok_or(BAD)?;
+    match u8::try_from(number >> 8) {
+        Ok(0) | Err(_) => Err(BAD),
+        Ok(bytes) => Ok((space, kind, bytes)),
+    }
+}
+
+#[inline]
+fn addresses(
+    cursor: &mut Cursor<'_>,
+    foretold: &mut Foretold,
+    tag: u8,
+    lanes: &mut [u64],
+) -> Result<(), Damage> {
+    if tag & SAME_STEP == 0 {
+        foretold.step = cursor.signed()?;
+    }
+    foretold.first = foretold.first.wrapping_add(foretold.step);
+    let mut address = foretold.first;
+    if tag & EVEN == 0 {
+        lanes[0] = address;
+        for lane in &mut lanes[1..] {
+            address = address.wrapping_add(cursor.signed()?);
+            *lane = address;
+        }
+        return Ok(());
+    }
+    if tag & SAME_STRIDE == 0 {
+        foretold.stride = cursor.signed()?;
+    }
+    for lane in lanes {
+        *lane = address;
+        address = address.wrapping_add(foretold.stride);
+    }
+    Ok(())
+}

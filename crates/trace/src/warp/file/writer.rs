@@ -1,0 +1,219 @@
+//! Writes a stream file, chunk by chunk.
+
+use std::io::{Error, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::TraceError;
+use crate::formats::native::bytes::put;
+use crate::formats::native::chunk::{self, Content};
+use crate::warp::file::MAGIC;
+use crate::warp::file::encode::{self, Memory};
+use crate::warp::launch::MAX_SITES;
+use crate::warp::{Launch, WarpBatch, WarpSink};
+
+/// The fastest: the bytes are few already.
+const LEVEL: i32 = 1;
+/// A chunk is written when it has this many bytes before compression …
+const ENOUGH_BYTES: usize = 1 << 20;
+/// … or so many records, which bounds what a reader loses to a cut.
+const ENOUGH_RECORDS: u64 = 1 << 20;
+/// The most records of one batch.
+pub(super) const MAX_RECORDS: usize = 1 << 20;
+/// The most bytes of a launch's texts.
+const MAX_LAUNCH: usize = 64 << 20;
+const MAX_DESCRIPTION: usize = 16 << 10;
+pub(super) const VERSION: u16 = 1;
+pub(super) const FIXED: usize = 16;
+
+/// Writes a stream of warp instructions to `W`, in whole chunks of about 1 MiB before compression.
+///
+/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; whole chunks are read
+/// all the same. Memory: some MiB.
+pub struct Writer<W: Write> {
+    out: W,
+    path: PathBuf,
+    packer: zstd::bulk::Compressor<'static>,
+    memory: Memory,
+    plain: Vec<u8>,
+    stored: Vec<u8>,
+    records_waiting: u64,
+    /// Blocks, warps and sites of the launch; of sites that are not named there may be any number.
+    bounds: Option<(u64, u64, usize)>,
+    totals: Totals,
+    broken: bool,
+}
+
+/// What is in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) chunks: u64,
+    pub(super) launches: u64,
+    pub(super) records: u64,
+    pub(super) accesses: u64,
+}
+
+impl Totals {
+    pub(super) fn numbers(self) -> [u64; 4] {
+        [self.chunks, self.launches, self.records, self.accesses]
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file: writes its head. `path` is for messages only; `description` says where the records come
+    /// from, and is cut after 16 KiB.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses.
+    pub fn new(mut out: W, path: &Path, description: &str) -> Result<Writer<W>, TraceError> {
+        let failed = |error| TraceError::io("write", path, error);
+        out.write_all(&head(description)).map_err(failed)?;
+        Ok(Writer {
+            out,
+            path: path.to_owned(),
+            packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
+            memory: Memory::default(),
+            plain: Vec::new(),
+            stored: Vec::new(),
+            records_waiting: 0,
+            bounds: None,
+            totals: Totals::default(),
+            broken: false,
+        })
+    }
+
+    /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        if !self.plain.is_empty() {
+            self.chunk(Content::Pieces)?;
+            self.plain.clear();
+            self.records_waiting = 0;
+            self.memory.begin();
+        }
+        let flushed = self.out.flush();
+        flushed.map_err(|error| TraceError::io("write", &self.path, error))
+    }
+
+    /// Writes what waits and the ending, and gives back `out`.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses.
+    pub fn finish(mut self) -> Result<W, TraceError> {
+        self.flush()?;
+        for number in self.totals.numbers() {
+            put(&mut self.plain, number);
+        }
+        self.chunk(Content::Ending)?;
+        self.out
+            .flush()
+            .map_err(|error| TraceError::io("write", &self.path, error))?;
+        Ok(self.out)
+    }
+
+    /// Records added so far.
+    pub fn records(&self) -> u64 {
+        self.totals.records
+    }
+
+    fn chunk(&mut self, content: Content) -> Result<(), TraceError> {
+        let written = self.pack(content);
+        self.broken |= written.is_err();
+        written.map_err(|error| TraceError::io("write", &self.path, error))?;
+        self.totals.chunks += 1;
+        Ok(())
+    }
+
+    fn pack(&mut self, content: Content) -> std::io::Result<()> {
+        if self.broken {
+            return Err(Error::other("an earlier write failed: the file ends there"));
+        }
+        let plain = u32::try_from(self.plain.len()).ok();
+        let plain = plain.filter(|&length| length as usize <= chunk::MAX_PLAIN);
+        let plain = plain.ok_or_else(|| Error::other("a chunk is larger than 256 MiB"))?;
+        self.stored.clear();
+        let bound = zstd::zstd_safe::compress_bound(self.plain.len());
+        self.stored.reserve(bound);
+        self.packer
+            .compress_to_buffer(&self.plain, &mut self.stored)?;
+        let number = self.totals.chunks as u32;
+        let head = chunk::Head {
+            content,
+            number,
+            plain,
+        };
+        self.out.write_all(&head.bytes(&self.stored))?;
+        self.out.write_all(&self.stored)
+    }
+
+    fn refuse(&self, what: &str) -> TraceError {
+        let error = Error::new(ErrorKind::InvalidInput, what);
+        TraceError::io("write", &self.path, error)
+    }
+}
+
+impl<W: Write> WarpSink for Writer<W> {
+    fn launch(&mut self, launch: &Launch) -> Result<(), TraceError> {
+        let texts = launch.sites.iter().map(|s| s.place.len() + s.text.len());
+        let texts = texts.sum::<usize>() + launch.kernel.len();
+        if launch.sites.len() > MAX_SITES || texts > MAX_LAUNCH {
+            return Err(self.refuse("a kernel has more memory instructions than the file takes"));
+        }
+        // Its own chunk begins here, so that what is foretold is of one kernel.
+        self.flush()?;
+        encode::launch(&mut self.plain, launch);
+        self.memory.begin();
+        let sites = match launch.sites.len() {
+            0 => MAX_SITES,
+            known => known,
+        };
+        self.bounds = Some((launch.grid.count(), launch.warps(), sites));
+        self.totals.launches += 1;
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError> {
+        let Some((blocks, warps, sites)) = self.bounds else {
+            return Err(self.refuse("records come before any launch"));
+        };
+        if batch.len() > MAX_RECORDS {
+            return Err(self.refuse("a batch has over 1048576 records: hand over smaller ones"));
+        }
+        let fits = batch.rows().all(|row| {
+            u64::from(row.block) < blocks
+                && u64::from(row.warp) < warps
+                && (row.site as usize) < sites
+                && row.bytes > 0
+        });
+        if !fits {
+            return Err(
+                self.refuse("a record is of a block, warp or site that its launch does not have")
+            );
+        }
+        encode::batch(&mut self.plain, &mut self.memory, batch);
+        self.totals.records += batch.len() as u64;
+        self.totals.accesses += batch.accesses() as u64;
+        self.records_waiting += batch.len() as u64;
+        if self.plain.len() < ENOUGH_BYTES && self.records_waiting < ENOUGH_RECORDS {
+            return Ok(());
+        }
+        self.flush()
+    }
+}
+
+/// The head of a file.
+fn head(description: &str) -> Vec<u8> {
+    let mut end = description.len().min(MAX_DESCRIPTION);
+    while !description.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut bytes = Vec::with_capacity(FIXED + end + 4);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&[0; 2]);
+    bytes.extend_from_slice(&(end as u32).to_le_bytes());
+    bytes.extend_from_slice(&description.as_bytes()[..end]);
+    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+    bytes
+}

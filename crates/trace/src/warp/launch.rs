@@ -1,0 +1,69 @@
+//! A launch of a kernel: whose memory instructions follow.
+
+/// Sizes in the three directions of a grid or a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Along x.
+    pub x: u32,
+    /// Along y.
+    pub y: u32,
+    /// Along z.
+    pub z: u32,
+}
+
+impl Extent {
+    /// That many along x, one along y and z.
+    pub const fn line(x: u32) -> Extent {
+        Extent { x, y: 1, z: 1 }
+    }
+
+    /// How many there are in all.
+    pub const fn count(self) -> u64 {
+        (self.x as u64)
+            .saturating_mul(self.y as u64)
+            .saturating_mul(self.z as u64)
+    }
+}
+
+/// A memory instruction of a kernel's code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Where it stands, as `file:line:column`, or empty if that is not known.
+    pub place: String,
+    /// The instruction as text, or its offset: what tells it from the others.
+    pub text: String,
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Blocks.
+    pub grid: Extent,
+    /// Threads of a block.
+    pub block: Extent,
+    /// The kernel's memory instructions, in the order in which they stand in it. Empty if the code is not
+    /// known: then a site's number still grows with its place in the kernel.
+    pub sites: Vec<Site>,
+}
+
+/// Numbers of sites are smaller than this.
+pub(crate) const MAX_SITES: usize = 1 << 20;
+
+impl Launch {
+    /// Warps of a block; the last may not be full.
+    pub const fn warps(&self) -> u64 {
+        self.block.count().div_ceil(crate::warp::LANES as u64)
+    }
+
+    /// Whether the kernel has a memory instruction of that number, as far as is known.
+    pub fn has_site(&self, site: u32) -> bool {
+        let known = if self.sites.is_empty() {
+            MAX_SITES
+        } else {
+            self.sites.len()
+        };
+        (site as usize) < known
+    }
+}

@@ -1,0 +1,22 @@
+//! What a warp instruction of a GPU kernel is; streams of them in batches of columns, and their files.
+//!
+//! A [`WarpSource`] yields [`WarpStep`]s: a kernel was launched ([`Launch`]), then batches of its memory
+//! instructions, one [`WarpAccess`] for each warp that issued one. Who makes them (an interpreter, a
+//! tracer) hands them to a [`WarpSink`]: a [`WarpStream`] in memory, or a file ([`file::Writer`]).
+//!
+//! The order is that of execution within a warp. Between warps and blocks any order will do: analyses go
+//! by `block`, `warp` and `position`, so that blocks may be run on several threads.
+
+pub mod accelsim;
+mod access;
+mod batch;
+pub mod file;
+mod launch;
+mod memory;
+mod source;
+
+pub use access::{LANES, Space, WarpAccess, WarpKind};
+pub use batch::{WarpBatch, WarpRow};
+pub use launch::{Extent, Launch, Site};
+pub use memory::{Recorded, WarpStream};
+pub use source::{WarpSink, WarpSource, WarpStep, open_warps};

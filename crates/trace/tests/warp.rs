@@ -1,0 +1,310 @@
+//! Streams of warp instructions: what is written comes back, and what is damaged is said.
+
+use proptest::prelude::*;
+use reuselens_trace::warp::{
+    Extent, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource, WarpStep,
+    WarpStream, accelsim, file,
+};
+use reuselens_trace::{Input, TraceError};
+
+const SITES: u32 = 5;
+
+fn launch(kernel: &str) -> Launch {
+    let site = |at: u32| Site {
+        place: format!("k.cu:{at}:1"),
+        text: "ld.global.f32".to_owned(),
+    };
+    Launch {
+        kernel: kernel.to_owned(),
+        grid: Extent { x: 3, y: 2, z: 1 },
+        block: Extent::line(96),
+        sites: (0..SITES).map(site).collect(),
+    }
+}
+
+fn addresses() -> impl Strategy<Value = [u64; 32]> {
+    let even = (any::<u64>(), any::<i32>()).prop_map(|(first, stride)| {
+        std::array::from_fn(|lane| first.wrapping_add_signed(i64::from(stride) * lane as i64))
+    });
+    prop_oneof![even, any::<[u64; 32]>()]
+}
+
+prop_compose! {
+    fn access()(
+        site in 0..SITES, position in prop_oneof![1..20_u64, any::<u64>()], block in 0..6_u32, warp in 0..3_u32,
+        mask in prop_oneof![Just(u32::MAX), 1..=u32::MAX], space in 0..5_u8, kind in 0..3_u8, bytes in 1..=16_u8,
+        addresses in addresses(),
+    ) -> WarpAccess {
+        let (space, kind) = (Space::from_u8(space).unwrap(), WarpKind::from_u8(kind).unwrap());
+        WarpAccess { site, position, block, warp, mask, space, kind, bytes, addresses }
+    }
+}
+
+fn stream() -> impl Strategy<Value = WarpStream> {
+    let batches = prop::collection::vec(prop::collection::vec(access(), 1..40), 0..6);
+    prop::collection::vec(batches, 0..3).prop_map(|launches| {
+        let mut stream = WarpStream::new();
+        for batches in launches {
+            stream.launch(&launch("k")).unwrap();
+            for accesses in batches {
+                let mut batch = WarpBatch::new();
+                accesses.iter().for_each(|access| batch.push(access));
+                stream.batch(&batch).unwrap();
+            }
+        }
+        stream
+    })
+}
+
+fn write(stream: &WarpStream, flush: bool) -> Vec<u8> {
+    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "a test").unwrap();
+    for recorded in &stream.launches {
+        writer.launch(&recorded.launch).unwrap();
+        for batch in &recorded.batches {
+            writer.batch(batch).unwrap();
+            if flush {
+                writer.flush().unwrap();
+            }
+        }
+    }
+    writer.finish().unwrap()
+}
+
+fn reader(bytes: &[u8]) -> Result<file::Reader, TraceError> {
+    file::Reader::new(Input::new(std::io::Cursor::new(bytes.to_vec()), "t"))
+}
+
+/// All that can be read, and the error after it.
+fn read(source: &mut dyn WarpSource) -> (WarpStream, Option<TraceError>) {
+    let (mut stream, mut batch) = (WarpStream::new(), WarpBatch::new());
+    loop {
+        match source.next(&mut batch) {
+            Ok(WarpStep::Launch(launch)) => stream.launch(&launch).unwrap(),
+            Ok(WarpStep::Batch) => stream.batch(&batch).unwrap(),
+            Ok(WarpStep::End) => return (stream, None),
+            Err(error) => {
+                assert_eq!(source.next(&mut batch).unwrap(), WarpStep::End);
+                return (stream, Some(error));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_written_comes_back(stream in stream(), flush in any::<bool>()) {
+        let bytes = write(&stream, flush);
+        let mut reader = reader(&bytes).unwrap();
+        prop_assert_eq!(reader.describe(), "a test");
+        let (back, error) = read(&mut reader);
+        prop_assert!(error.is_none());
+        prop_assert_eq!(&back, &stream);
+        prop_assert_eq!(&read(&mut stream.source()).0, &stream);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_gives_its_whole_chunks(stream in stream(), at in 0.0..1.0_f64) {
+        let bytes = write(&stream, true);
+        let cut = (bytes.len() as f64 * at) as usize;
+        if let Ok(mut reader) = reader(&bytes[..cut]) {
+            let (back, error) = read(&mut reader);
+            prop_assert!(error.is_some());
+            prop_assert!(back.launches.len() <= stream.launches.len());
+            for (back, whole) in back.launches.iter().zip(&stream.launches) {
+                prop_assert_eq!(&back.launch, &whole.launch);
+                prop_assert!(whole.batches.starts_with(&back.batches));
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_never_taken_for_the_truth(stream in stream(), at in 0.0..1.0_f64, bit in 0..8_u8) {
+        let mut bytes = write(&stream, true);
+        let at = (bytes.len() as f64 * at) as usize;
+        bytes[at] ^= 1 << bit;
+        if let Ok(mut reader) = reader(&bytes) {
+            prop_assert!(read(&mut reader).1.is_some());
+        }
+    }
+}
+
+#[test]
+fn regular_kernels_take_about_a_byte_a_record() {
+    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+    let launch = Launch {
+        grid: Extent::line(64),
+        block: Extent::line(32),
+        ..launch("k")
+    };
+    writer.launch(&launch).unwrap();
+    for block in 0..64 {
+        let mut batch = WarpBatch::new();
+        for position in 1..=500_u64 {
+            batch.push(&WarpAccess {
+                site: (position % 4) as u32,
+                position,
+                block,
+                warp: 0,
+                mask: u32::MAX,
+                space: Space::Global,
+                kind: WarpKind::Load,
+                bytes: 4,
+                addresses: std::array::from_fn(|lane| position * 128 + lane as u64 * 4),
+            });
+        }
+        writer.batch(&batch).unwrap();
+    }
+    let bytes = writer.finish().unwrap().len();
+    assert!(
+        bytes < 32_000,
+        "{bytes} bytes for 32000 records of 32 addresses"
+    );
+}
+
+#[test]
+fn records_that_no_launch_has_are_refused() {
+    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+    let mut batch = WarpBatch::new();
+    let mut access = WarpAccess {
+        site: 0,
+        position: 1,
+        block: 6,
+        warp: 0,
+        mask: 1,
+        space: Space::Global,
+        kind: WarpKind::Load,
+        bytes: 4,
+        addresses: [0; 32],
+    };
+    batch.push(&access);
+    assert!(
+        writer
+            .batch(&batch)
+            .unwrap_err()
+            .to_string()
+            .contains("before any launch")
+    );
+    writer.launch(&launch("k")).unwrap();
+    assert!(
+        writer
+            .batch(&batch)
+            .unwrap_err()
+            .to_string()
+            .contains("does not have")
+    );
+    batch.clear();
+    access.block = 5;
+    batch.push(&access);
+    writer.batch(&batch).unwrap();
+}
+
+const HEAD: &str = "-kernel name = vecadd\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n\
+    -shmem base_addr = 0x7f0000000000\n-accelsim tracer version = 3\n\n\
+    #traces format = PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width [adrrescompress?] [mem_addresses]\n\n";
+const BLOCK: &str = "#BEGIN_TB\n\nthread block = 1,0,0\n\nwarp = 1\ninsts = 3\n\
+    0000 ffffffff 1 R1 IMAD.MOV.U32 2 R255 R255 0 \n\
+    0010 ffffffff 1 R4 LDG.E.SYS 1 R4 4 1 0x7e0000 4 \n\
+    0020 00000003 0 ST.E 2 R4 R2 4 0 0x7f0000000010 0x7f0000000020 \n\n\
+    warp = 0\ninsts = 1\n0020 00000001 0 ST.E 2 R4 R2 4 0 0x8 \n\n#END_TB\n";
+
+fn traceg(text: String) -> accelsim::Reader {
+    accelsim::Reader::new(Input::new(
+        std::io::Cursor::new(text.into_bytes()),
+        "t.traceg",
+    ))
+}
+
+#[test]
+fn a_kernel_of_accel_sim_is_read() {
+    let mut reader = traceg(format!("{HEAD}{BLOCK}"));
+    let (stream, error) = read(&mut reader);
+    assert!(error.is_none(), "{error:?}");
+    let recorded = &stream.launches[0];
+    assert_eq!(recorded.launch.kernel, "vecadd");
+    assert_eq!(
+        (recorded.launch.grid.count(), recorded.launch.warps()),
+        (2, 2)
+    );
+    let rows: Vec<_> = recorded.batches[0].rows().collect();
+    let heads: Vec<_> = rows
+        .iter()
+        .map(|r| (r.block, r.warp, r.position, r.site, r.space))
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            (1, 1, 1, 2, Space::Global),
+            (1, 1, 2, 4, Space::Shared),
+            (1, 0, 1, 4, Space::Global)
+        ]
+    );
+    assert_eq!(rows[0].addresses[31], 0x7e_0000 + 124);
+    assert_eq!(rows[1].addresses, [0x7f00_0000_0010, 0x7f00_0000_0020]);
+}
+
+#[test]
+fn damage_in_a_kernel_of_accel_sim_names_its_line_after_what_came_before() {
+    let wrong = [
+        (
+            "R4 LDG.E.SYS 1 R4 4 1 0x7e0000 4",
+            "R4 LDG.E.SYS 1 R4 4 1 0x7e0000",
+            "line 17",
+        ),
+        ("thread block = 1,0,0", "thread block = 2,0,0", "line 12"),
+        ("warp = 0", "warp = 2", "line 20"),
+        ("insts = 1\n", "insts = 2\n", "more instructions"),
+        ("0x8 \n\n#END_TB\n", "0x8 \n", "cut off"),
+    ];
+    for (from, to, says) in wrong {
+        let (stream, error) = read(&mut traceg(format!("{HEAD}{}", BLOCK.replace(from, to))));
+        let error = error.expect(from).to_string();
+        assert!(error.contains(says), "{error}");
+        assert_eq!(stream.launches.len(), 1);
+    }
+    assert!(
+        read(&mut traceg("-kernel name = k\n#BEGIN_TB\n".into()))
+            .1
+            .is_some()
+    );
+    let (stream, _) = read(&mut traceg(format!("{HEAD}{}", BLOCK.replace("0x8 ", "x"))));
+    assert_eq!(stream.records(), 2);
+}
+
+#[test]
+fn a_list_of_kernels_is_read_in_order_and_files_are_recognised() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["kernel-1.traceg", "kernel-2.traceg"] {
+        let text = format!("{HEAD}{BLOCK}").replace("vecadd", name);
+        std::fs::write(path(name), text).unwrap();
+    }
+    let list = "MemcpyHtoD,0x00007efe7b500000,2052\nkernel-2.traceg\n\nkernel-1.traceg\n";
+    std::fs::write(path("kernelslist.g"), list).unwrap();
+    let open = |name: &str| reuselens_trace::warp::open_warps(&path(name));
+    let stream = WarpStream::read(&mut *open("kernelslist.g").unwrap()).unwrap();
+    let kernels: Vec<_> = stream
+        .launches
+        .iter()
+        .map(|l| &l.launch.kernel[..])
+        .collect();
+    assert_eq!(kernels, ["kernel-2.traceg", "kernel-1.traceg"]);
+    let mut named = stream.clone();
+    named.launches[0].launch.sites.clear();
+    std::fs::write(path("s.rlwarp"), write(&named, false)).unwrap();
+    assert_eq!(
+        WarpStream::read(&mut *open("s.rlwarp").unwrap()).unwrap(),
+        named
+    );
+    std::fs::write(path("other"), "hello").unwrap();
+    assert!(
+        open("other")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("simt run")
+    );
+    std::fs::write(path("kernelslist.g"), "kernel-../../etc.traceg\n").unwrap();
+    assert!(WarpStream::read(&mut *open("kernelslist.g").unwrap()).is_err());
+}
