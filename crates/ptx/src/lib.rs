@@ -56,6 +56,7 @@ mod machine;
 mod ops;
 pub mod plan;
 mod sink;
+mod stream;
 mod syntax;
 
 pub use arguments::{Argument, ArgumentError};
@@ -66,4 +67,5 @@ pub use lanes::Isa;
 pub use machine::random::Random;
 pub use machine::{Allocation, FaultKind, KernelError, Launch, LaunchError, Options, Stats};
 pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
+pub use stream::{Batches, Stream};
 pub use syntax::types::Type;

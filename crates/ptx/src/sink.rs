@@ -67,6 +67,8 @@ pub trait Sink {
     type Block: BlockSink;
     /// For a block that is about to run.
     fn open(&mut self, block: u32) -> Self::Block;
+    /// Of a block that is running and the next to be taken back: what it has collected so far may be taken.
+    fn drain(&mut self, _block: u32, _sink: &mut Self::Block) {}
     /// Of a block that has ended, in order.
     fn close(&mut self, block: u32, sink: Self::Block);
 }

@@ -14,6 +14,7 @@ pub mod profile;
 pub mod record;
 pub mod report;
 pub mod shard;
+pub mod simt;
 
 use clap::{Parser, Subcommand};
 
@@ -42,6 +43,7 @@ pub enum Command {
     Merge(merge::Args),
     Report(report::Args),
     Diff(diff::Args),
+    Simt(simt::Args),
     Demo(demo::Args),
     #[command(name = "cc")]
     Cc(cc::Args),
@@ -66,6 +68,7 @@ impl Command {
             Command::Merge(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
+            Command::Simt(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),

@@ -91,8 +91,10 @@ fn value_of(special: Special, kernel: &Kernel, launch: &Launch, place: [u32; 3],
 }
 
 impl<B: BlockSink> BlockRun<'_, B> {
-    /// Runs the block to its end. `limit` is how many instructions its warps may execute together.
-    pub fn run(&mut self, isa: Isa, launch: &Launch, block: u32, limit: u64, random: Option<&mut Random>) -> Result<(), KernelError> {
+    /// Runs the block to its end. `limit` is how many instructions its warps may execute together;
+    /// `between` is called with the sink now and then.
+    pub fn run(&mut self, isa: Isa, launch: &Launch, limit: u64, random: Option<&mut Random>, between: &mut dyn FnMut(&mut B)) -> Result<(), KernelError> {
+        let block = self.memory.block;
         let mut doing = vec![Doing::Going; self.warps.len()];
         let mut arrived = [0; BARRIERS as usize];
         let mut random = random;
@@ -108,6 +110,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
                     None => TURN,
                 };
                 doing[warp] = self.turn(isa, warp, quantum, limit, &mut arrived).map_err(|stop| self.error(launch, block, Some(warp), stop))?;
+                between(&mut self.sink);
             }
             let released = self.release(&mut doing, &mut arrived);
             if turns.is_empty() && !released {

@@ -250,7 +250,7 @@ impl Wave<'_> {
         self.order.as_ref().map_or(index, |order| order[index as usize])
     }
 
-    fn block<B: BlockSink>(&self, block: u32, space: &mut Workspace, sink: B) -> Ended<B> {
+    fn block<B: BlockSink>(&self, block: u32, space: &mut Workspace, sink: B, between: &mut dyn FnMut(&mut B)) -> Ended<B> {
         block::prepare(&mut space.warps, self.kernel, self.launch, block);
         space.shared.fill(0);
         if let Some(races) = &mut space.races {
@@ -272,7 +272,7 @@ impl Wave<'_> {
         };
         let mut random = self.options.seed.map(|seed| Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9)));
         let limit = self.options.max_instructions.saturating_sub(self.used);
-        let result = run.run(self.options.isa, self.launch, block, limit, random.as_mut());
+        let result = run.run(self.options.isa, self.launch, limit, random.as_mut(), between);
         let stats = Stats {
             blocks: 1,
             warp_instructions: run.warps.iter().map(|warp| warp.executed).sum(),
@@ -303,7 +303,8 @@ impl Wave<'_> {
         let mut sum = (Stats::default(), Vec::new(), Ok(()));
         for index in numbers {
             let block = self.number(index);
-            let ended = self.block(block, space, sink.open(block));
+            let opened = sink.open(block);
+            let ended = self.block(block, space, opened, &mut |inner| sink.drain(block, inner));
             self.add(block, ended, &mut sum, sink);
             if sum.2.is_err() {
                 break;
@@ -341,7 +342,7 @@ impl Wave<'_> {
             let Some(sink) = line.open(index, block) else {
                 return;
             };
-            let ended = self.block(block, space, sink);
+            let ended = self.block(block, space, sink, &mut |inner| line.drain(index, block, inner));
             line.put(self, index, ended);
         }
     }
@@ -372,6 +373,16 @@ impl<S: Sink> Line<'_, S> {
         let waits = |state: &mut State<'_, S>| state.sum.2.is_ok() && index >= state.delivered.saturating_add(self.ahead);
         let mut state = self.moved.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
         state.sum.2.is_ok().then(|| state.sink.open(block))
+    }
+
+    /// Lets the sink take what the block whose turn it is has collected.
+    fn drain(&self, index: u32, block: u32, sink: &mut S::Block) {
+        if let Ok(mut state) = self.state.try_lock()
+            && state.delivered == index
+            && state.sum.2.is_ok()
+        {
+            state.sink.drain(block, sink);
+        }
     }
 
     /// Delivers a block, and those that have waited for it.

@@ -18,7 +18,7 @@ use crate::arguments::{Argument, ArgumentError};
 use crate::decode::Kernel;
 use crate::device::{Device, DeviceError, Loaded, Module};
 use crate::error::PtxError;
-use crate::machine::{LaunchError, Options, Stats};
+use crate::machine::{Launch, LaunchError, Options, Stats};
 use crate::sink::Sink;
 
 /// What is to be run.
@@ -116,6 +116,9 @@ pub enum PlanError {
         /// What is wrong with it.
         error: NpyError,
     },
+    /// The stream of memory instructions cannot be written.
+    #[error(transparent)]
+    Trace(#[from] reuselens_trace::TraceError),
     /// A description that cannot be read.
     #[error("{path}: {what}")]
     Description {
@@ -214,11 +217,11 @@ impl Session {
         &self.kernels
     }
 
-    /// Does a step of the plan that was prepared.
+    /// Does a step of the plan that was prepared. `before` is called before each launch.
     ///
     /// # Errors
     /// Arguments that do not fit, and whatever the kernel does that it must not.
-    pub fn step<S: Sink + Send>(&mut self, plan: &Plan, index: usize, options: &Options, sink: &mut S) -> Result<Done, PlanError> {
+    pub fn step<S: Sink + Send>(&mut self, plan: &Plan, index: usize, options: &Options, sink: &mut S, before: &mut dyn FnMut(&mut S, &Kernel, &Launch) -> Result<(), PlanError>) -> Result<Done, PlanError> {
         let (step, kernel) = (&plan.steps[index], &self.kernels[index]);
         let mut arguments = Vec::new();
         for given in &step.arguments {
@@ -236,6 +239,7 @@ impl Session {
                 let Placed { address, size, .. } = *self.buffer(name)?;
                 self.device.write(address, &vec![0; size as usize])?;
             }
+            before(sink, &kernel, &launch)?;
             done.stats += self.device.launch(&kernel, &launch, options, sink)?;
             done.times += 1;
             if let Some(name) = &step.while_set

@@ -1,0 +1,26 @@
+//! `reuselens simt`: how the threads of GPU kernels share data.
+
+pub mod run;
+
+use crate::exit::Outcome;
+
+/// See how the threads of a GPU kernel share data, and what another mapping of threads would gain
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Run(run::Args),
+}
+
+impl Args {
+    /// Does it.
+    pub fn run(self) -> Outcome {
+        match self.command {
+            Command::Run(args) => args.run(),
+        }
+    }
+}
