@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 16] = [
+pub const COMMANDS: [&str; 17] = [
     "profile",
     "record",
     "analyze",
@@ -17,6 +17,7 @@ pub const COMMANDS: [&str; 16] = [
     "merge",
     "report",
     "diff",
+    "simt",
     "demo",
     "cc",
     "c++",
