@@ -5,6 +5,7 @@ pub mod diff;
 pub mod input;
 pub mod map;
 pub mod pictures;
+pub mod run;
 
 use crate::exit::Outcome;
 
@@ -17,6 +18,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Run(run::Args),
     Analyze(analyze::Args),
     Diff(diff::Args),
     Map(map::Args),
@@ -26,6 +28,7 @@ impl Args {
     /// Does it.
     pub fn run(self) -> Outcome {
         match self.command {
+            Command::Run(args) => args.run(),
             Command::Analyze(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Map(args) => args.run(),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 19] = [
+pub const COMMANDS: [&str; 20] = [
     "profile",
     "record",
     "analyze",
@@ -19,6 +19,7 @@ pub const COMMANDS: [&str; 19] = [
     "diff",
     "predict",
     "reorder",
+    "simt",
     "demo",
     "cc",
     "c++",

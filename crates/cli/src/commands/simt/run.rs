@@ -1,0 +1,205 @@
+//! `reuselens simt run`: a CUDA kernel, run without a GPU.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use reuselens::trace::AtomicFile;
+use reuselens::trace::warp::file::Writer;
+use reuselens::units::Bytes;
+use reuselens_ptx::plan::{Done, Plan, PlanError, Session, Step};
+use reuselens_ptx::{Count, Options, Sink, Stream};
+
+use crate::exit::{Outcome, Usage};
+
+/// Run a CUDA kernel without a GPU
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// PTX, CUDA C++ (.cu), or a description of several launches (.toml)
+    kernel: PathBuf,
+    /// The kernel's name, or a part of it that no other has
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// Blocks
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = sizes)]
+    grid: Option<[u32; 3]>,
+    /// Threads of a block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = sizes)]
+    block: Option<[u32; 3]>,
+    /// Shared memory that the kernel does not declare itself
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    shared: Bytes,
+    /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    arg: Vec<String>,
+    /// Write a buffer to a file afterwards (.npy, or else its bytes); several allowed
+    #[arg(long, value_name = "NAME=FILE")]
+    out: Vec<String>,
+    /// Write the stream of memory instructions to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Threads to work on; one for each processor without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Run blocks and warps in a random order, the same for the same number
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Stop a launch after so many instructions of its warps
+    #[arg(long, value_name = "N", default_value_t = 1 << 40)]
+    max_instructions: u64,
+    /// Look for races between the threads of a block
+    #[arg(long)]
+    check_races: bool,
+    /// The most memory of the device
+    #[arg(long, value_name = "SIZE", default_value = "8G")]
+    memory_limit: Bytes,
+    /// Overwrite outputs
+    #[arg(short, long)]
+    force: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn sizes(text: &str) -> Result<[u32; 3], String> {
+    let mut sizes = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("there are three directions at most".to_owned());
+    }
+    for (size, part) in sizes.iter_mut().zip(parts) {
+        *size = part.trim().parse().map_err(|_| format!("'{part}' is no number"))?;
+    }
+    Ok(sizes)
+}
+
+impl Args {
+    /// Runs the kernels.
+    pub fn run(self) -> Outcome {
+        let plan = self.plan()?;
+        let outs = self.outs()?;
+        let mut options = Options {
+            seed: self.seed,
+            max_instructions: self.max_instructions,
+            check_races: self.check_races,
+            ..Options::default()
+        };
+        if let Some(threads) = self.threads {
+            options.threads = usize::from(threads);
+        }
+        let mut session = plan.prepare(self.memory_limit.get(), &options)?;
+        for (name, _) in &outs {
+            session.bytes(name)?;
+        }
+        match &self.output {
+            Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
+            None => {
+                let mut count = Count::default();
+                self.steps(&plan, &mut session, &options, &mut count, |_, _, _| Ok(()))?;
+                if !self.quiet {
+                    println!("{} memory instructions of warps, {} accesses, {} bytes", count.instructions, count.accesses, count.bytes);
+                }
+            }
+        }
+        for (name, path) in &outs {
+            let bytes = session.file(name, path)?;
+            let mut file = AtomicFile::create(path, self.force)?;
+            file.write_all(&bytes).with_context(|| path.display().to_string())?;
+            file.commit()?;
+        }
+        if !self.quiet {
+            println!("Next: {}", self.next(&outs));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        if self.kernel.extension().is_some_and(|ending| ending == "toml") {
+            if self.entry.is_some() || self.grid.is_some() || self.block.is_some() || !self.arg.is_empty() {
+                let what = "a description says itself what is launched; leave out --entry, --grid, --block and --arg";
+                return Err(Usage(what.to_owned()).into());
+            }
+            return Ok(Plan::read(&self.kernel)?);
+        }
+        let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
+            return Err(Usage("a kernel needs --entry NAME, --grid BLOCKS and --block THREADS".to_owned()).into());
+        };
+        let mut plan = Plan::default();
+        let mut arguments = Vec::new();
+        for (index, text) in self.arg.iter().enumerate() {
+            let given = plan.argument(text, index + 1);
+            arguments.push(given.map_err(|error| Usage(error.to_string()))?);
+        }
+        plan.steps.push(Step {
+            kernel: self.kernel.clone(),
+            entry: entry.clone(),
+            grid,
+            block,
+            shared: self.shared.get(),
+            arguments,
+            repeat: 1,
+            zero: Vec::new(),
+            while_set: None,
+        });
+        Ok(plan)
+    }
+
+    fn outs(&self) -> Result<Vec<(String, PathBuf)>, Usage> {
+        let out = |text: &String| {
+            let parts = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
+            let (name, path) = parts.ok_or_else(|| Usage(format!("--out '{text}': write NAME=FILE, e.g. arg1=result.npy")))?;
+            Ok((name.to_owned(), PathBuf::from(path)))
+        };
+        self.out.iter().map(out).collect()
+    }
+
+    fn steps<S: Sink + Send>(
+        &self,
+        plan: &Plan,
+        session: &mut Session,
+        options: &Options,
+        sink: &mut S,
+        mut before: impl FnMut(&mut S, &reuselens_ptx::Kernel, &reuselens_ptx::Launch) -> Result<(), PlanError>,
+    ) -> anyhow::Result<()> {
+        for index in 0..plan.steps.len() {
+            let done = session.step(plan, index, options, sink, &mut before)?;
+            if !self.quiet {
+                println!("{}", told(&done));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_stream(&self, path: &Path, plan: &Plan, session: &mut Session, options: &Options) -> anyhow::Result<()> {
+        let file = AtomicFile::create(path, self.force)?;
+        let description = format!("{} on the interpreter", self.kernel.display());
+        let mut stream = Stream::new(Writer::new(file, path, &description)?);
+        self.steps(plan, session, options, &mut stream, |stream, kernel, launch| Ok(stream.launch(kernel, launch)?))?;
+        let writer = stream.finish()?;
+        let records = writer.records();
+        writer.finish()?.commit()?;
+        if !self.quiet {
+            println!("{}: {records} memory instructions of warps", path.display());
+        }
+        Ok(())
+    }
+
+    fn next(&self, outs: &[(String, PathBuf)]) -> String {
+        match (&self.output, outs) {
+            (Some(path), _) => format!("reuselens simt analyze {}", path.display()),
+            (None, []) => "add --out NAME=FILE.npy for results, -o FILE.rlwarp for the stream of memory instructions".to_owned(),
+            (None, [(_, path), ..]) => format!("look at {}; -o FILE.rlwarp writes the stream of memory instructions", path.display()),
+        }
+    }
+}
+
+fn told(done: &Done) -> String {
+    let stats = done.stats;
+    let lanes = stats.thread_instructions as f64 / stats.warp_instructions.max(1) as f64;
+    let times = if done.times == 1 { String::new() } else { format!(", {} times", done.times) };
+    format!(
+        "{}{times}: {} blocks, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes)",
+        done.kernel, stats.blocks, stats.warp_instructions, stats.thread_instructions
+    )
+}

@@ -1,0 +1,159 @@
+//! Calls: the function's body is put in their place.
+
+use super::decoder::Decoder;
+use super::kernel::{Address, Code, MemoryOp, NONE, Register, Space};
+use super::scope::{Binding, Frame, Scope};
+use crate::error::PtxError;
+use crate::lanes::Slots;
+use crate::syntax::ast::{Function, Operand, Variable};
+
+/// Calls inside of calls.
+const MOST_FRAMES: usize = 64;
+
+impl Decoder<'_> {
+    /// `call (results), function, (arguments);`
+    pub fn call(&mut self, operands: &[Operand]) -> Result<(), PtxError> {
+        let (results, rest) = match operands {
+            [Operand::List(results), rest @ ..] => (&results[..], rest),
+            rest => (&[][..], rest),
+        };
+        let [Operand::Name(name, 0), rest @ ..] = rest else {
+            return Err(self.error("`call` takes the name of a function"));
+        };
+        let arguments = match rest {
+            [Operand::List(arguments), ..] => &arguments[..],
+            _ => &[][..],
+        };
+        let ast = self.ast;
+        let known = ast.functions.iter().filter(|function| function.name == *name);
+        let Some(function) = known.max_by_key(|function| function.body.is_some()) else {
+            return Err(self.unsupported(format!("a call through {name}, which is no function: calls through pointers are not supported")));
+        };
+        if function.body.is_none() {
+            return self.external(name, results);
+        }
+        self.inline(function, results, arguments)
+    }
+
+    /// Functions of CUDA's run time.
+    fn external(&mut self, name: &str, results: &[Operand]) -> Result<(), PtxError> {
+        match name {
+            // Prints nothing, and says so.
+            "vprintf" => match results {
+                [Operand::Name(result, 0)] => {
+                    let zero = Operand::Integer(0);
+                    let (address, space) = self.variable_of(result)?;
+                    self.move_value(&zero, address, space, 4, true)
+                }
+                _ => Ok(()),
+            },
+            "__assertfail" | "__assert_fail" => self.trap("an assertion of the kernel failed".to_owned()),
+            _ => Err(self.unsupported(format!("{name} has no body in this file: put it into the same file, or link with `nvcc -rdc=false`"))),
+        }
+    }
+
+    fn variable_of(&mut self, name: &str) -> Result<(u64, Space), PtxError> {
+        match self.lookup(name)? {
+            Some(Binding::Variable { space, address }) => Ok((address, space)),
+            _ => Err(self.error(format!("{name} is no variable"))),
+        }
+    }
+
+    fn inline(&mut self, function: &Function, results: &[Operand], arguments: &[Operand]) -> Result<(), PtxError> {
+        if self.frames.iter().any(|frame| frame.function == function.name) {
+            return Err(self.unsupported(format!("{} calls itself: recursion is not supported", function.name)));
+        }
+        if self.frames.len() >= MOST_FRAMES {
+            return Err(self.unsupported(format!("more than {MOST_FRAMES} calls inside of each other")));
+        }
+        if results.len() != function.returns.len() || arguments.len() != function.params.len() {
+            let what = format!("{} takes {} arguments and returns {} values", function.name, function.params.len(), function.returns.len());
+            return Err(self.error(what));
+        }
+        let mut scope = Scope::default();
+        for (param, argument) in function.params.iter().zip(arguments) {
+            let address = self.handed(param, argument, true)?;
+            scope.bind(&param.name, Binding::Variable { space: Space::Local, address });
+        }
+        let mut back = Vec::new();
+        for (param, result) in function.returns.iter().zip(results) {
+            let address = self.handed(param, result, false)?;
+            scope.bind(&param.name, Binding::Variable { space: Space::Local, address });
+            back.push((param, result, address));
+        }
+        self.inlined_body(function, scope)?;
+        for (param, result, address) in back {
+            if self.is_register(result)? {
+                self.move_value(result, address, Space::Local, param.ty.size(), false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inlined_body(&mut self, function: &Function, scope: Scope) -> Result<(), PtxError> {
+        let end = self.new_label();
+        let (at, opcode, guard) = (self.at, self.opcode.clone(), self.guard);
+        if guard.0 != NONE {
+            // Lanes without the guard go around the body.
+            self.guard.1 = !guard.1;
+            self.emit(Code::Branch { target: end, meet: NONE }, Slots::default())?;
+        }
+        self.frames.push(Frame {
+            function: function.name.clone(),
+            scopes: vec![scope],
+            end: Some(end),
+        });
+        let source = self.source;
+        self.body(function.body.as_deref().unwrap_or_default())?;
+        self.frames.pop();
+        self.place_label(end);
+        (self.at, self.opcode, self.guard, self.source) = (at, opcode, guard, source);
+        Ok(())
+    }
+
+    fn is_register(&mut self, operand: &Operand) -> Result<bool, PtxError> {
+        Ok(match operand {
+            Operand::Name(name, _) => !matches!(self.lookup(name)?, Some(Binding::Variable { .. })),
+            _ => true,
+        })
+    }
+
+    /// Where an argument lies for the function. Variables are handed over as they are, for the caller
+    /// writes them anew before each call.
+    fn handed(&mut self, param: &Variable, argument: &Operand, copies: bool) -> Result<u64, PtxError> {
+        if let Operand::Name(name, 0) = argument
+            && let Some(Binding::Variable { space: Space::Local, address }) = self.lookup(name)?
+        {
+            return Ok(address);
+        }
+        let address = self.place_local(param.size.unwrap_or(0), param.align)?;
+        if copies {
+            self.move_value(argument, address, Space::Local, param.ty.size(), true)?;
+        }
+        Ok(address)
+    }
+
+    /// A store of a register or number to a variable, or a load.
+    fn move_value(&mut self, operand: &Operand, address: u64, space: Space, width: u8, is_store: bool) -> Result<(), PtxError> {
+        use crate::syntax::types::Type;
+        let ty = match width {
+            1 => Type::B8,
+            2 => Type::B16,
+            8 => Type::B64,
+            _ => Type::B32,
+        };
+        let register = self.element(operand, ty, is_store)?;
+        let site = self.site();
+        self.kernel.memory.push(MemoryOp {
+            space,
+            is_store,
+            address: Address { base: None, offset: address as i64 },
+            width,
+            signed: false,
+            registers: [register, Register::default(), Register::default(), Register::default()],
+            count: 1,
+            site,
+        });
+        self.emit(Code::Memory(self.kernel.memory.len() as u32 - 1), Slots::default())
+    }
+}

@@ -1,0 +1,180 @@
+//! Where lanes that part meet again: the immediate post-dominator of the branch.
+//!
+//! Post-dominators by the algorithm of Cooper, Harvey and Kennedy (*A Simple, Fast Dominance Algorithm*,
+//! 2001) on the reversed graph of basic blocks. That lanes wait at the immediate post-dominator is
+//! Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
+
+use super::kernel::{Code, Kernel, NONE, Op};
+
+/// Writes into each branch where its lanes meet; `NONE` where they do not.
+pub fn reconverge(kernel: &mut Kernel) {
+    let graph = Graph::new(kernel);
+    let meets = graph.post_dominators();
+    for block in 0..graph.starts.len() {
+        let last = graph.last(block);
+        let meet = match meets[block] {
+            Some(meet) if meet < graph.starts.len() => graph.starts[meet] as u32,
+            _ => NONE,
+        };
+        match &mut kernel.ops[last].code {
+            Code::Branch { meet: place, .. } => *place = meet,
+            Code::Table(index) => kernel.tables[*index as usize].meet = meet,
+            _ => {}
+        }
+    }
+}
+
+/// Basic blocks; the one behind the last stands for the end of the kernel.
+struct Graph {
+    /// First operation of each block.
+    starts: Vec<usize>,
+    ops: usize,
+    successors: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn new(kernel: &Kernel) -> Graph {
+        let ops = &kernel.ops;
+        let mut leads = vec![false; ops.len() + 1];
+        leads[0] = true;
+        for (index, op) in ops.iter().enumerate() {
+            let ends = ends(kernel, op);
+            for &target in ends.as_deref().unwrap_or_default() {
+                leads[target as usize] = true;
+            }
+            leads[index + 1] |= ends.is_some();
+        }
+        let starts: Vec<usize> = (0..ops.len()).filter(|&index| leads[index]).collect();
+        let mut graph = Graph { starts, ops: ops.len(), successors: Vec::new() };
+        graph.successors = (0..graph.starts.len()).map(|block| graph.next(kernel, block)).collect();
+        graph.let_all_end();
+        graph
+    }
+
+    fn last(&self, block: usize) -> usize {
+        self.starts.get(block + 1).copied().unwrap_or(self.ops) - 1
+    }
+
+    fn block_of(&self, op: usize) -> usize {
+        self.starts.partition_point(|&start| start <= op) - 1
+    }
+
+    /// The blocks that may follow.
+    fn next(&self, kernel: &Kernel, block: usize) -> Vec<usize> {
+        let op = &kernel.ops[self.last(block)];
+        let end = self.starts.len();
+        let mut found: Vec<usize> = match ends(kernel, op) {
+            // A trap and an exit have no targets.
+            Some(targets) if targets.is_empty() => vec![end],
+            Some(targets) => targets.iter().map(|&target| self.block_of(target as usize)).collect(),
+            None => Vec::new(),
+        };
+        let falls = ends(kernel, op).is_none() || op.guard != NONE;
+        if falls {
+            found.push((block + 1).min(end));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Loops without an end get one, or else nothing would post-dominate what is in them.
+    fn let_all_end(&mut self) {
+        let order = self.backwards();
+        let mut ends = vec![false; self.starts.len() + 1];
+        for block in order {
+            ends[block] = true;
+        }
+        let end = self.starts.len();
+        for (block, successors) in self.successors.iter_mut().enumerate() {
+            if !ends[block] {
+                successors.push(end);
+            }
+        }
+    }
+
+    fn predecessors(&self) -> Vec<Vec<usize>> {
+        let mut found = vec![Vec::new(); self.starts.len() + 1];
+        for (block, successors) in self.successors.iter().enumerate() {
+            for &successor in successors {
+                found[successor].push(block);
+            }
+        }
+        found
+    }
+
+    /// Blocks from which the end is reached, in postorder of a walk backwards from it.
+    fn backwards(&self) -> Vec<usize> {
+        let predecessors = self.predecessors();
+        let end = self.starts.len();
+        let mut seen = vec![false; end + 1];
+        let mut order = Vec::with_capacity(end + 1);
+        let mut path = vec![(end, 0)];
+        seen[end] = true;
+        while let Some((block, next)) = path.last_mut() {
+            let Some(&before) = predecessors[*block].get(*next) else {
+                order.push(*block);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if !seen[before] {
+                seen[before] = true;
+                path.push((before, 0));
+            }
+        }
+        order
+    }
+
+    /// The immediate post-dominator of each block.
+    fn post_dominators(&self) -> Vec<Option<usize>> {
+        let end = self.starts.len();
+        let order = self.backwards();
+        let mut rank = vec![0; end + 1];
+        for (place, &block) in order.iter().enumerate() {
+            rank[block] = place;
+        }
+        let mut found = vec![None; end + 1];
+        found[end] = Some(end);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &block in order.iter().rev().filter(|&&block| block != end) {
+                let mut meet = None;
+                for &successor in &self.successors[block] {
+                    if found[successor].is_some() {
+                        meet = Some(meet.map_or(successor, |meet| intersect(&found, &rank, meet, successor)));
+                    }
+                }
+                if found[block] != meet {
+                    found[block] = meet;
+                    changed = true;
+                }
+            }
+        }
+        found
+    }
+}
+
+fn intersect(found: &[Option<usize>], rank: &[usize], a: usize, b: usize) -> usize {
+    let (mut a, mut b) = (a, b);
+    while a != b {
+        while rank[a] < rank[b] {
+            a = found[a].unwrap_or(a);
+        }
+        while rank[b] < rank[a] {
+            b = found[b].unwrap_or(b);
+        }
+    }
+    a
+}
+
+/// Where an operation that ends a block goes; none if it ends none.
+fn ends(kernel: &Kernel, op: &Op) -> Option<Vec<u32>> {
+    match op.code {
+        Code::Branch { target, .. } => Some(vec![target]),
+        Code::Table(index) => Some(kernel.tables[index as usize].targets.clone()),
+        Code::Exit | Code::Trap(_) => Some(Vec::new()),
+        _ => None,
+    }
+}

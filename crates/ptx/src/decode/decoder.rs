@@ -1,0 +1,293 @@
+//! The state of decoding, and how operations are added.
+
+use std::collections::HashMap;
+
+use super::kernel::{Code, Kernel, NONE, Op, Place, Site, Space, Special};
+use super::scope::{Binding, Frame, Scope};
+use crate::error::{Position, PtxError};
+use crate::lanes::{Form, Isa, Slots};
+use crate::syntax::ast::{Ast, Function, Variable};
+use crate::syntax::types::{StateSpace, Type};
+
+/// Operations of a kernel with all its calls.
+const MOST_OPS: usize = 1 << 20;
+/// Registers in use, of all files.
+const MOST_REGISTERS: u32 = 1 << 16;
+
+/// A place to branch to, by its number, until all places are known.
+pub type Label = u32;
+
+/// A kernel on its way from statements to operations.
+pub struct Decoder<'a> {
+    pub ast: &'a Ast,
+    /// Addresses of the module's variables in global and constant memory.
+    pub symbols: &'a HashMap<String, u64>,
+    pub isa: Isa,
+    pub kernel: Kernel,
+    pub frames: Vec<Frame>,
+    /// The operation that each label stands before.
+    pub labels: Vec<Option<u32>>,
+    /// The instruction being decoded.
+    pub at: Position,
+    pub opcode: String,
+    pub source: Option<(u32, u32)>,
+    pub guard: (u32, bool),
+    /// The next operation is the first of its instruction.
+    pub fresh: bool,
+    /// The carry of `add.cc`.
+    pub carry: Option<u32>,
+    constants: HashMap<u32, u32>,
+    wide_constants: HashMap<u64, u32>,
+    specials: HashMap<String, u32>,
+    /// Module-level variables in shared memory that are used.
+    shared: HashMap<String, u64>,
+    /// Constant registers that hold the address of dynamic shared memory: wide or not, register, bytes
+    /// behind it.
+    pub dynamic: Vec<(bool, u32, i64)>,
+}
+
+impl<'a> Decoder<'a> {
+    pub fn new(ast: &'a Ast, symbols: &'a HashMap<String, u64>, isa: Isa, function: &Function) -> Decoder<'a> {
+        Decoder {
+            ast,
+            symbols,
+            isa,
+            kernel: Kernel {
+                name: function.name.clone(),
+                ops: Vec::new(),
+                memory: Vec::new(),
+                atomics: Vec::new(),
+                collectives: Vec::new(),
+                barriers: Vec::new(),
+                tables: Vec::new(),
+                messages: Vec::new(),
+                narrow: 0,
+                wide: 0,
+                predicates: 0,
+                constants: Vec::new(),
+                wide_constants: Vec::new(),
+                specials: Vec::new(),
+                params: Vec::new(),
+                param_bytes: 0,
+                shared_bytes: 0,
+                local_bytes: 0,
+                sites: Vec::new(),
+                places: Vec::new(),
+                is_ordered: false,
+                max_threads: function.max_threads,
+                required_threads: function.required_threads,
+            },
+            frames: Vec::new(),
+            labels: Vec::new(),
+            at: function.at,
+            opcode: String::new(),
+            source: None,
+            guard: (NONE, false),
+            fresh: true,
+            carry: None,
+            constants: HashMap::new(),
+            wide_constants: HashMap::new(),
+            specials: HashMap::new(),
+            shared: HashMap::new(),
+            dynamic: Vec::new(),
+        }
+    }
+
+    /// An error at the instruction being decoded.
+    pub fn error(&self, what: impl Into<String>) -> PtxError {
+        PtxError::new(self.at, what)
+    }
+
+    /// An error of something outside the subset.
+    pub fn unsupported(&self, what: impl Into<String>) -> PtxError {
+        PtxError::unsupported(self.at, what)
+    }
+
+    /// Adds an operation of the current instruction, under its guard.
+    pub fn emit(&mut self, code: Code, slots: Slots) -> Result<(), PtxError> {
+        if self.kernel.ops.len() >= MOST_OPS {
+            return Err(self.error(format!("the kernel with all its calls has more than {MOST_OPS} operations")));
+        }
+        if self.fresh {
+            let file = self.source.and_then(|(file, _)| self.ast.files.get(&file));
+            self.kernel.places.push(Place {
+                position: self.at,
+                source: self.source,
+                file: file.cloned(),
+            });
+        }
+        self.kernel.ops.push(Op {
+            code,
+            slots,
+            guard: self.guard.0,
+            negated: self.guard.1,
+            counts: self.fresh,
+            place: (self.kernel.places.len() - 1) as u32,
+        });
+        self.fresh = false;
+        Ok(())
+    }
+
+    /// Adds a loop over lanes.
+    pub fn emit_form(&mut self, form: Form, slots: Slots) -> Result<(), PtxError> {
+        self.emit(Code::Lanes(form.exec.pick(self.isa)), slots)
+    }
+
+    /// A new register for values of that type.
+    pub fn fresh_slot(&mut self, ty: Type) -> Result<u32, PtxError> {
+        let kernel = &mut self.kernel;
+        if kernel.narrow + kernel.wide + kernel.predicates >= MOST_REGISTERS {
+            return Err(self.error(format!("more than {MOST_REGISTERS} registers are used")));
+        }
+        let counter = match ty.size() {
+            _ if ty == Type::Pred => &mut kernel.predicates,
+            8 => &mut kernel.wide,
+            _ => &mut kernel.narrow,
+        };
+        *counter += 1;
+        Ok(*counter - 1)
+    }
+
+    /// A register that holds these bits.
+    pub fn constant(&mut self, ty: Type, bits: u64) -> Result<u32, PtxError> {
+        if ty.size() == 8 {
+            if let Some(&slot) = self.wide_constants.get(&bits) {
+                return Ok(slot);
+            }
+            let slot = self.fresh_slot(Type::B64)?;
+            self.kernel.wide_constants.push((slot, bits));
+            self.wide_constants.insert(bits, slot);
+            return Ok(slot);
+        }
+        let bits = bits as u32;
+        if let Some(&slot) = self.constants.get(&bits) {
+            return Ok(slot);
+        }
+        let slot = self.fresh_slot(Type::B32)?;
+        self.kernel.constants.push((slot, bits));
+        self.constants.insert(bits, slot);
+        Ok(slot)
+    }
+
+    /// A narrow register that holds what the launch decides.
+    pub fn special(&mut self, name: &str) -> Result<Option<u32>, PtxError> {
+        if let Some(&slot) = self.specials.get(name) {
+            return Ok(Some(slot));
+        }
+        let Some(special) = Special::named(name) else {
+            return Ok(None);
+        };
+        let slot = self.fresh_slot(Type::B32)?;
+        self.kernel.specials.push((slot, special));
+        self.specials.insert(name.to_owned(), slot);
+        Ok(Some(slot))
+    }
+
+    /// The scopes that can be seen, innermost first.
+    pub fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        self.frames.last().into_iter().flat_map(|frame| frame.scopes.iter().rev())
+    }
+
+    /// The innermost scope.
+    pub fn scope(&mut self) -> &mut Scope {
+        let frame = self.frames.last_mut().expect("a body is being decoded");
+        frame.scopes.last_mut().expect("a body has a scope")
+    }
+
+    /// What a name means here.
+    pub fn lookup(&mut self, name: &str) -> Result<Option<Binding>, PtxError> {
+        let depth = self.frames.last().map_or(0, |frame| frame.scopes.len());
+        for index in (0..depth).rev() {
+            let scope = &self.frames[self.frames.len() - 1].scopes[index];
+            if let Some(binding) = scope.get(name) {
+                return Ok(Some(binding));
+            }
+            if let Some(ty) = scope.undeclared(name) {
+                let binding = Binding::Register { ty, slot: self.fresh_slot(ty)? };
+                let frame = self.frames.len() - 1;
+                self.frames[frame].scopes[index].bind(name, binding);
+                return Ok(Some(binding));
+            }
+        }
+        self.module_variable(name)
+    }
+
+    fn module_variable(&mut self, name: &str) -> Result<Option<Binding>, PtxError> {
+        let ast = self.ast;
+        let Some(variable) = ast.variables.iter().find(|variable| variable.name == name) else {
+            return Ok(None);
+        };
+        Ok(Some(match variable.space {
+            StateSpace::Shared => self.shared_variable(variable)?,
+            StateSpace::Global | StateSpace::Const => {
+                let Some(&address) = self.symbols.get(name) else {
+                    return Err(self.error(format!("{name} is declared but defined in another file; link first")));
+                };
+                Binding::Variable { space: Space::Global, address }
+            }
+            StateSpace::Local | StateSpace::Param => {
+                return Err(self.unsupported(format!("{name}: local variables outside functions are not supported")));
+            }
+        }))
+    }
+
+    /// Places a variable of a block.
+    fn shared_variable(&mut self, variable: &Variable) -> Result<Binding, PtxError> {
+        let Some(size) = variable.size else {
+            return Ok(Binding::Dynamic);
+        };
+        let name = &variable.name;
+        if let Some(&address) = self.shared.get(name) {
+            return Ok(Binding::Variable { space: Space::Shared, address });
+        }
+        let address = self.place_shared(size, variable.align)?;
+        self.shared.insert(name.clone(), address);
+        Ok(Binding::Variable { space: Space::Shared, address })
+    }
+
+    pub fn place_shared(&mut self, size: u64, align: u64) -> Result<u64, PtxError> {
+        const WINDOW: u64 = 1 << 30;
+        let address = self.kernel.shared_bytes.next_multiple_of(align);
+        if size > WINDOW || address + size > WINDOW {
+            return Err(self.error("more than a GiB of shared memory"));
+        }
+        self.kernel.shared_bytes = address + size;
+        Ok(address)
+    }
+
+    pub fn place_local(&mut self, size: u64, align: u64) -> Result<u64, PtxError> {
+        const WINDOW: u64 = 1 << 24;
+        let address = self.kernel.local_bytes.next_multiple_of(align);
+        if size > WINDOW || address + size > WINDOW {
+            return Err(self.error("more than 16 MiB of local memory for each thread"));
+        }
+        self.kernel.local_bytes = address + size;
+        Ok(address)
+    }
+
+    /// A new label, not placed yet.
+    pub fn new_label(&mut self) -> Label {
+        self.labels.push(None);
+        (self.labels.len() - 1) as Label
+    }
+
+    /// Puts a label before the next operation.
+    pub fn place_label(&mut self, label: Label) {
+        self.labels[label as usize] = Some(self.kernel.ops.len() as u32);
+    }
+
+    /// The site of the instruction being decoded.
+    pub fn site(&mut self) -> u32 {
+        let same = |site: &Site| site.position == self.at;
+        if let Some(index) = self.kernel.sites.iter().rposition(same) {
+            return index as u32;
+        }
+        let file = self.source.and_then(|(file, line)| Some((self.ast.files.get(&file)?.clone(), line)));
+        self.kernel.sites.push(Site {
+            position: self.at,
+            opcode: self.opcode.clone(),
+            source: file,
+        });
+        (self.kernel.sites.len() - 1) as u32
+    }
+}

@@ -1,0 +1,339 @@
+//! A kernel as it is run: a list of small operations over numbered registers.
+
+use crate::error::Position;
+use crate::lanes::{Picked, Slots};
+use crate::syntax::types::Type;
+
+/// No register, no target.
+pub const NONE: u32 = u32::MAX;
+
+/// A kernel, ready to be launched.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub(crate) name: String,
+    pub(crate) ops: Vec<Op>,
+    pub(crate) memory: Vec<MemoryOp>,
+    pub(crate) atomics: Vec<AtomicOp>,
+    pub(crate) collectives: Vec<Collective>,
+    pub(crate) barriers: Vec<Barrier>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) messages: Vec<String>,
+    /// Registers in each file.
+    pub(crate) narrow: u32,
+    pub(crate) wide: u32,
+    pub(crate) predicates: u32,
+    /// Registers that hold constants.
+    pub(crate) constants: Vec<(u32, u32)>,
+    pub(crate) wide_constants: Vec<(u32, u64)>,
+    /// Registers that hold what the launch decides.
+    pub(crate) specials: Vec<(u32, Special)>,
+    pub(crate) params: Vec<Param>,
+    pub(crate) param_bytes: u64,
+    /// Bytes of shared memory without what the launch adds.
+    pub(crate) shared_bytes: u64,
+    /// Bytes of local memory of each thread.
+    pub(crate) local_bytes: u64,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) places: Vec<Place>,
+    /// Blocks talk to each other: they run one after the other.
+    pub(crate) is_ordered: bool,
+    pub(crate) max_threads: Option<u64>,
+    pub(crate) required_threads: Option<[u32; 3]>,
+}
+
+impl Kernel {
+    /// Its name, mangled.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is given at a launch.
+    pub fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Its instructions that access memory; `WarpAccess::site` is an index into this.
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
+    /// Bytes of shared memory of a block, without those that a launch adds.
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared_bytes
+    }
+
+    /// Whether blocks may tell each other things through memory while they run (atomics, fences and
+    /// volatile accesses of global memory). Such kernels run block after block.
+    pub fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in the PTX.
+    pub name: String,
+    /// Type; of an array, that of its elements.
+    pub ty: Type,
+    /// Bytes from the beginning of all parameters.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// An instruction that accesses memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where it stands in the PTX.
+    pub position: Position,
+    /// The opcode with its modifiers.
+    pub opcode: String,
+    /// File and line of the source, where the PTX tells it (`-lineinfo`).
+    pub source: Option<(String, u32)>,
+}
+
+/// Where an operation comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub position: Position,
+    /// Number of the file and line.
+    pub source: Option<(u32, u32)>,
+    pub file: Option<String>,
+}
+
+/// An operation of a warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    pub code: Code,
+    pub slots: Slots,
+    /// A predicate, or `NONE`.
+    pub guard: u32,
+    pub negated: bool,
+    /// The first operation of its instruction: that one is counted.
+    pub counts: bool,
+    /// Index into `places`.
+    pub place: u32,
+}
+
+/// What an operation does. Numbers are indices into the kernel's lists.
+#[derive(Clone, Copy, Debug)]
+pub enum Code {
+    /// A loop over lanes.
+    Lanes(Picked),
+    /// A load or a store.
+    Memory(u32),
+    Atomic(u32),
+    /// A branch; a guard makes it conditional. Lanes that part meet at `meet`.
+    Branch { target: u32, meet: u32 },
+    /// A branch to one of a table.
+    Table(u32),
+    Exit,
+    Barrier(u32),
+    /// Lanes of a warp tell each other something.
+    Collective(u32),
+    /// How far the warp has come, in place of time.
+    Clock { wide: bool },
+    /// The kernel gives up, with a message.
+    Trap(u32),
+}
+
+/// A load or a store.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryOp {
+    pub space: Space,
+    pub is_store: bool,
+    pub address: Address,
+    /// Bytes of an element.
+    pub width: u8,
+    pub signed: bool,
+    /// Registers of the elements.
+    pub registers: [Register; 4],
+    pub count: u8,
+    pub site: u32,
+}
+
+/// Where an access goes: a register (or none) and bytes behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    pub base: Option<Register>,
+    pub offset: i64,
+}
+
+/// A register of one of the two files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Register {
+    pub slot: u32,
+    pub wide: bool,
+}
+
+/// A space that an instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// The address says which.
+    Generic,
+    /// Global or constant memory.
+    Global,
+    Const,
+    Shared,
+    Local,
+    Param,
+}
+
+/// Read, change and write in one.
+#[derive(Clone, Copy, Debug)]
+pub struct AtomicOp {
+    pub space: Space,
+    pub address: Address,
+    pub function: Atomic,
+    pub ty: Type,
+    /// Where the old value goes.
+    pub result: Option<Register>,
+    pub value: Register,
+    /// What `cas` puts there if `value` is found.
+    pub replacement: Option<Register>,
+    pub site: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareAndSwap,
+}
+
+/// Lanes that tell each other something.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective {
+    pub kind: CollectiveKind,
+    /// Which lanes take part; all that are active without it.
+    pub members: Option<u32>,
+    pub result: u32,
+    pub wide: bool,
+    /// A second result, a predicate.
+    pub predicate: Option<u32>,
+    pub a: u32,
+    pub b: u32,
+    pub c: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectiveKind {
+    VoteAll,
+    VoteAny,
+    VoteUniform,
+    Ballot,
+    ShuffleUp,
+    ShuffleDown,
+    ShuffleXor,
+    ShuffleIndex,
+    MatchAny,
+    MatchAll,
+    ActiveMask,
+    Reduce(Atomic, Type),
+    Elect,
+    /// `bar.warp.sync`
+    Sync,
+}
+
+/// A barrier of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Barrier {
+    pub id: u32,
+    /// A register with the number of threads; without it, all.
+    pub threads: Option<u32>,
+    /// Goes on without waiting.
+    pub arrives: bool,
+    /// Demands that all lanes of the warp come together.
+    pub aligned: bool,
+    pub reduction: Option<Reduction>,
+}
+
+/// What a barrier calculates of predicates.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    pub kind: ReductionKind,
+    pub source: u32,
+    pub result: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReductionKind {
+    And,
+    Or,
+    Count,
+}
+
+/// The targets of a branch by number.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub targets: Vec<u32>,
+    pub meet: u32,
+}
+
+/// What a launch decides, or a thread's place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    Thread(u8),
+    Threads(u8),
+    Block(u8),
+    Blocks(u8),
+    Lane,
+    Warp,
+    Warps,
+    LaneMask(LaneMask),
+    DynamicShared,
+    TotalShared,
+    Zero,
+    WarpSize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneMask {
+    Eq,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Special {
+    /// The special register called so.
+    pub fn named(name: &str) -> Option<Special> {
+        let (base, axis) = match name.split_once('.') {
+            Some((base, axis)) => (base, match axis {
+                "x" => 0,
+                "y" => 1,
+                "z" => 2,
+                _ => return None,
+            }),
+            None => (name, 0),
+        };
+        Some(match base {
+            "%tid" => Special::Thread(axis),
+            "%ntid" => Special::Threads(axis),
+            "%ctaid" => Special::Block(axis),
+            "%nctaid" => Special::Blocks(axis),
+            "%laneid" => Special::Lane,
+            "%warpid" => Special::Warp,
+            "%nwarpid" => Special::Warps,
+            "%lanemask_eq" => Special::LaneMask(LaneMask::Eq),
+            "%lanemask_lt" => Special::LaneMask(LaneMask::Lt),
+            "%lanemask_le" => Special::LaneMask(LaneMask::Le),
+            "%lanemask_gt" => Special::LaneMask(LaneMask::Gt),
+            "%lanemask_ge" => Special::LaneMask(LaneMask::Ge),
+            "%dynamic_smem_size" => Special::DynamicShared,
+            "%total_smem_size" => Special::TotalShared,
+            "%smid" | "%gridid" => Special::Zero,
+            "WARP_SZ" => Special::WarpSize,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Loads, stores and atomic operations.
+
+use super::decoder::Decoder;
+use super::kernel::{Atomic, AtomicOp, Code, MemoryOp, Register, Space};
+use crate::error::PtxError;
+use crate::lanes::Slots;
+use crate::ops::Opcode;
+use crate::syntax::ast::Operand;
+use crate::syntax::types::{StateSpace, Type};
+
+/// Modifiers with which blocks see what others do.
+const ORDERS: [&str; 5] = ["volatile", "relaxed", "acquire", "release", "acq_rel"];
+
+impl Decoder<'_> {
+    /// The space that a modifier names.
+    pub fn space(&mut self, opcode: &mut Opcode<'_>) -> Result<Space, PtxError> {
+        let cluster = opcode.has("shared::cluster");
+        if cluster {
+            return Err(self.unsupported("shared memory of other blocks (clusters) is not supported"));
+        }
+        let in_function = self.frames.len() > 1;
+        Ok(match opcode.take(StateSpace::named) {
+            None => Space::Generic,
+            Some(StateSpace::Global) => Space::Global,
+            Some(StateSpace::Const) => Space::Const,
+            Some(StateSpace::Shared) => Space::Shared,
+            Some(StateSpace::Local) => Space::Local,
+            // A function's parameters lie beside its local variables.
+            Some(StateSpace::Param) if in_function => Space::Local,
+            Some(StateSpace::Param) => Space::Param,
+        })
+    }
+
+    /// `ld` and `st`, of one element or a vector.
+    pub fn load_or_store(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        self.count(operands, 2)?;
+        let is_store = opcode.base == "st";
+        let named = self.space(opcode)?;
+        let lanes = opcode.take(|word| match word {
+            "v2" => Some(2),
+            "v4" => Some(4),
+            _ => None,
+        });
+        let is_visible = ORDERS.iter().any(|order| opcode.has(order)) && !opcode.has("cta");
+        opcode.takes_hints();
+        let ty = opcode.types.last().copied().ok_or_else(|| opcode.refused())?;
+        let (place, value) = if is_store { (0, 1) } else { (1, 0) };
+        let (address, found) = self.address(&operands[place])?;
+        let space = match (named, found) {
+            (Space::Param | Space::Generic | Space::Local, Some(found)) => found,
+            _ => named,
+        };
+        if is_visible && matches!(space, Space::Global | Space::Generic) {
+            self.kernel.is_ordered = true;
+        }
+        if is_store && matches!(space, Space::Const | Space::Param) {
+            return Err(self.error("constants and parameters of a kernel cannot be written"));
+        }
+        let parts = match &operands[value] {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        if parts.len() != lanes.unwrap_or(1) || ty == Type::Pred {
+            return Err(self.error(format!("`{}` has the wrong number of registers", self.opcode)));
+        }
+        let mut registers = [Register::default(); 4];
+        for (register, part) in registers.iter_mut().zip(parts) {
+            *register = self.element(part, ty, is_store)?;
+        }
+        let site = self.site();
+        self.kernel.memory.push(MemoryOp {
+            space,
+            is_store,
+            address,
+            width: ty.size(),
+            signed: ty.is_signed(),
+            registers,
+            count: parts.len() as u8,
+            site,
+        });
+        self.emit(Code::Memory(self.kernel.memory.len() as u32 - 1), Slots::default())
+    }
+
+    /// `atom` and `red`.
+    pub fn atomic(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        let returns = opcode.base == "atom";
+        let named = self.space(opcode)?;
+        let function = opcode.take(atomic_named).ok_or_else(|| opcode.refused())?;
+        opcode.takes_hints();
+        opcode.takes("noftz");
+        let ty = opcode.ty();
+        if !is_supported(function, ty) {
+            return Err(opcode.refused());
+        }
+        let swaps = function == Atomic::CompareAndSwap;
+        self.count(operands, 2 + usize::from(returns) + usize::from(swaps))?;
+        let rest = &operands[usize::from(returns)..];
+        let (address, found) = self.address(&rest[0])?;
+        let space = match (named, found) {
+            (Space::Generic, Some(found)) => found,
+            _ => named,
+        };
+        if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+            return Err(self.error("atomic operations work on global and shared memory only"));
+        }
+        self.kernel.is_ordered |= space != Space::Shared;
+        let wide = ty.size() == 8;
+        let value = Register { slot: self.source(&rest[1], ty, false)?, wide };
+        let replacement = match rest.get(2) {
+            Some(operand) => Some(Register { slot: self.source(operand, ty, false)?, wide }),
+            None => None,
+        };
+        let result = match returns {
+            true => Some(Register { slot: self.result(&operands[0], ty)?, wide }),
+            false => None,
+        };
+        let site = self.site();
+        self.kernel.atomics.push(AtomicOp { space, address, function, ty, result, value, replacement, site });
+        self.emit(Code::Atomic(self.kernel.atomics.len() as u32 - 1), Slots::default())
+    }
+}
+
+/// The function of a modifier.
+pub fn atomic_named(name: &str) -> Option<Atomic> {
+    Some(match name {
+        "add" => Atomic::Add,
+        "min" => Atomic::Min,
+        "max" => Atomic::Max,
+        "inc" => Atomic::Inc,
+        "dec" => Atomic::Dec,
+        "and" => Atomic::And,
+        "or" => Atomic::Or,
+        "xor" => Atomic::Xor,
+        "exch" => Atomic::Exchange,
+        "cas" => Atomic::CompareAndSwap,
+        _ => return None,
+    })
+}
+
+fn is_supported(function: Atomic, ty: Type) -> bool {
+    use Type::{B16, B32, B64, F32, F64, S32, S64, U32, U64};
+    match function {
+        Atomic::Add => matches!(ty, U32 | S32 | U64 | S64 | F32 | F64),
+        Atomic::Min | Atomic::Max => matches!(ty, U32 | S32 | U64 | S64),
+        Atomic::Inc | Atomic::Dec => ty == U32,
+        Atomic::And | Atomic::Or | Atomic::Xor => matches!(ty, B32 | B64 | U32 | S32 | U64 | S64),
+        Atomic::Exchange => matches!(ty, B32 | B64 | U32 | S32 | U64 | S64 | F32),
+        Atomic::CompareAndSwap => matches!(ty, B16 | B32 | B64 | U32 | S32 | U64 | S64),
+    }
+}

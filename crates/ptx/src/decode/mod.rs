@@ -1,0 +1,99 @@
+//! From statements to operations: names become numbered registers and addresses, functions are put in
+//! the place of their calls, and each divergent branch learns where its lanes meet again.
+
+mod body;
+mod call;
+mod cfg;
+mod decoder;
+mod instruction;
+pub mod kernel;
+mod memory;
+mod operands;
+mod scope;
+mod setp;
+mod warp;
+
+use std::collections::HashMap;
+
+use decoder::Decoder;
+pub use kernel::{Kernel, Param, Site};
+use kernel::{Code, NONE, Space};
+use scope::{Binding, Frame, Scope};
+
+use crate::error::PtxError;
+use crate::lanes::Isa;
+use crate::syntax::ast::{Ast, Function};
+
+/// Parameters of a kernel, in bytes.
+const MOST_PARAM_BYTES: u64 = 32764;
+
+/// Makes a kernel ready.
+///
+/// # Errors
+/// Instructions, types and modifiers outside the subset, and operands that do not fit.
+pub fn decode(ast: &Ast, function: &Function, symbols: &HashMap<String, u64>, isa: Isa) -> Result<Kernel, PtxError> {
+    let mut decoder = Decoder::new(ast, symbols, isa, function);
+    let body = function.body.as_deref().unwrap_or_default();
+    decoder.frames.push(Frame {
+        function: function.name.clone(),
+        scopes: vec![Scope::default()],
+        end: None,
+    });
+    parameters(&mut decoder, function)?;
+    decoder.body(body)?;
+    decoder.guard = (NONE, false);
+    decoder.fresh = true;
+    decoder.emit(Code::Exit, Default::default())?;
+    let mut kernel = decoder.finish()?;
+    cfg::reconverge(&mut kernel);
+    Ok(kernel)
+}
+
+fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxError> {
+    let mut offset = 0u64;
+    for param in &function.params {
+        let size = param.size.unwrap_or(0);
+        offset = offset.next_multiple_of(param.align);
+        decoder.scope().bind(&param.name, Binding::Variable { space: Space::Param, address: offset });
+        decoder.kernel.params.push(Param {
+            name: param.name.clone(),
+            ty: param.ty,
+            offset,
+            size,
+        });
+        offset += size;
+        if size > MOST_PARAM_BYTES || offset > MOST_PARAM_BYTES {
+            decoder.at = param.at;
+            return Err(decoder.error(format!("more than {MOST_PARAM_BYTES} bytes of parameters")));
+        }
+    }
+    decoder.kernel.param_bytes = offset;
+    Ok(())
+}
+
+impl Decoder<'_> {
+    /// All places are known now: labels become operations, and dynamic shared memory has its address.
+    fn finish(mut self) -> Result<Kernel, PtxError> {
+        let dynamic = self.kernel.shared_bytes.next_multiple_of(16);
+        for (wide, slot, offset) in std::mem::take(&mut self.dynamic) {
+            let address = dynamic.wrapping_add_signed(offset);
+            if wide {
+                self.kernel.wide_constants.push((slot, address));
+            } else {
+                self.kernel.constants.push((slot, address as u32));
+            }
+        }
+        let end = self.kernel.ops.len() as u32 - 1;
+        let labels = &self.labels;
+        let place = |label: &mut u32| *label = labels[*label as usize].unwrap_or(end);
+        for op in &mut self.kernel.ops {
+            if let Code::Branch { target, .. } = &mut op.code {
+                place(target);
+            }
+        }
+        for table in &mut self.kernel.tables {
+            table.targets.iter_mut().for_each(place);
+        }
+        Ok(self.kernel)
+    }
+}

@@ -1,0 +1,192 @@
+//! Instructions with predicates among their operands, and those that take several operations.
+
+use super::decoder::Decoder;
+use crate::error::PtxError;
+use crate::lanes::{Form, Slots};
+use crate::ops::{self, Comparison, Opcode};
+use crate::syntax::ast::Operand;
+use crate::syntax::types::Type;
+
+/// How a comparison is joined with another predicate.
+fn junction(name: &str) -> Option<Form> {
+    Some(match name {
+        "and" => predicates!(|a, b| a & b),
+        "or" => predicates!(|a, b| a | b),
+        "xor" => predicates!(|a, b| a ^ b),
+        _ => return None,
+    })
+}
+
+impl Decoder<'_> {
+    /// `setp.lt.and.s32 %p1|%p2, a, b, !%p3`
+    pub fn setp(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        let (first, second) = match operands.first() {
+            Some(Operand::Pair(first, second)) => (&**first, Some(&**second)),
+            Some(first) => (first, None),
+            None => return self.count(operands, 3),
+        };
+        let junction = opcode.take(junction);
+        let (form, slots) = self.comparison(opcode, operands, junction.is_some())?;
+        let Some(junction) = junction else {
+            // The second result first: the first may be the guard.
+            if let Some(second) = second {
+                let kept = self.fresh_slot(Type::Pred)?;
+                self.emit_form(form, Slots { d: kept, ..slots })?;
+                let d = self.result(second, Type::Pred)?;
+                self.emit_form(predicates!(|a| !a), Slots { d, a: kept, ..Slots::default() })?;
+                let d = self.result(first, Type::Pred)?;
+                return self.emit_form(predicates!(|a| a), Slots { d, a: kept, ..Slots::default() });
+            }
+            let d = self.result(first, Type::Pred)?;
+            return self.emit_form(form, Slots { d, ..slots });
+        };
+        let b = self.source(&operands[3], Type::Pred, false)?;
+        let a = self.fresh_slot(Type::Pred)?;
+        self.emit_form(form, Slots { d: a, ..slots })?;
+        let joined = self.fresh_slot(Type::Pred)?;
+        self.emit_form(junction, Slots { d: joined, a, b, ..Slots::default() })?;
+        if let Some(second) = second {
+            self.emit_form(predicates!(|a| !a), Slots { d: a, a, ..Slots::default() })?;
+            let d = self.result(second, Type::Pred)?;
+            self.emit_form(junction, Slots { d, a, b, ..Slots::default() })?;
+        }
+        let d = self.result(first, Type::Pred)?;
+        self.emit_form(predicates!(|a| a), Slots { d, a: joined, ..Slots::default() })
+    }
+
+    /// The form of the comparison and its sources, which are the second and third operand.
+    fn comparison(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand], joined: bool) -> Result<(Form, Slots), PtxError> {
+        self.count(operands, if joined { 4 } else { 3 })?;
+        let comparison = opcode.take(Comparison::named).ok_or_else(|| opcode.refused())?;
+        let ftz = opcode.takes("ftz");
+        let ty = opcode.types.last().copied().unwrap_or(Type::B32);
+        let form = ops::compare(comparison, ty, ftz).ok_or_else(|| opcode.refused())?;
+        let a = self.source(&operands[1], ty, false)?;
+        let b = self.source(&operands[2], ty, false)?;
+        Ok((form, Slots { a, b, ..Slots::default() }))
+    }
+
+    /// `set.lt.f32.s32`: a number in place of a predicate.
+    pub fn set(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        let junction = opcode.take(junction);
+        let (form, slots) = self.comparison(opcode, operands, junction.is_some())?;
+        let mut p = self.fresh_slot(Type::Pred)?;
+        self.emit_form(form, Slots { d: p, ..slots })?;
+        if let Some(junction) = junction {
+            let b = self.source(&operands[3], Type::Pred, false)?;
+            let d = self.fresh_slot(Type::Pred)?;
+            self.emit_form(junction, Slots { d, a: p, b, ..Slots::default() })?;
+            p = d;
+        }
+        let yes = match opcode.ty() {
+            Type::F32 => u64::from(1f32.to_bits()),
+            Type::U32 | Type::S32 | Type::B32 => u64::MAX,
+            _ => return Err(opcode.refused()),
+        };
+        let a = self.constant(Type::U32, yes)?;
+        let b = self.constant(Type::U32, 0)?;
+        let d = self.result(&operands[0], Type::U32)?;
+        let form = lanes!(|a: u32, b: u32; p| -> u32 { if p { a } else { b } });
+        self.emit_form(form, Slots { d, a, b, c: 0, p })
+    }
+
+    /// `selp`, `slct`, `testp`.
+    pub fn choose(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        let form = ops::select(opcode).ok_or_else(|| opcode.refused())?;
+        let takes_predicate = opcode.base == "selp";
+        self.count(operands, 1 + form.sources.len() + usize::from(takes_predicate))?;
+        let mut slots = [0; 3];
+        for ((slot, operand), &ty) in slots.iter_mut().zip(&operands[1..]).zip(form.sources) {
+            *slot = self.source(operand, ty, false)?;
+        }
+        let p = if takes_predicate { self.source(&operands[3], Type::Pred, false)? } else { 0 };
+        let d = self.result(&operands[0], form.result)?;
+        let [a, b, c] = slots;
+        self.emit_form(form, Slots { d, a, b, c, p })
+    }
+
+    /// Any function of three operands, by its table.
+    pub fn lop3(&mut self, operands: &[Operand]) -> Result<(), PtxError> {
+        self.count(operands, 5)?;
+        let Operand::Integer(table) = operands[4] else {
+            return Err(self.unsupported("`lop3` takes a table that is a number, and no predicate"));
+        };
+        let a = self.source(&operands[1], Type::B32, false)?;
+        let b = self.source(&operands[2], Type::B32, false)?;
+        let c = self.source(&operands[3], Type::B32, false)?;
+        let mut sum = self.constant(Type::B32, 0)?;
+        for index in (0..8).filter(|index| table >> index & 1 != 0) {
+            let term = self.fresh_slot(Type::B32)?;
+            self.emit_form(ops::minterm(index), Slots { d: term, a, b, c, p: 0 })?;
+            let d = self.fresh_slot(Type::B32)?;
+            let form = lanes!(|a: u32, b: u32| -> u32 { a | b });
+            self.emit_form(form, Slots { d, a: sum, b: term, ..Slots::default() })?;
+            sum = d;
+        }
+        let d = self.result(&operands[0], Type::B32)?;
+        self.emit_form(ops::copy(Type::B32), Slots { d, a: sum, ..Slots::default() })
+    }
+
+    pub fn bfi(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        self.count(operands, 5)?;
+        let ty = opcode.ty();
+        let start = self.source(&operands[3], Type::U32, false)?;
+        let length = self.source(&operands[4], Type::U32, false)?;
+        let c = self.fresh_slot(Type::U32)?;
+        self.emit_form(ops::place(), Slots { d: c, a: start, b: length, ..Slots::default() })?;
+        let a = self.source(&operands[1], ty, false)?;
+        let b = self.source(&operands[2], ty, false)?;
+        let d = self.result(&operands[0], ty)?;
+        let forms = ops::find(opcode).ok_or_else(|| opcode.refused())?;
+        self.emit_form(forms[0], Slots { d, a, b, c, p: 0 })
+    }
+
+    pub fn prmt(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        self.count(operands, 4)?;
+        let form = match opcode.take(ops::permute) {
+            Some(form) => form,
+            None => ops::find(opcode).ok_or_else(|| opcode.refused())?[0],
+        };
+        let a = self.source(&operands[1], Type::B32, false)?;
+        let b = self.source(&operands[2], Type::B32, false)?;
+        let c = self.source(&operands[3], Type::B32, false)?;
+        let d = self.result(&operands[0], Type::B32)?;
+        self.emit_form(form, Slots { d, a, b, c, p: 0 })
+    }
+
+    /// Sums with carries in and out.
+    pub fn with_carry(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        let leaves = ops::makes_carry(opcode);
+        let product = opcode.base.starts_with("mad");
+        self.count(operands, if product { 4 } else { 3 })?;
+        let ty = opcode.ty();
+        let (sum, carry) = ops::carrying(opcode).ok_or_else(|| opcode.refused())?;
+        let a = self.source(&operands[1], ty, false)?;
+        let mut b = self.source(&operands[2], ty, false)?;
+        let mut first = a;
+        if product {
+            let high = opcode.takes("hi");
+            opcode.takes("lo");
+            let half = if high { "mul.hi." } else { "mul.lo." };
+            let name = format!("{half}{}", ty.name());
+            let forms = ops::find(&mut Opcode::new(&name, self.at)).ok_or_else(|| opcode.refused())?;
+            first = self.fresh_slot(ty)?;
+            self.emit_form(forms[0], Slots { d: first, a, b, ..Slots::default() })?;
+            b = self.source(&operands[3], ty, false)?;
+        }
+        let p = match self.carry {
+            Some(slot) => slot,
+            None => self.fresh_slot(Type::Pred)?,
+        };
+        self.carry = Some(p);
+        let next = self.fresh_slot(Type::Pred)?;
+        let slots = Slots { d: next, a: first, b, c: 0, p };
+        self.emit_form(carry, slots)?;
+        let d = self.result(&operands[0], ty)?;
+        self.emit_form(sum, Slots { d, ..slots })?;
+        if leaves {
+            self.emit_form(predicates!(|a| a), Slots { d: p, a: next, ..Slots::default() })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! A device: memory, modules, launches.
+
+use std::collections::HashMap;
+
+use crate::decode::{self, Kernel};
+use crate::error::PtxError;
+use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
+use crate::sink::Sink;
+use crate::syntax::ast::{Ast, Init, Variable};
+use crate::syntax::types::StateSpace;
+
+/// A PTX file that has been read.
+#[derive(Clone, Debug)]
+pub struct Module {
+    ast: Ast,
+}
+
+impl Module {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is no PTX, and declarations outside the subset, with line and column. Instructions are looked
+    /// at when their kernel is made ready.
+    pub fn parse(text: &str) -> Result<Module, PtxError> {
+        Ok(Module { ast: crate::syntax::parse(text)? })
+    }
+
+    /// Names of the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        let entries = self.ast.functions.iter().filter(|function| function.is_entry && function.body.is_some());
+        entries.map(|function| function.name.as_str())
+    }
+}
+
+/// A module whose variables have their places on a device.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    ast: Ast,
+    symbols: HashMap<String, u64>,
+}
+
+impl Loaded {
+    /// The address of a global variable.
+    pub fn variable(&self, name: &str) -> Option<u64> {
+        self.symbols.get(name).copied()
+    }
+}
+
+/// What a device refuses.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// There is not so much memory.
+    #[error("'{name}' takes {size} bytes, and the device has {left} of {limit} left; raise the limit (--memory-limit) or make it smaller")]
+    OutOfMemory {
+        /// What for.
+        name: String,
+        /// Bytes.
+        size: u64,
+        /// Bytes that are left.
+        left: u64,
+        /// Bytes of the device.
+        limit: u64,
+    },
+    /// No such kernel.
+    #[error("there is no kernel {name}; there are: {known}")]
+    NoKernel {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The name stands for several.
+    #[error("{name} may be any of: {known}; write more of the name")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What it may be.
+        known: String,
+    },
+    /// Bytes that are in no buffer.
+    #[error("{size} bytes at {address:#x} are not in one buffer")]
+    OutOfBounds {
+        /// Where.
+        address: u64,
+        /// How many.
+        size: u64,
+    },
+    /// A kernel outside the subset.
+    #[error(transparent)]
+    Ptx(#[from] PtxError),
+}
+
+/// Bytes of a device without another limit.
+const LIMIT: u64 = 8 << 30;
+
+/// A GPU's memory, and who runs kernels on it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    memory: DeviceMemory,
+    limit: u64,
+}
+
+impl Default for Device {
+    fn default() -> Device {
+        Device::new()
+    }
+}
+
+impl Device {
+    /// A device with up to 8 GiB of memory, taken as it is asked for.
+    pub fn new() -> Device {
+        Device::with_limit(LIMIT)
+    }
+
+    /// A device with up to that many bytes of memory.
+    pub fn with_limit(limit: u64) -> Device {
+        Device { memory: DeviceMemory::default(), limit }
+    }
+
+    /// A buffer of zeros; gives its address. The name is for messages.
+    ///
+    /// # Errors
+    /// If there is not so much memory.
+    pub fn allocate(&mut self, name: &str, size: u64) -> Result<u64, DeviceError> {
+        let left = self.left();
+        let address = if size <= left { self.memory.allocate(name, size) } else { None };
+        address.ok_or_else(|| DeviceError::OutOfMemory { name: name.to_owned(), size, left, limit: self.limit })
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.memory.taken())
+    }
+
+    /// All buffers, the variables of modules too.
+    pub fn allocations(&self) -> &[Allocation] {
+        self.memory.allocations()
+    }
+
+    /// Copies bytes to the device.
+    ///
+    /// # Errors
+    /// If they do not lie in one buffer.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let size = bytes.len() as u64;
+        let range = self.memory.range(address, size).ok_or(DeviceError::OutOfBounds { address, size })?;
+        self.memory.bytes_mut()[range].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Bytes of the device.
+    ///
+    /// # Errors
+    /// If they do not lie in one buffer.
+    pub fn read(&self, address: u64, size: u64) -> Result<&[u8], DeviceError> {
+        let range = self.memory.range(address, size).ok_or(DeviceError::OutOfBounds { address, size })?;
+        Ok(&self.memory.bytes()[range])
+    }
+
+    /// Gives a module's variables their places and first values.
+    ///
+    /// # Errors
+    /// If there is not so much memory, or an initial value names what is not there.
+    pub fn load(&mut self, module: Module) -> Result<Loaded, DeviceError> {
+        let ast = module.ast;
+        let mut symbols = HashMap::new();
+        let own = |variable: &&Variable| matches!(variable.space, StateSpace::Global | StateSpace::Const);
+        for variable in ast.variables.iter().filter(own) {
+            let values = variable.init.len() as u64 * u64::from(variable.ty.size());
+            if variable.size.is_none() && variable.init.is_empty() {
+                continue;
+            }
+            let address = self.allocate(&variable.name, variable.size.unwrap_or(values))?;
+            symbols.insert(variable.name.clone(), address);
+        }
+        for variable in ast.variables.iter().filter(own) {
+            if let Some(&address) = symbols.get(&variable.name) {
+                self.initialize(variable, address, &symbols)?;
+            }
+        }
+        Ok(Loaded { ast, symbols })
+    }
+
+    fn initialize(&mut self, variable: &Variable, address: u64, symbols: &HashMap<String, u64>) -> Result<(), DeviceError> {
+        let width = usize::from(variable.ty.size());
+        let mut bytes = Vec::with_capacity(variable.init.len() * width);
+        for value in &variable.init {
+            let bits = match value {
+                Init::Bits(bits) => *bits,
+                Init::Address { name, offset, .. } => {
+                    let known = symbols.get(name).ok_or_else(|| {
+                        let what = format!("{} begins with the address of {name}, which is no variable in global memory", variable.name);
+                        PtxError::unsupported(variable.at, what)
+                    })?;
+                    known.wrapping_add_signed(*offset)
+                }
+            };
+            bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
+        }
+        self.write(address, &bytes)
+    }
+
+    /// Makes a kernel ready. A part of a mangled name will do if only one kernel has it.
+    ///
+    /// # Errors
+    /// If there is no such kernel, or it is outside the subset.
+    pub fn kernel(&self, module: &Loaded, name: &str, options: &Options) -> Result<Kernel, DeviceError> {
+        let entries: Vec<_> = module.ast.functions.iter().filter(|function| function.is_entry && function.body.is_some()).collect();
+        let exact = entries.iter().find(|function| function.name == name);
+        let similar: Vec<_> = entries.iter().filter(|function| function.name.contains(name)).collect();
+        let names = |list: &[&&crate::syntax::ast::Function]| {
+            let names: Vec<&str> = list.iter().map(|function| function.name.as_str()).collect();
+            names.join(", ")
+        };
+        let function = match (exact, &similar[..]) {
+            (Some(function), _) => function,
+            (None, [function]) => function,
+            (None, []) => {
+                let all: Vec<_> = entries.iter().collect();
+                return Err(DeviceError::NoKernel { name: name.to_owned(), known: names(&all) });
+            }
+            (None, several) => {
+                return Err(DeviceError::Ambiguous { name: name.to_owned(), known: names(several) });
+            }
+        };
+        Ok(decode::decode(&module.ast, function, &module.symbols, options.isa)?)
+    }
+
+    /// Runs a kernel to its end.
+    ///
+    /// # Errors
+    /// A launch that does not fit, and whatever the kernel does that it must not. Blocks before the one
+    /// that was stopped have written what they wrote.
+    pub fn launch<S: Sink + Send>(&mut self, kernel: &Kernel, launch: &Launch, options: &Options, sink: &mut S) -> Result<Stats, LaunchError> {
+        run(kernel, launch, &mut self.memory, options, sink)
+    }
+}

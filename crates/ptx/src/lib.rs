@@ -1,0 +1,71 @@
+//! CUDA kernels without a GPU: a reader of PTX, and a machine that runs it.
+//!
+//! PTX goes in as text ([`Module::parse`]); a [`Device`] has memory, takes modules, and launches their
+//! kernels to the end, with results in its memory. Warps go in step; lanes that part at a branch meet
+//! again at its immediate post-dominator. A [`Sink`] sees each memory instruction of each warp.
+//!
+//! ```
+//! use reuselens_ptx::{Argument, Count, Device, Module, Options};
+//!
+//! let text = "
+//! .version 7.0
+//! .target sm_70
+//! .address_size 64
+//! .visible .entry twice(.param .u64 a) {
+//!     .reg .b32 %r<3>;
+//!     .reg .b64 %rd<4>;
+//!     ld.param.u64 %rd1, [a];
+//!     mov.u32 %r1, %tid.x;
+//!     mul.wide.u32 %rd2, %r1, 4;
+//!     add.s64 %rd3, %rd1, %rd2;
+//!     ld.global.u32 %r2, [%rd3];
+//!     shl.b32 %r2, %r2, 1;
+//!     st.global.u32 [%rd3], %r2;
+//!     ret;
+//! }";
+//! let mut device = Device::new();
+//! let module = device.load(Module::parse(text)?)?;
+//! let kernel = device.kernel(&module, "twice", &Options::default())?;
+//! let a = device.allocate("a", 128)?;
+//! device.write(a, &(0..32u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
+//! let mut count = Count::default();
+//! let launch = kernel.launch([1, 1, 1], [32, 1, 1], 0, &[Argument::Pointer(a)])?;
+//! device.launch(&kernel, &launch, &Options::default(), &mut count)?;
+//! assert_eq!(device.read(a, 128)?[4 * 21], 42);
+//! assert_eq!((count.instructions, count.accesses), (2, 64));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is checked as it goes: bounds and alignment of each access, barriers that not all threads reach,
+//! lanes that are waited for and elsewhere, and, if asked for, races between threads of a block
+//! ([`Options::check_races`]). [`Options::seed`] changes the order in which warps and blocks run.
+//! Results and the order of what sinks see are the same with any number of threads.
+//!
+//! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing here
+//! says how fast a GPU would be), graphics, tensor cores, and kernels whose blocks wait for blocks that
+//! come later.
+
+#[macro_use]
+mod lanes;
+
+mod arguments;
+mod decode;
+mod device;
+mod error;
+mod machine;
+mod ops;
+pub mod plan;
+mod sink;
+mod stream;
+mod syntax;
+
+pub use arguments::{Argument, ArgumentError};
+pub use decode::{Kernel, Param, Site};
+pub use device::{Device, DeviceError, Loaded, Module};
+pub use error::{Position, PtxError};
+pub use lanes::Isa;
+pub use machine::random::Random;
+pub use machine::{Allocation, FaultKind, KernelError, Launch, LaunchError, Options, Stats};
+pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
+pub use stream::{Batches, Stream};
+pub use syntax::types::Type;

@@ -1,0 +1,303 @@
+//! Loads and stores of a warp.
+
+use crate::decode::kernel::{Address, MemoryOp, Register, Space};
+use crate::lanes::{ALL, Registers, WARP};
+use crate::sink::{self, BlockSink, WarpAccess, WarpKind};
+
+use super::fault::{Fault, FaultKind};
+use super::memory::BlockMemory;
+use super::warp::Warp;
+use super::windows;
+
+/// The addresses of an access, of all lanes.
+#[inline(always)]
+pub fn addresses(registers: &Registers, address: &Address, out: &mut [u64; WARP]) {
+    let offset = address.offset as u64;
+    match address.base {
+        Some(Register { slot, wide: true }) => {
+            let row = &registers.wide[slot as usize].0;
+            for lane in 0..WARP {
+                out[lane] = row[lane].wrapping_add(offset);
+            }
+        }
+        Some(Register { slot, wide: false }) => {
+            let row = &registers.narrow[slot as usize].0;
+            for lane in 0..WARP {
+                out[lane] = u64::from(row[lane].wrapping_add(offset as u32));
+            }
+        }
+        None => *out = [offset; WARP],
+    }
+}
+
+/// What the addresses of a whole warp have in common.
+struct Shape {
+    low: u64,
+    high: u64,
+    /// One behind the other, without gaps.
+    is_run: bool,
+    /// Bits that any address has.
+    bits: u64,
+}
+
+#[inline(always)]
+fn shape(addresses: &[u64; WARP], bytes: u64) -> Shape {
+    let first = addresses[0];
+    let (mut low, mut high, mut bits, mut wrong) = (first, first, 0, 0);
+    for (lane, &address) in addresses.iter().enumerate() {
+        low = low.min(address);
+        high = high.max(address);
+        bits |= address;
+        wrong |= address ^ first.wrapping_add(lane as u64 * bytes);
+    }
+    Shape { low, high, is_run: wrong == 0, bits }
+}
+
+/// Does a load or store for the lanes of the mask.
+#[inline(always)]
+pub fn memory<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+    addresses(&warp.registers, &op.address, &mut warp.addresses);
+    match op.space {
+        Space::Param => return parameters(memory, warp, op, mask),
+        Space::Generic => return generic(memory, warp, sink, op, mask),
+        _ => {}
+    }
+    in_space(memory, warp, sink, op, op.space, mask)
+}
+
+#[inline(always)]
+fn in_space<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, space: Space, mask: u32) -> Result<(), Box<Fault>> {
+    let done = mask == ALL && op.count == 1 && memory.races.is_none() && whole_warp(memory, warp, op, space);
+    if !done {
+        each_lane(memory, warp, op, space, mask)?;
+    }
+    warp.position += 1;
+    sink.accept(&WarpAccess {
+        site: op.site,
+        position: warp.position,
+        block: memory.block,
+        warp: warp.id,
+        mask,
+        space: delivered(space),
+        kind: if op.is_store { WarpKind::Store } else { WarpKind::Load },
+        bytes: op.width * op.count,
+        addresses: &warp.addresses,
+    });
+    Ok(())
+}
+
+/// The space as sinks call it.
+#[inline(always)]
+pub fn delivered(space: Space) -> sink::Space {
+    match space {
+        Space::Shared => sink::Space::Shared,
+        Space::Local => sink::Space::Local,
+        Space::Const => sink::Space::Const,
+        _ => sink::Space::Global,
+    }
+}
+
+/// All lanes at once, where elements have four or eight bytes and everything is as it should be. Whether
+/// that was so; if not, nothing has been done.
+#[inline(always)]
+fn whole_warp(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space: Space) -> bool {
+    let register = op.registers[0];
+    let slot = register.slot as usize;
+    match (op.width, register.wide) {
+        (4, false) => {
+            let row = &mut warp.registers.narrow[slot].0;
+            whole_row::<4, u32>(memory, &warp.addresses, op.is_store, space, row, u32::from_le_bytes, u32::to_le_bytes)
+        }
+        (8, true) => {
+            let row = &mut warp.registers.wide[slot].0;
+            whole_row::<8, u64>(memory, &warp.addresses, op.is_store, space, row, u64::from_le_bytes, u64::to_le_bytes)
+        }
+        _ => false,
+    }
+}
+
+#[inline(always)]
+fn whole_row<const N: usize, T: Copy>(
+    memory: &mut BlockMemory<'_>,
+    addresses: &[u64; WARP],
+    is_store: bool,
+    space: Space,
+    row: &mut [T; WARP],
+    from: impl Fn([u8; N]) -> T,
+    to: impl Fn(T) -> [u8; N],
+) -> bool {
+    let shape = shape(addresses, N as u64);
+    if shape.bits % N as u64 != 0 {
+        return false;
+    }
+    let end = shape.high.wrapping_add(N as u64);
+    match space {
+        Space::Global | Space::Const => {
+            let Some(start) = memory.device.span(shape.low, end) else {
+                return false;
+            };
+            if is_store {
+                return memory.store_row(addresses, &shape_of(&shape, start), row, to);
+            }
+            memory.load_row(addresses, &shape_of(&shape, start), row, from)
+        }
+        Space::Shared => {
+            if end > memory.shared.len() as u64 {
+                return false;
+            }
+            shared_row(&mut memory.shared, addresses, &shape, is_store, row, from, to);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A shape with a place in memory.
+pub struct Placed {
+    pub start: usize,
+    pub is_run: bool,
+    pub is_one: bool,
+}
+
+#[inline(always)]
+fn shape_of(shape: &Shape, start: usize) -> Placed {
+    Placed { start, is_run: shape.is_run, is_one: shape.low == shape.high }
+}
+
+#[inline(always)]
+fn shared_row<const N: usize, T: Copy>(
+    shared: &mut [u8],
+    addresses: &[u64; WARP],
+    shape: &Shape,
+    is_store: bool,
+    row: &mut [T; WARP],
+    from: impl Fn([u8; N]) -> T,
+    to: impl Fn(T) -> [u8; N],
+) {
+    if shape.is_run {
+        let bytes = &mut shared[shape.low as usize..][..N * WARP];
+        for (piece, value) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(row) {
+            if is_store {
+                *piece = to(*value);
+            } else {
+                *value = from(*piece);
+            }
+        }
+        return;
+    }
+    for (&address, value) in addresses.iter().zip(row) {
+        let bytes = &mut shared[address as usize..][..N];
+        if is_store {
+            bytes.copy_from_slice(&to(*value));
+        } else {
+            *value = from(bytes.try_into().unwrap_or([0; N]));
+        }
+    }
+}
+
+/// Lane after lane, with all checks.
+#[inline(never)]
+fn each_lane(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space: Space, mask: u32) -> Result<(), Box<Fault>> {
+    let bytes = u64::from(op.width) * u64::from(op.count);
+    let what = if op.is_store { "store" } else { "load" };
+    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+        let address = warp.addresses[lane];
+        memory.check(space, warp, address, bytes, lane as u32, what)?;
+    }
+    if memory.races.is_some() {
+        memory.note(space, warp, bytes, mask, op)?;
+    }
+    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+        let address = warp.addresses[lane];
+        for index in 0..op.count {
+            let place = address + u64::from(index) * u64::from(op.width);
+            let register = op.registers[usize::from(index)];
+            if op.is_store {
+                let value = value(&warp.registers, register, lane);
+                memory.write(space, warp, place, op.width, value, lane);
+            } else {
+                let value = memory.read(space, warp, place, op.width, lane);
+                put(&mut warp.registers, register, lane, widened(value, op.width, op.signed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A lane of a register.
+#[inline(always)]
+pub fn value(registers: &Registers, register: Register, lane: usize) -> u64 {
+    if register.wide {
+        registers.wide[register.slot as usize].0[lane]
+    } else {
+        u64::from(registers.narrow[register.slot as usize].0[lane])
+    }
+}
+
+/// Writes a lane of a register.
+#[inline(always)]
+pub fn put(registers: &mut Registers, register: Register, lane: usize, value: u64) {
+    if register.wide {
+        registers.wide[register.slot as usize].0[lane] = value;
+    } else {
+        registers.narrow[register.slot as usize].0[lane] = value as u32;
+    }
+}
+
+#[inline(always)]
+fn widened(value: u64, width: u8, signed: bool) -> u64 {
+    let unused = 64 - 8 * u32::from(width.min(8));
+    if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+}
+
+/// A kernel's parameters, which are the same for all.
+#[inline(never)]
+fn parameters(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+        let bytes = u64::from(op.width) * u64::from(op.count);
+        let address = warp.addresses[lane];
+        memory.check(Space::Param, warp, address, bytes, lane as u32, "load")?;
+        for index in 0..op.count {
+            let place = address + u64::from(index) * u64::from(op.width);
+            let value = memory.read(Space::Param, warp, place, op.width, lane);
+            put(&mut warp.registers, op.registers[usize::from(index)], lane, widened(value, op.width, op.signed));
+        }
+    }
+    Ok(())
+}
+
+/// The address says which space it is, lane by lane.
+#[inline(never)]
+fn generic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+    for (space, lanes) in split(&warp.addresses, mask) {
+        if lanes == 0 {
+            continue;
+        }
+        let whole = warp.addresses.clone();
+        let window = windows::base(space).unwrap_or(0);
+        warp.addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(window));
+        if space == Space::Param {
+            if op.is_store {
+                let what = "a store to the kernel's parameters, which cannot be written";
+                return Err(Fault::new(FaultKind::OutOfBounds, Some(lanes.trailing_zeros()), what));
+            }
+            parameters(memory, warp, op, lanes)?;
+        } else {
+            in_space(memory, warp, sink, op, space, lanes)?;
+        }
+        warp.addresses = whole;
+    }
+    Ok(())
+}
+
+/// Which lanes go to which space.
+pub fn split(addresses: &[u64; WARP], mask: u32) -> [(Space, u32); 4] {
+    let mut found = [(Space::Global, 0), (Space::Shared, 0), (Space::Local, 0), (Space::Param, 0)];
+    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+        let space = windows::of(addresses[lane]);
+        if let Some(entry) = found.iter_mut().find(|entry| entry.0 == space) {
+            entry.1 |= 1 << lane;
+        }
+    }
+    found
+}

@@ -1,0 +1,249 @@
+//! A block: its warps, whose turn it is, and its barriers.
+
+use crate::decode::kernel::{Barrier, Kernel, LaneMask, NONE, ReductionKind, Special};
+use crate::lanes::{Isa, WARP, run_warp};
+use crate::sink::BlockSink;
+
+use super::fault::{Fault, FaultKind, KernelError};
+use super::launch::Launch;
+use super::memory::BlockMemory;
+use super::random::Random;
+use super::warp::{Path, Pause, Stop, Warp};
+
+/// Instructions that a warp executes before others have their turn, for warps that wait for each other
+/// by looking at memory again and again.
+const TURN: u64 = 1 << 16;
+/// The same with a random order, at most.
+const RANDOM_TURN: u64 = 64;
+
+/// Numbers of barriers.
+const BARRIERS: u32 = 16;
+
+/// A block that is running.
+pub struct BlockRun<'a, B> {
+    pub kernel: &'a Kernel,
+    pub warps: Vec<Warp>,
+    pub memory: BlockMemory<'a>,
+    pub sink: B,
+}
+
+/// What a warp is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Going,
+    /// Waiting at a barrier: which instruction, and with which number.
+    Waiting(u32, u32),
+    Done,
+}
+
+/// Makes the warps of a block ready to begin.
+pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32) {
+    let threads = launch.threads_of_block();
+    let place = launch.place(block);
+    for warp in warps {
+        let left = threads - warp.id * WARP as u32;
+        let mask = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
+        warp.now = Path { pc: 0, mask, meet: NONE };
+        warp.later.clear();
+        warp.alive = mask;
+        (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
+        warp.local.fill(0);
+        warp.addresses.fill(0);
+        let registers = &mut warp.registers;
+        registers.narrow.iter_mut().for_each(|register| register.0 = [0; WARP]);
+        registers.wide.iter_mut().for_each(|register| register.0 = [0; WARP]);
+        registers.predicates.fill(0);
+        for &(slot, bits) in &kernel.constants {
+            registers.narrow[slot as usize].0 = [bits; WARP];
+        }
+        for &(slot, bits) in &kernel.wide_constants {
+            registers.wide[slot as usize].0 = [bits; WARP];
+        }
+        for &(slot, special) in &kernel.specials {
+            let row = &mut registers.narrow[slot as usize].0;
+            for (lane, value) in row.iter_mut().enumerate() {
+                *value = value_of(special, kernel, launch, place, warp.id, lane as u32);
+            }
+        }
+    }
+}
+
+fn value_of(special: Special, kernel: &Kernel, launch: &Launch, place: [u32; 3], warp: u32, lane: u32) -> u32 {
+    let thread = launch.thread(warp * WARP as u32 + lane);
+    match special {
+        Special::Thread(axis) => thread[usize::from(axis)],
+        Special::Threads(axis) => launch.block[usize::from(axis)],
+        Special::Block(axis) => place[usize::from(axis)],
+        Special::Blocks(axis) => launch.grid[usize::from(axis)],
+        Special::Lane => lane,
+        Special::Warp => warp,
+        Special::Warps => launch.threads_of_block().div_ceil(WARP as u32),
+        Special::LaneMask(LaneMask::Eq) => 1 << lane,
+        Special::LaneMask(LaneMask::Lt) => (1 << lane) - 1,
+        Special::LaneMask(LaneMask::Le) => u32::MAX >> (31 - lane),
+        Special::LaneMask(LaneMask::Gt) => !(u32::MAX >> (31 - lane)),
+        Special::LaneMask(LaneMask::Ge) => !((1 << lane) - 1),
+        Special::DynamicShared => launch.shared as u32,
+        Special::TotalShared => (kernel.shared_bytes + launch.shared) as u32,
+        Special::Zero => 0,
+        Special::WarpSize => WARP as u32,
+    }
+}
+
+impl<B: BlockSink> BlockRun<'_, B> {
+    /// Runs the block to its end. `limit` is how many instructions its warps may execute together;
+    /// `between` is called with the sink now and then.
+    pub fn run(&mut self, isa: Isa, launch: &Launch, limit: u64, random: Option<&mut Random>, between: &mut dyn FnMut(&mut B)) -> Result<(), KernelError> {
+        let block = self.memory.block;
+        let mut doing = vec![Doing::Going; self.warps.len()];
+        let mut arrived = [0; BARRIERS as usize];
+        let mut random = random;
+        while doing.iter().any(|doing| *doing != Doing::Done) {
+            let going: Vec<usize> = (0..doing.len()).filter(|&warp| doing[warp] == Doing::Going).collect();
+            let turns = match random.as_deref_mut() {
+                Some(random) if !going.is_empty() => vec![going[random.below(going.len() as u64) as usize]],
+                _ => going,
+            };
+            for &warp in &turns {
+                let quantum = match random.as_deref_mut() {
+                    Some(random) => 1 + random.below(RANDOM_TURN),
+                    None => TURN,
+                };
+                doing[warp] = self.turn(isa, warp, quantum, limit, &mut arrived).map_err(|stop| self.error(launch, block, Some(warp), stop))?;
+                between(&mut self.sink);
+            }
+            let released = self.release(&mut doing, &mut arrived);
+            if turns.is_empty() && !released {
+                return Err(self.stuck(launch, block, &doing));
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, isa: Isa, warp: usize, quantum: u64, limit: u64, arrived: &mut [u32]) -> Result<Doing, Stop> {
+        let pause = run_warp(isa, self, warp, quantum)?;
+        let pc = self.warps[warp].now.pc.saturating_sub(1);
+        let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
+        if executed > limit {
+            let what = format!("more than {limit} instructions; if it is not endless, allow more (--max-instructions)");
+            return Err(Stop { fault: Fault::new(FaultKind::TooLong, None, what), pc });
+        }
+        Ok(match pause {
+            Pause::Turn => Doing::Going,
+            Pause::Done => Doing::Done,
+            Pause::Barrier(index) => {
+                let barrier = self.kernel.barriers[index as usize];
+                let lane = self.warps[warp].now.mask.trailing_zeros() as usize & 31;
+                let id = self.warps[warp].registers.narrow[barrier.id as usize].0[lane];
+                if id >= BARRIERS {
+                    let what = format!("barrier {id}; there are {BARRIERS}, from 0");
+                    return Err(Stop { fault: Fault::new(FaultKind::Barrier, None, what), pc });
+                }
+                if barrier.arrives {
+                    arrived[id as usize] += 1;
+                    Doing::Going
+                } else {
+                    Doing::Waiting(index, id)
+                }
+            }
+        })
+    }
+
+    /// Lets warps go on whose barrier is complete. Whether there were any.
+    fn release(&mut self, doing: &mut [Doing], arrived: &mut [u32]) -> bool {
+        let mut any = false;
+        for id in 0..BARRIERS {
+            let waiting: Vec<(usize, Barrier)> = doing
+                .iter()
+                .enumerate()
+                .filter_map(|(warp, doing)| match doing {
+                    Doing::Waiting(index, number) if *number == id => Some((warp, self.kernel.barriers[*index as usize])),
+                    _ => None,
+                })
+                .collect();
+            let Some(&(first, barrier)) = waiting.first() else {
+                continue;
+            };
+            let wanted = match barrier.threads {
+                Some(slot) => {
+                    let lane = self.warps[first].now.mask.trailing_zeros() as usize & 31;
+                    self.warps[first].registers.narrow[slot as usize].0[lane].div_ceil(WARP as u32)
+                }
+                None => doing.iter().filter(|doing| **doing != Doing::Done).count() as u32,
+            };
+            if (waiting.len() as u32) + arrived[id as usize] < wanted {
+                continue;
+            }
+            arrived[id as usize] = 0;
+            self.reduce(&waiting);
+            for (warp, _) in waiting {
+                doing[warp] = Doing::Going;
+            }
+            if let Some(races) = &mut self.memory.races {
+                races.barrier();
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// What the barrier calculates of the predicates of all threads that waited.
+    fn reduce(&mut self, waiting: &[(usize, Barrier)]) {
+        let (mut set, mut threads) = (0, 0);
+        for (warp, barrier) in waiting {
+            if let Some(reduction) = barrier.reduction {
+                let warp = &self.warps[*warp];
+                set += (warp.registers.predicates[reduction.source as usize] & warp.now.mask).count_ones();
+                threads += warp.now.mask.count_ones();
+            }
+        }
+        for (warp, barrier) in waiting {
+            let Some(reduction) = barrier.reduction else {
+                continue;
+            };
+            let warp = &mut self.warps[*warp];
+            let mask = warp.now.mask;
+            let holds = match reduction.kind {
+                ReductionKind::And => set == threads,
+                ReductionKind::Or => set != 0,
+                ReductionKind::Count => {
+                    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+                        warp.registers.narrow[reduction.result as usize].0[lane] = set;
+                    }
+                    continue;
+                }
+            };
+            let predicate = &mut warp.registers.predicates[reduction.result as usize];
+            *predicate = if holds { *predicate | mask } else { *predicate & !mask };
+        }
+    }
+
+    /// Barriers that wait for each other.
+    fn stuck(&self, launch: &Launch, block: u32, doing: &[Doing]) -> KernelError {
+        let waits = |(warp, doing): (usize, &Doing)| match doing {
+            Doing::Waiting(index, id) => Some((warp, *index, *id)),
+            _ => None,
+        };
+        let all: Vec<(usize, u32, u32)> = doing.iter().enumerate().filter_map(waits).collect();
+        let list: Vec<String> = all.iter().take(4).map(|(warp, _, id)| format!("warp {warp} at barrier {id}")).collect();
+        let what = format!("the warps wait for each other for ever: {}", list.join(", "));
+        let warp = all.first().map_or(0, |first| first.0);
+        let pc = self.warps[warp].now.pc.saturating_sub(1);
+        self.error(launch, block, Some(warp), Stop { fault: Fault::new(FaultKind::Barrier, None, what), pc })
+    }
+
+    fn error(&self, launch: &Launch, block: u32, warp: Option<usize>, stop: Stop) -> KernelError {
+        let op = &self.kernel.ops[(stop.pc as usize).min(self.kernel.ops.len() - 1)];
+        let place = &self.kernel.places[op.place as usize];
+        let thread = warp.zip(stop.fault.lane).map(|(warp, lane)| launch.thread(warp as u32 * WARP as u32 + lane));
+        KernelError {
+            kind: stop.fault.kind,
+            kernel: self.kernel.name.clone(),
+            block: launch.place(block),
+            thread,
+            position: place.position,
+            line: place.file.clone().zip(place.source.map(|(_, line)| line)),
+            what: stop.fault.what,
+        }
+    }
+}

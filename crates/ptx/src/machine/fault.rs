@@ -1,0 +1,89 @@
+//! What goes wrong while a kernel runs.
+
+use crate::error::Position;
+
+/// What is wrong, where it is known which lane did it.
+#[derive(Debug)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub lane: Option<u32>,
+    pub what: String,
+}
+
+/// A sort of error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// An access to what is in no buffer, or beyond a buffer's end.
+    OutOfBounds,
+    /// An address that is no multiple of the access's size.
+    Misaligned,
+    /// Threads of a warp at different barriers, or barriers that wait for each other.
+    Barrier,
+    /// Lanes that an instruction of the warp waits for are elsewhere.
+    Convergence,
+    /// Threads of a block access the same bytes without a barrier between.
+    Race,
+    /// More instructions than allowed.
+    TooLong,
+    /// The kernel gave up.
+    Trap,
+    /// An operand that makes no sense.
+    Operand,
+}
+
+impl Fault {
+    #[cold]
+    pub fn new(kind: FaultKind, lane: Option<u32>, what: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { kind, lane, what: what.into() })
+    }
+}
+
+/// A kernel that was stopped, and why.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("kernel {kernel}, block ({}, {}, {}){}: {}: {what}", block[0], block[1], block[2], in_thread(thread), place(*position, line))]
+pub struct KernelError {
+    pub(crate) kind: FaultKind,
+    pub(crate) kernel: String,
+    pub(crate) block: [u32; 3],
+    pub(crate) thread: Option<[u32; 3]>,
+    pub(crate) position: Position,
+    pub(crate) line: Source,
+    pub(crate) what: String,
+}
+
+/// File and line of a kernel's source, where they are known.
+pub type Source = Option<(String, u32)>;
+
+impl KernelError {
+    /// What sort of error it is.
+    pub fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// The block's place in the grid.
+    pub fn block(&self) -> [u32; 3] {
+        self.block
+    }
+
+    /// The thread's place in its block, if it was one.
+    pub fn thread(&self) -> Option<[u32; 3]> {
+        self.thread
+    }
+
+    /// The instruction's place in the PTX.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+}
+
+fn in_thread(thread: &Option<[u32; 3]>) -> String {
+    thread.map_or_else(String::new, |[x, y, z]| format!(", thread ({x}, {y}, {z})"))
+}
+
+fn place(position: Position, source: &Source) -> String {
+    match source {
+        Some((file, line)) => format!("{file}:{line} (PTX line {})", position.line),
+        None => format!("PTX line {}", position.line),
+    }
+}

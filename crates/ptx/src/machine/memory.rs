@@ -1,0 +1,199 @@
+//! Memory as a block sees it.
+
+use crate::decode::kernel::{MemoryOp, Space};
+use crate::lanes::WARP;
+
+use super::access::Placed;
+use super::device_memory::{DeviceMemory, PAGE};
+use super::fault::{Fault, FaultKind};
+use super::overlay::Overlay;
+use super::races::Races;
+use super::warp::Warp;
+use super::windows;
+
+/// All that the threads of a block can access but their own memory, which lies with their warps.
+#[derive(Debug)]
+pub struct BlockMemory<'a> {
+    pub device: &'a DeviceMemory,
+    pub overlay: Overlay,
+    pub shared: Vec<u8>,
+    pub params: &'a [u8],
+    pub local_bytes: u64,
+    /// Number of the block.
+    pub block: u32,
+    pub races: Option<Box<Races>>,
+}
+
+impl BlockMemory<'_> {
+    /// Loads a value for each lane, whose addresses all lie in one buffer.
+    #[inline(always)]
+    pub fn load_row<const N: usize, T: Copy>(&self, addresses: &[u64; WARP], placed: &Placed, row: &mut [T; WARP], from: impl Fn([u8; N]) -> T) -> bool {
+        let base = self.device.bytes();
+        if placed.is_run
+            && let Some(bytes) = self.overlay.run(base, placed.start, N * WARP)
+        {
+            for (value, piece) in row.iter_mut().zip(bytes.as_chunks::<N>().0) {
+                *value = from(*piece);
+            }
+            return true;
+        }
+        if placed.is_one {
+            *row = [from(self.overlay.read(base, placed.start)); WARP];
+            return true;
+        }
+        if self.overlay.is_clean() {
+            for (value, &address) in row.iter_mut().zip(addresses) {
+                let offset = (address - windows::GLOBAL) as usize;
+                *value = from(base[offset..offset + N].try_into().unwrap_or([0; N]));
+            }
+            return true;
+        }
+        for (value, &address) in row.iter_mut().zip(addresses) {
+            *value = from(self.overlay.read(base, (address - windows::GLOBAL) as usize));
+        }
+        true
+    }
+
+    /// Stores a value for each lane, the last lane last.
+    #[inline(always)]
+    pub fn store_row<const N: usize, T: Copy>(&mut self, addresses: &[u64; WARP], placed: &Placed, row: &[T; WARP], to: impl Fn(T) -> [u8; N]) -> bool {
+        let base = self.device.bytes();
+        let within = placed.start % PAGE;
+        if placed.is_run && within + N * WARP <= PAGE {
+            let page = self.overlay.page(base, placed.start);
+            let bytes = &mut page[within..within + N * WARP];
+            for (piece, value) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(row) {
+                *piece = to(*value);
+            }
+            return true;
+        }
+        for (value, &address) in row.iter().zip(addresses) {
+            let offset = (address - windows::GLOBAL) as usize;
+            let page = self.overlay.page(base, offset);
+            page[offset % PAGE..offset % PAGE + N].copy_from_slice(&to(*value));
+        }
+        true
+    }
+
+    /// Demands that an access is aligned and goes to what is there.
+    #[inline(always)]
+    pub fn check(&self, space: Space, warp: &Warp, address: u64, bytes: u64, lane: u32, what: &str) -> Result<(), Box<Fault>> {
+        let _ = warp;
+        let end = address.wrapping_add(bytes);
+        let is_there = match space {
+            Space::Global | Space::Const | Space::Generic => end > address && self.device.span(address, end).is_some(),
+            Space::Shared => end > address && end <= self.shared.len() as u64,
+            Space::Local => end > address && end <= self.local_bytes,
+            Space::Param => end > address && end <= self.params.len() as u64,
+        };
+        // Vectors have sizes that are powers of two.
+        if is_there && address & (bytes - 1) == 0 {
+            return Ok(());
+        }
+        Err(self.wrong(space, address, bytes, lane, what, is_there))
+    }
+
+    #[cold]
+    fn wrong(&self, space: Space, address: u64, bytes: u64, lane: u32, what: &str, is_there: bool) -> Box<Fault> {
+        if is_there {
+            let what = format!("a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}");
+            return Fault::new(FaultKind::Misaligned, Some(lane), what);
+        }
+        let place = match space {
+            Space::Shared => format!("the block has {} bytes of shared memory", self.shared.len()),
+            Space::Local => format!("the thread has {} bytes of local memory", self.local_bytes),
+            Space::Param => format!("the kernel has {} bytes of parameters", self.params.len()),
+            _ => self.device.describe(address),
+        };
+        let space = match space {
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "parameter",
+            _ => "global",
+        };
+        let what = format!("a {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}");
+        Fault::new(FaultKind::OutOfBounds, Some(lane), what)
+    }
+
+    /// Reads up to eight bytes that have been checked.
+    #[inline(always)]
+    pub fn read(&self, space: Space, warp: &Warp, address: u64, width: u8, lane: usize) -> u64 {
+        let at = address as usize;
+        match space {
+            Space::Shared => number(&self.shared[at..at + usize::from(width)]),
+            Space::Local => number(&warp.local[self.local_bytes as usize * lane + at..][..usize::from(width)]),
+            Space::Param => number(&self.params[at..at + usize::from(width)]),
+            _ => {
+                let offset = (address - windows::GLOBAL) as usize;
+                let bytes = self.overlay.run(self.device.bytes(), offset, usize::from(width));
+                bytes.map_or(0, number)
+            }
+        }
+    }
+
+    /// Writes up to eight bytes that have been checked.
+    #[inline(always)]
+    pub fn write(&mut self, space: Space, warp: &mut Warp, address: u64, width: u8, value: u64, lane: usize) {
+        let bytes = &value.to_le_bytes()[..usize::from(width)];
+        let at = address as usize;
+        match space {
+            Space::Shared => self.shared[at..at + bytes.len()].copy_from_slice(bytes),
+            Space::Local => {
+                warp.local[self.local_bytes as usize * lane + at..][..bytes.len()].copy_from_slice(bytes);
+            }
+            Space::Param => {}
+            _ => {
+                let offset = (address - windows::GLOBAL) as usize;
+                self.overlay.write(self.device.bytes(), offset, bytes);
+            }
+        }
+    }
+
+    /// Tells the search for races of a load or store.
+    pub fn note(&mut self, space: Space, warp: &mut Warp, bytes: u64, mask: u32, op: &MemoryOp) -> Result<(), Box<Fault>> {
+        if space == Space::Local || space == Space::Param {
+            return Ok(());
+        }
+        let Some(mut races) = self.races.take() else {
+            return Ok(());
+        };
+        let mut found = Ok(());
+        for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+            let address = warp.addresses[lane];
+            let changes = op.is_store && self.changes(space, warp, address, op, lane);
+            let clashes = |other: usize| {
+                op.is_store && other < lane && mask >> other & 1 != 0 && warp.addresses[other] == address && {
+                    let register = op.registers[0];
+                    super::access::value(&warp.registers, register, other) != super::access::value(&warp.registers, register, lane)
+                }
+            };
+            let within = (0..WARP).find(|&other| clashes(other));
+            found = races.access(space, address, bytes, (warp.id, warp.syncs), lane as u32, op.is_store, changes, within);
+            if found.is_err() {
+                break;
+            }
+        }
+        self.races = Some(races);
+        found
+    }
+
+    /// Whether a store writes something else than what is there.
+    fn changes(&self, space: Space, warp: &Warp, address: u64, op: &MemoryOp, lane: usize) -> bool {
+        (0..op.count).any(|index| {
+            let place = address + u64::from(index) * u64::from(op.width);
+            let value = super::access::value(&warp.registers, op.registers[usize::from(index)], lane);
+            let unused = 64 - 8 * u32::from(op.width);
+            self.read(space, warp, place, op.width, lane) != value << unused >> unused
+        })
+    }
+}
+
+#[inline(always)]
+fn number(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        _ => u64::from_le_bytes(bytes.try_into().unwrap_or([0; 8])),
+    }
+}

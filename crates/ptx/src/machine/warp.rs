@@ -1,0 +1,278 @@
+//! A warp: its registers, and where its lanes are.
+
+use crate::decode::kernel::{Barrier, Code, Kernel, NONE, Table};
+use crate::lanes::{Registers, WARP};
+use crate::sink::BlockSink;
+
+use super::block::BlockRun;
+use super::fault::{Fault, FaultKind};
+use super::{access, atomic, collective};
+
+/// Paths that lanes of a warp may be on at once, and meetings that are waited for.
+const MOST_ENTRIES: usize = 1 << 14;
+
+/// Lanes that go on at `pc` until they come to `meet`.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    pub pc: u32,
+    pub mask: u32,
+    pub meet: u32,
+}
+
+/// Why a warp pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// It has come to that barrier.
+    Barrier(u32),
+    /// All its threads have ended.
+    Done,
+    /// Others shall have their turn.
+    Turn,
+}
+
+/// A warp that was stopped, at that operation.
+#[derive(Debug)]
+pub struct Stop {
+    pub fault: Box<Fault>,
+    pub pc: u32,
+}
+
+/// Thirty-two threads that go in step.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    pub id: u32,
+    pub registers: Registers,
+    /// The lanes that are running.
+    pub now: Path,
+    /// Others, which run or wait later.
+    pub later: Vec<Path>,
+    /// Lanes that have not ended.
+    pub alive: u32,
+    /// Memory instructions so far.
+    pub position: u64,
+    /// Instructions so far.
+    pub executed: u64,
+    /// Instructions of threads so far.
+    pub threads: u64,
+    /// Memory of its threads, one behind the other.
+    pub local: Vec<u8>,
+    pub addresses: Box<[u64; WARP]>,
+    /// How often lanes of this warp have waited for each other.
+    pub syncs: u32,
+}
+
+impl Warp {
+    pub fn new(kernel: &Kernel, id: u32) -> Warp {
+        let count = |number: u32| number as usize;
+        Warp {
+            id,
+            registers: Registers::new(count(kernel.narrow), count(kernel.wide), count(kernel.predicates)),
+            now: Path { pc: 0, mask: 0, meet: NONE },
+            later: Vec::new(),
+            alive: 0,
+            position: 0,
+            executed: 0,
+            threads: 0,
+            local: vec![0; WARP * kernel.local_bytes as usize],
+            addresses: Box::new([0; WARP]),
+            syncs: 0,
+        }
+    }
+
+    /// Goes on with other lanes. Whether there are any.
+    fn next_path(&mut self) -> bool {
+        while let Some(path) = self.later.pop() {
+            let mask = path.mask & self.alive;
+            if mask != 0 {
+                self.now = Path { mask, ..path };
+                return true;
+            }
+        }
+        false
+    }
+
+    fn exit(&mut self, lanes: u32) {
+        self.alive &= !lanes;
+        self.now.mask &= !lanes;
+    }
+
+    /// Lanes part: `taken` go to `target`, the others go on.
+    fn part(&mut self, taken: u32, target: u32, meet: u32) -> Result<(), Box<Fault>> {
+        let other = self.now.mask & !taken;
+        self.wait_at(meet)?;
+        let meet = self.now.meet;
+        let paths = [
+            Path { pc: target, mask: taken, meet },
+            Path { pc: self.now.pc, mask: other, meet },
+        ];
+        self.go(&paths)
+    }
+
+    /// From now on, paths end at `meet`, where all lanes that run now go on together.
+    fn wait_at(&mut self, meet: u32) -> Result<(), Box<Fault>> {
+        if meet != NONE && meet != self.now.meet {
+            self.push(Path { pc: meet, ..self.now })?;
+            self.now.meet = meet;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the first of the paths that is not where they meet; the others come later.
+    fn go(&mut self, paths: &[Path]) -> Result<(), Box<Fault>> {
+        let mut first = None;
+        for path in paths.iter().rev().filter(|path| path.mask != 0 && path.pc != path.meet) {
+            if let Some(first) = first.replace(*path) {
+                self.push(first)?;
+            }
+        }
+        match first {
+            Some(first) => self.now = first,
+            // All are there already.
+            None => self.now.pc = self.now.meet,
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, path: Path) -> Result<(), Box<Fault>> {
+        if self.later.len() >= MOST_ENTRIES {
+            let what = format!("its lanes have parted {MOST_ENTRIES} times without meeting again");
+            return Err(Fault::new(FaultKind::Convergence, None, what));
+        }
+        self.later.push(path);
+        Ok(())
+    }
+
+    /// Each lane goes where the table says.
+    fn branch_by(&mut self, table: &Table, indices: &[u32; WARP], mask: u32) -> Result<(), Box<Fault>> {
+        let rest = self.now.mask & !mask;
+        let next = self.now.pc;
+        let mut paths: Vec<Path> = Vec::new();
+        for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+            let Some(&pc) = table.targets.get(indices[lane] as usize) else {
+                let what = format!("a branch to target {} of {}", indices[lane], table.targets.len());
+                return Err(Fault::new(FaultKind::Operand, Some(lane as u32), what));
+            };
+            match paths.iter_mut().find(|path| path.pc == pc) {
+                Some(path) => path.mask |= 1 << lane,
+                None => paths.push(Path { pc, mask: 1 << lane, meet: NONE }),
+            }
+        }
+        paths.push(Path { pc: next, mask: rest, meet: NONE });
+        paths.retain(|path| path.mask != 0);
+        if let [one] = paths[..] {
+            self.now.pc = one.pc;
+            return Ok(());
+        }
+        self.wait_at(table.meet)?;
+        let meet = self.now.meet;
+        paths.iter_mut().for_each(|path| path.meet = meet);
+        self.go(&paths)
+    }
+
+    /// Demands that all lanes of the warp are at a barrier.
+    fn all_here(&self, barrier: &Barrier, mask: u32) -> Result<(), Box<Fault>> {
+        let missing = self.alive & !mask;
+        if missing == 0 || !barrier.aligned && self.later.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "the barrier is reached by some threads of the warp only ({} of {}); put it where all of them go",
+            mask.count_ones(),
+            self.alive.count_ones()
+        );
+        Err(Fault::new(FaultKind::Barrier, Some(missing.trailing_zeros()), what))
+    }
+}
+
+/// Lets a warp go on until it pauses. Compiled for several sets of instructions: see `with_isa!`.
+#[inline(always)]
+pub fn run_warp<B: BlockSink>(block: &mut BlockRun<'_, B>, warp: usize, quantum: u64) -> Result<Pause, Stop> {
+    let BlockRun { kernel, warps, memory, sink, .. } = block;
+    let warp = &mut warps[warp];
+    let until = warp.executed.saturating_add(quantum);
+    let ops = &kernel.ops[..];
+    loop {
+        if (warp.now.pc == warp.now.meet || warp.now.mask == 0) && !warp.next_path() {
+            return Ok(Pause::Done);
+        }
+        let pc = warp.now.pc;
+        let op = &ops[pc as usize];
+        let mut mask = warp.now.mask;
+        if op.guard != NONE {
+            let predicate = warp.registers.predicates[op.guard as usize];
+            mask &= if op.negated { !predicate } else { predicate };
+        }
+        if op.counts {
+            warp.executed += 1;
+            warp.threads += u64::from(mask.count_ones());
+        }
+        warp.now.pc = pc + 1;
+        let stop = |fault| Stop { fault, pc };
+        match op.code {
+            Code::Lanes(form) => {
+                if mask != 0 {
+                    form.run(&mut warp.registers, &op.slots, mask);
+                }
+            }
+            Code::Memory(index) => {
+                if mask != 0 {
+                    access::memory(memory, warp, sink, &kernel.memory[index as usize], mask).map_err(stop)?;
+                }
+            }
+            Code::Branch { target, meet } => {
+                if mask == warp.now.mask {
+                    warp.now.pc = target;
+                } else if mask != 0 {
+                    warp.part(mask, target, meet).map_err(stop)?;
+                }
+                if warp.executed >= until {
+                    return Ok(Pause::Turn);
+                }
+            }
+            Code::Atomic(index) => {
+                if mask != 0 {
+                    atomic::atomic(memory, warp, sink, &kernel.atomics[index as usize], mask).map_err(stop)?;
+                }
+            }
+            Code::Barrier(_) if mask == 0 => {}
+            Code::Barrier(index) => {
+                warp.all_here(&kernel.barriers[index as usize], mask).map_err(stop)?;
+                return Ok(Pause::Barrier(index));
+            }
+            Code::Exit => warp.exit(mask),
+            Code::Collective(index) => {
+                if mask != 0 {
+                    collective::run(warp, &kernel.collectives[index as usize], mask).map_err(stop)?;
+                }
+            }
+            _ => rare(kernel, warp, pc, mask).map_err(stop)?,
+        }
+    }
+}
+
+#[cold]
+fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<Fault>> {
+    let op = &kernel.ops[pc as usize];
+    match op.code {
+        Code::Table(index) => {
+            let indices = warp.registers.narrow[op.slots.a as usize].0;
+            warp.branch_by(&kernel.tables[index as usize], &indices, mask)
+        }
+        Code::Clock { wide } => {
+            let now = warp.executed;
+            for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
+                if wide {
+                    warp.registers.wide[op.slots.d as usize].0[lane] = now;
+                } else {
+                    warp.registers.narrow[op.slots.d as usize].0[lane] = now as u32;
+                }
+            }
+            Ok(())
+        }
+        Code::Trap(message) if mask != 0 => {
+            let what = kernel.messages[message as usize].clone();
+            Err(Fault::new(FaultKind::Trap, Some(mask.trailing_zeros()), what))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,181 @@
+//! `cvt`: from one type to another, in steps that each are a form.
+
+use half::{bf16, f16};
+
+use super::float::{canonical, directed, flushed, saturate};
+use super::opcode::{Opcode, Rounding};
+use super::round;
+use super::typed;
+use crate::lanes::{Form, Type};
+
+/// The steps of a conversion.
+pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
+    let (to, from) = (*opcode.types.first()?, *opcode.types.get(1)?);
+    let rounding = opcode.rounding();
+    let integral = opcode.integer_rounding();
+    let saturates = opcode.takes("sat");
+    let ftz = opcode.takes("ftz");
+    let mut steps = Vec::new();
+    match (is_float(from)?, is_float(to)?) {
+        (false, false) if saturates => {
+            let full = at_full_width(&mut steps, from)?;
+            steps.push(clamped(full, to)?);
+        }
+        (false, false) => steps.push(resized(from, to)?),
+        (false, true) => {
+            from_whole(&mut steps, from, to, rounding.unwrap_or(Rounding::Nearest))?;
+        }
+        (true, false) => {
+            let from = widened(&mut steps, from, ftz)?;
+            steps.push(made_whole(from, integral.or(rounding).unwrap_or(Rounding::Zero))?);
+            steps.push(cut(from, to)?);
+        }
+        (true, true) => {
+            let from = widened(&mut steps, from, ftz)?;
+            if let Some(rounding) = integral {
+                steps.push(made_whole(from, rounding)?);
+            }
+            resize_float(&mut steps, from, to, rounding.unwrap_or(Rounding::Nearest))?;
+            if ftz && to == Type::F32 {
+                steps.push(lanes!(|a: f32| -> f32 { flushed(a) }));
+            }
+        }
+    }
+    if saturates && to.is_float() {
+        steps.push(saturate(to)?);
+    }
+    Some(steps)
+}
+
+/// Whether a type is a float; none for pairs and predicates.
+fn is_float(ty: Type) -> Option<bool> {
+    (!matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2)).then(|| ty.is_float())
+}
+
+macro_rules! whole_types {
+    ($ty:expr; $form:expr) => {
+        typed!($ty; U8 | B8 => u8, S8 => i8, U16 | B16 => u16, S16 => i16, U32 | B32 => u32, S32 => i32, U64 | B64 => u64, S64 => i64; $form)
+    };
+}
+
+/// The low bits, or more of them.
+fn resized(from: Type, to: Type) -> Option<Form> {
+    match to {
+        Type::U8 | Type::B8 => whole_types!(from; lanes!(|a: T| -> u8 { a as u8 })),
+        Type::S8 => whole_types!(from; lanes!(|a: T| -> i8 { a as i8 })),
+        Type::U16 | Type::B16 => whole_types!(from; lanes!(|a: T| -> u16 { a as u16 })),
+        Type::S16 => whole_types!(from; lanes!(|a: T| -> i16 { a as i16 })),
+        Type::U32 | Type::B32 => whole_types!(from; lanes!(|a: T| -> u32 { a as u32 })),
+        // In a register of their own size, signs are not in the bits.
+        Type::S32 => resized(from, Type::U32).map(|form| Form { result: Type::S32, ..form }),
+        Type::U64 | Type::B64 => whole_types!(from; lanes!(|a: T| -> u64 { a as u64 })),
+        Type::S64 => whole_types!(from; lanes!(|a: T| -> i64 { a as i64 })),
+        _ => None,
+    }
+}
+
+/// A whole number as one of 64 bits, which holds it exactly. Returns what it is then.
+fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
+    let full = if matches!(from, Type::U64 | Type::B64) { Type::U64 } else { Type::S64 };
+    if from.size() < 8 {
+        steps.push(resized(from, full)?);
+    }
+    Some(full)
+}
+
+/// The nearest value that there is, of a number of 64 bits.
+fn clamped(from: Type, to: Type) -> Option<Form> {
+    match from {
+        Type::U64 => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: u64| -> T { a.min(T::MAX as u64) as T })),
+        _ => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: i64| -> T { i128::from(a).clamp(T::MIN as i128, T::MAX as i128) as T })),
+    }
+}
+
+fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -> Option<()> {
+    let step = match (to, rounding) {
+        (Type::F64, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f64 { a as f64 }))?,
+        (Type::F32, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f32 { a as f32 }))?,
+        // As a double, a number that fits into 53 bits is exact, and any other is infinite as a half.
+        (Type::F16, Rounding::Nearest) => {
+            whole_types!(from; lanes!(|a: T| -> f16 { f16::from_f64(a as f64) }))?
+        }
+        (Type::F64, _) => {
+            let full = at_full_width(steps, from)?;
+            directed!(rounding; WAY => {
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f64 { round::whole(i128::from(a), WAY) }))?
+            })
+        }
+        (Type::F32, _) => {
+            let full = at_full_width(steps, from)?;
+            directed!(rounding; WAY => {
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f32 { round::whole32(i128::from(a), WAY) }))?
+            })
+        }
+        _ => return None,
+    };
+    steps.push(step);
+    Some(())
+}
+
+/// Halves as singles, which is exact. Returns what it is then.
+fn widened(steps: &mut Vec<Form>, from: Type, ftz: bool) -> Option<Type> {
+    match from {
+        Type::F16 => steps.push(lanes!(|a: f16| -> f32 { canonical(a.to_f32()) })),
+        Type::Bf16 => steps.push(lanes!(|a: bf16| -> f32 { canonical(a.to_f32()) })),
+        Type::F32 if ftz => steps.push(lanes!(|a: f32| -> f32 { flushed(a) })),
+        Type::F32 | Type::F64 => {}
+        _ => return None,
+    }
+    Some(if from == Type::F64 { from } else { Type::F32 })
+}
+
+fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
+    Some(match ty {
+        Type::F32 => directed!(rounding; WAY => lanes!(|a: f32| -> f32 { round::integral(f64::from(a), WAY) as f32 })),
+        _ => directed!(rounding; WAY => lanes!(|a: f64| -> f64 { round::integral(a, WAY) })),
+    })
+}
+
+/// A whole number out of a float that is one. Too large ones become the largest; a NaN becomes zero, or,
+/// where 64 bits are involved, the number with only the highest bit.
+fn cut(from: Type, to: Type) -> Option<Form> {
+    match (from, to) {
+        (Type::F32, Type::U64 | Type::B64) => Some(lanes!(|a: f32| -> u64 { if a.is_nan() { 1 << 63 } else { a as u64 } })),
+        (Type::F32, Type::S64) => Some(lanes!(|a: f32| -> i64 { if a.is_nan() { i64::MIN } else { a as i64 } })),
+        (Type::F32, _) => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32; lanes!(|a: f32| -> T { a as T })),
+        (_, _) => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: f64| -> T { if a.is_nan() { ((1 as T) << (T::BITS - 1)) as T } else { a as T } })),
+    }
+}
+
+fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -> Option<()> {
+    let nearest = rounding == Rounding::Nearest;
+    match (from, to) {
+        (Type::F32, Type::F32) => steps.push(lanes!(|a: f32| -> f32 { a })),
+        (Type::F64, Type::F64) => steps.push(lanes!(|a: f64| -> f64 { a })),
+        (Type::F32, Type::F64) => steps.push(lanes!(|a: f32| -> f64 { f64::from(a) })),
+        (_, Type::F32) => steps.push(directed!(rounding; WAY => {
+            lanes!(|a: f64| -> f32 { canonical(round::narrow(a, 0.0, WAY)) })
+        })),
+        (Type::F32, Type::F16) if nearest => steps.push(lanes!(|a: f32| -> f16 { f16::from_f64(f64::from(a)) })),
+        (Type::F64, Type::F16) if nearest => steps.push(lanes!(|a: f64| -> f16 { f16::from_f64(a) })),
+        (Type::F32, Type::Bf16) if nearest => steps.push(lanes!(|a: f32| -> bf16 { bf16::from_f32(a) })),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// `cvt.rn.f16x2.f32`: two singles as a pair, the first one in the high half.
+pub fn pair(ty: Type) -> Option<Form> {
+    Some(match ty {
+        Type::F16x2 => lanes!(|a: f32, b: f32| -> u32 {
+            u32::from(f16::from_f64(f64::from(b)).to_bits()) | u32::from(f16::from_f64(f64::from(a)).to_bits()) << 16
+        }),
+        Type::Bf16x2 => lanes!(|a: f32, b: f32| -> u32 {
+            u32::from(bf16::from_f32(b).to_bits()) | u32::from(bf16::from_f32(a).to_bits()) << 16
+        }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,142 @@
+//! Memory as it is described: what a buffer holds at first.
+
+use std::path::PathBuf;
+
+use super::npy;
+use super::PlanError;
+use crate::device::DeviceError;
+use crate::machine::random::Random;
+use crate::syntax::types::Type;
+
+/// What a buffer is called, and what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Its name.
+    pub name: String,
+    /// What it holds at first.
+    pub content: Content,
+}
+
+/// Type of the elements of a buffer: one of `u8 i8 u16 i16 u32 i32 u64 i64 f32 f64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element(pub(super) Type);
+
+impl Element {
+    /// The type called so.
+    pub fn named(name: &str) -> Option<Element> {
+        let ty = match name.strip_prefix('i') {
+            Some(bits) => Type::named(&format!("s{bits}"))?,
+            None => Type::named(name)?,
+        };
+        use Type::{F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+        [U8, U16, U32, U64, S8, S16, S32, S64, F32, F64].contains(&ty).then_some(Element(ty))
+    }
+
+    /// Bytes.
+    pub fn size(self) -> u64 {
+        u64::from(self.0.size())
+    }
+
+    /// The bytes of a number of this type.
+    fn bytes(self, value: f64) -> [u8; 8] {
+        match self.0 {
+            Type::F32 => u64::from((value as f32).to_bits()).to_le_bytes(),
+            Type::F64 => value.to_bits().to_le_bytes(),
+            Type::U64 => (value as u64).to_le_bytes(),
+            _ => (value as i64).to_le_bytes(),
+        }
+    }
+}
+
+/// What a buffer holds at first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Zeros.
+    Zeros {
+        /// Of this type.
+        element: Element,
+        /// How many.
+        count: u64,
+    },
+    /// `start`, `start + step`, …
+    Ramp {
+        /// Of this type.
+        element: Element,
+        /// How many.
+        count: u64,
+        /// The first one.
+        start: f64,
+        /// How far it is to the next one.
+        step: f64,
+    },
+    /// Random numbers, the same for the same seed.
+    Random {
+        /// Of this type.
+        element: Element,
+        /// How many.
+        count: u64,
+        /// Where they begin.
+        seed: u64,
+        /// From here on.
+        low: f64,
+        /// Up to, but without, this.
+        high: f64,
+    },
+    /// An array of NumPy.
+    Npy(PathBuf),
+    /// The bytes of a file.
+    Raw(PathBuf),
+}
+
+impl Buffer {
+    /// The bytes, `limit` of them at most.
+    pub(super) fn bytes(&self, limit: u64) -> Result<(Vec<u8>, Element), PlanError> {
+        let room = |element: &Element, count: u64| {
+            let size = element.size().checked_mul(count).filter(|&size| size <= limit);
+            size.map(|size| Vec::with_capacity(size as usize)).ok_or_else(|| {
+                let size = element.size().saturating_mul(count);
+                PlanError::Device(DeviceError::OutOfMemory { name: self.name.clone(), size, left: limit, limit })
+            })
+        };
+        match &self.content {
+            Content::Zeros { element, count } => {
+                let mut bytes = room(element, *count)?;
+                bytes.resize((element.size() * count) as usize, 0);
+                Ok((bytes, *element))
+            }
+            Content::Ramp { element, count, start, step } => {
+                let mut bytes = room(element, *count)?;
+                for index in 0..*count {
+                    let value = element.bytes((index as f64).mul_add(*step, *start));
+                    bytes.extend_from_slice(&value[..element.size() as usize]);
+                }
+                Ok((bytes, *element))
+            }
+            Content::Random { element, count, seed, low, high } => {
+                let mut bytes = room(element, *count)?;
+                let mut random = Random::new(*seed);
+                for _ in 0..*count {
+                    let value = random.unit().mul_add(high - low, *low);
+                    let value = if element.0.is_float() { value } else { value.floor() };
+                    bytes.extend_from_slice(&element.bytes(value)[..element.size() as usize]);
+                }
+                Ok((bytes, *element))
+            }
+            Content::Npy(path) => {
+                let bytes = read(path, limit, &self.name)?;
+                npy::read(&bytes).map_err(|error| PlanError::Npy { path: path.clone(), error })
+            }
+            Content::Raw(path) => Ok((read(path, limit, &self.name)?, Element(Type::U8))),
+        }
+    }
+}
+
+/// A file that fits.
+fn read(path: &PathBuf, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
+    let failed = |error| PlanError::File { what: "read", path: path.clone(), error };
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if size > limit {
+        return Err(DeviceError::OutOfMemory { name: name.to_owned(), size, left: limit, limit }.into());
+    }
+    std::fs::read(path).map_err(failed)
+}

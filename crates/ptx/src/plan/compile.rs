@@ -1,0 +1,96 @@
+//! CUDA C++ to PTX, with whatever compiler is there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What clang is given in place of CUDA's headers.
+const HEADER: &str = include_str!("../../include/reuselens_cuda.h");
+
+/// Headers of CUDA that sources include by name; all are the one above.
+const NAMES: [&str; 5] = ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "reuselens_cuda.h"];
+
+/// Compilers that are looked for, in this order. nvcc knows all of CUDA.
+const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang"];
+
+/// Without another choice: the oldest architecture with all instructions of warps.
+const ARCHITECTURE: &str = "sm_80";
+
+/// CUDA C++ that was not compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// No compiler.
+    #[error("{path} has to be compiled, and neither nvcc nor clang is there; install one with `{command}`, or give the PTX", command = install())]
+    NoCompiler {
+        /// The source.
+        path: PathBuf,
+    },
+    /// It does not compile.
+    #[error("{compiler} does not compile {path}:\n{output}")]
+    Failed {
+        /// Which compiler.
+        compiler: String,
+        /// The source.
+        path: PathBuf,
+        /// What it says.
+        output: String,
+    },
+    /// The compiler cannot be run.
+    #[error("cannot run {compiler}: {error}")]
+    Io {
+        /// Which compiler.
+        compiler: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+fn install() -> &'static str {
+    if Path::new("/usr/bin/apt-get").exists() {
+        "sudo apt-get install clang-19"
+    } else {
+        "pip install nvidia-cuda-nvcc==13.0.* nvidia-cuda-crt==13.0.* nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.* nvidia-nvvm==13.0.*"
+    }
+}
+
+/// Compiles a file. The environment's `NVCC` or `CUDA_CLANG` chooses a compiler.
+///
+/// # Errors
+/// If there is no compiler, or it says no.
+pub fn compile(path: &Path) -> Result<String, CompileError> {
+    let chosen = ["NVCC", "CUDA_CLANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let mut last = None;
+    for compiler in chosen.chain(COMPILERS.map(str::to_owned)) {
+        match with(&compiler, path) {
+            Err(CompileError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+            // An older clang may not know the options.
+            Err(error @ CompileError::Failed { .. }) => last = last.or(Some(error)),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| CompileError::NoCompiler { path: path.to_owned() }))
+}
+
+fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
+    let io = |error| CompileError::Io { compiler: compiler.to_owned(), error };
+    let folder = tempfile::tempdir().map_err(io)?;
+    let ptx = folder.path().join("kernel.ptx");
+    let is_nvcc = Path::new(compiler).file_name().is_some_and(|name| name.to_string_lossy().contains("nvcc"));
+    let mut command = Command::new(compiler);
+    if is_nvcc {
+        command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
+    } else {
+        for name in NAMES {
+            std::fs::write(folder.path().join(name), HEADER).map_err(io)?;
+        }
+        command.args(["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-S", "-O3", "-gline-tables-only"]);
+        command.args(["--cuda-feature=+ptx70", "-Wno-unknown-cuda-version", "-include", "reuselens_cuda.h"]);
+        command.arg(format!("--cuda-gpu-arch={ARCHITECTURE}")).arg("-I").arg(folder.path());
+    }
+    let Output { status, stdout, stderr } = command.arg("-o").arg(&ptx).arg(path).output().map_err(io)?;
+    if !status.success() {
+        let output = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        return Err(CompileError::Failed { compiler: compiler.to_owned(), path: path.to_owned(), output });
+    }
+    std::fs::read_to_string(&ptx).map_err(io)
+}

@@ -1,0 +1,156 @@
+//! Launch descriptions in TOML.
+//!
+//! ```toml
+//! kernel = "saxpy.cu"
+//!
+//! [buffers]
+//! x = "random:f32:1000:7"
+//! y = "npy:y.npy"
+//!
+//! [[launch]]
+//! entry = "saxpy"
+//! grid = [4]
+//! block = [256]
+//! args = [1000, 1.5, "x", "y"]
+//! ```
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::buffer::{Buffer, Content};
+use super::{Given, Plan, PlanError, Step, spec};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    kernel: Option<String>,
+    #[serde(default)]
+    buffers: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    launch: Vec<LaunchOf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LaunchOf {
+    kernel: Option<String>,
+    entry: String,
+    grid: Vec<u32>,
+    block: Vec<u32>,
+    #[serde(default)]
+    shared: u64,
+    #[serde(default)]
+    args: Vec<Value>,
+    #[serde(default = "once")]
+    repeat: u32,
+    #[serde(default)]
+    zero: Vec<String>,
+    #[serde(rename = "while")]
+    while_set: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Integer(i64),
+    Float(f64),
+    Name(String),
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Plan {
+    /// Reads a description. Files that it names lie beside it.
+    ///
+    /// # Errors
+    /// What cannot be read, and what is none.
+    pub fn read(path: &Path) -> Result<Plan, PlanError> {
+        let text = std::fs::read_to_string(path).map_err(|error| PlanError::File { what: "read", path: path.to_owned(), error })?;
+        Plan::parse(&text, path)
+    }
+
+    /// Reads a description from a text; `path` is where it would lie.
+    ///
+    /// # Errors
+    /// What is no description.
+    pub fn parse(text: &str, path: &Path) -> Result<Plan, PlanError> {
+        let wrong = |what: String| PlanError::Description { path: path.to_owned(), what };
+        let description: Description = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut plan = Plan::default();
+        for (name, text) in description.buffers {
+            let (kind, rest) = text.split_once(':').ok_or_else(|| wrong(format!("the buffer '{name}' is '{text}'; write e.g. zeros:f32:1000")))?;
+            let mut content = spec::content(kind, rest).map_err(|what| wrong(format!("the buffer '{name}': {what}")))?;
+            if let Content::Npy(file) | Content::Raw(file) = &mut content {
+                *file = folder.join(&*file);
+            }
+            plan.buffers.push(Buffer { name, content });
+        }
+        if description.launch.is_empty() {
+            return Err(wrong("nothing is launched; add a [[launch]]".to_owned()));
+        }
+        for launch in description.launch {
+            let kernel = launch.kernel.as_ref().or(description.kernel.as_ref());
+            let kernel = kernel.ok_or_else(|| wrong(format!("the launch of {} names no file; add kernel = \"FILE\"", launch.entry)))?;
+            plan.steps.push(Step {
+                kernel: folder.join(kernel),
+                grid: sizes(&launch.grid).ok_or_else(|| wrong(format!("the grid of {} has no sizes, or more than three", launch.entry)))?,
+                block: sizes(&launch.block).ok_or_else(|| wrong(format!("the block of {} has no sizes, or more than three", launch.entry)))?,
+                entry: launch.entry,
+                shared: launch.shared,
+                arguments: launch.args.into_iter().map(given).collect(),
+                repeat: launch.repeat,
+                zero: launch.zero,
+                while_set: launch.while_set,
+            });
+        }
+        Ok(plan)
+    }
+}
+
+fn given(value: Value) -> Given {
+    match value {
+        Value::Integer(value) => Given::Integer(i128::from(value)),
+        Value::Float(value) => Given::Float(value),
+        Value::Name(name) => Given::Buffer(name),
+    }
+}
+
+fn sizes(given: &[u32]) -> Option<[u32; 3]> {
+    let mut sizes = [1; 3];
+    if given.is_empty() || given.len() > 3 {
+        return None;
+    }
+    sizes[..given.len()].copy_from_slice(given);
+    Some(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "kernel = 'k.ptx'\n[buffers]\nx = 'npy:x.npy'\ny = 'zeros:i32:4'\n[[launch]]\nentry = 'f'\ngrid = [4, 2]\nblock = [32]\nargs = [1, 2.5, 'x']\nrepeat = 3\nwhile = 'y'\n";
+
+    #[test]
+    fn a_description_is_a_plan() {
+        let plan = Plan::parse(WHOLE, Path::new("folder/a.toml")).unwrap();
+        assert_eq!(plan.buffers[0].content, Content::Npy("folder/x.npy".into()));
+        let step = &plan.steps[0];
+        assert_eq!((step.grid, step.block, step.repeat), ([4, 2, 1], [32, 1, 1], 3));
+        assert_eq!(step.arguments, [Given::Integer(1), Given::Float(2.5), Given::Buffer("x".to_owned())]);
+        assert_eq!(step.kernel, Path::new("folder/k.ptx"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let told = |text: &str| Plan::parse(text, Path::new("a.toml")).unwrap_err().to_string();
+        assert!(told("").contains("nothing is launched"));
+        assert!(told(&WHOLE.replace("kernel = 'k.ptx'", "")).contains("names no file"));
+        assert!(told(&WHOLE.replace("[4, 2]", "[]")).contains("the grid of f"));
+        assert!(told(&WHOLE.replace("zeros", "ones")).contains("there is no 'ones'"));
+        assert!(told(&WHOLE.replace("repeat", "repaet")).contains("unknown field"));
+    }
+}

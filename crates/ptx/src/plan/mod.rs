@@ -1,0 +1,282 @@
+//! Launches as a description: buffers, and kernels that run one after the other on them.
+
+mod buffer;
+mod compile;
+mod file;
+mod npy;
+mod spec;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+pub use buffer::{Buffer, Content, Element};
+pub use compile::{CompileError, compile};
+pub use npy::NpyError;
+pub use spec::SpecError;
+
+use crate::arguments::{Argument, ArgumentError};
+use crate::decode::Kernel;
+use crate::device::{Device, DeviceError, Loaded, Module};
+use crate::error::PtxError;
+use crate::machine::{Launch, LaunchError, Options, Stats};
+use crate::sink::Sink;
+
+/// What is to be run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Memory, by name.
+    pub buffers: Vec<Buffer>,
+    /// Kernels, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A kernel to be launched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// PTX or CUDA C++.
+    pub kernel: PathBuf,
+    /// Name of the kernel, or a part of it that no other has.
+    pub entry: String,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that the kernel does not declare.
+    pub shared: u64,
+    /// One for each parameter.
+    pub arguments: Vec<Given>,
+    /// How often, at most.
+    pub repeat: u32,
+    /// Buffers that are set to zeros before each time.
+    pub zero: Vec<String>,
+    /// Again as long as this buffer is not all zeros.
+    pub while_set: Option<String>,
+}
+
+/// An argument as it is described.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// The address of a buffer.
+    Buffer(String),
+    /// A number.
+    Integer(i128),
+    /// A number with a point.
+    Float(f64),
+}
+
+/// What is wrong with a plan, or went wrong with it.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A file that cannot be read or written.
+    #[error("cannot {what} {path}: {error}")]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// PTX that cannot be read or run.
+    #[error("{path}, {error}")]
+    Ptx {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        error: PtxError,
+    },
+    /// CUDA C++ that cannot be compiled here.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A name that no buffer has.
+    #[error("there is no buffer '{name}'; there are: {known}")]
+    NoBuffer {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// Two buffers of a name.
+    #[error("there are two buffers '{0}'; give each a name of its own")]
+    Twice(String),
+    /// The device refuses.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Arguments that do not fit.
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
+    /// The launch was refused or stopped.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A file that is no array.
+    #[error("{path}: {error}")]
+    Npy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: NpyError,
+    },
+    /// The stream of memory instructions cannot be written.
+    #[error(transparent)]
+    Trace(#[from] reuselens_trace::TraceError),
+    /// A description that cannot be read.
+    #[error("{path}: {what}")]
+    Description {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// A step that has been done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The kernel's whole name.
+    pub kernel: String,
+    /// How often it ran.
+    pub times: u32,
+    /// All times together.
+    pub stats: Stats,
+}
+
+/// A plan on a device.
+#[derive(Debug)]
+pub struct Session {
+    device: Device,
+    buffers: HashMap<String, Placed>,
+    kernels: Vec<Kernel>,
+}
+
+#[derive(Clone, Debug)]
+struct Placed {
+    address: u64,
+    size: u64,
+    element: Element,
+}
+
+impl Plan {
+    /// Puts the buffers onto a device and makes all kernels ready.
+    ///
+    /// # Errors
+    /// Files that cannot be read, kernels outside the subset, names that do not exist.
+    pub fn prepare(&self, memory_limit: u64, options: &Options) -> Result<Session, PlanError> {
+        let mut session = Session {
+            device: Device::with_limit(memory_limit),
+            buffers: HashMap::new(),
+            kernels: Vec::new(),
+        };
+        for buffer in &self.buffers {
+            session.place(buffer)?;
+        }
+        let mut modules: HashMap<&Path, Loaded> = HashMap::new();
+        for step in &self.steps {
+            let path = step.kernel.as_path();
+            let loaded = match modules.entry(path) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(place) => {
+                    let ptx = ptx_of(path)?;
+                    let wrong = |error| PlanError::Ptx { path: path.to_owned(), error };
+                    place.insert(session.device.load(Module::parse(&ptx).map_err(wrong)?)?)
+                }
+            };
+            let kernel = session.device.kernel(loaded, &step.entry, options);
+            session.kernels.push(kernel.map_err(|error| match error {
+                DeviceError::Ptx(error) => PlanError::Ptx { path: path.to_owned(), error },
+                other => other.into(),
+            })?);
+        }
+        Ok(session)
+    }
+}
+
+/// The PTX of a file, compiled if it is CUDA C++.
+fn ptx_of(path: &Path) -> Result<String, PlanError> {
+    if path.extension().is_some_and(|ending| ending == "cu") {
+        return Ok(compile(path)?);
+    }
+    std::fs::read_to_string(path).map_err(|error| PlanError::File { what: "read", path: path.to_owned(), error })
+}
+
+impl Session {
+    fn place(&mut self, buffer: &Buffer) -> Result<(), PlanError> {
+        if self.buffers.contains_key(&buffer.name) {
+            return Err(PlanError::Twice(buffer.name.clone()));
+        }
+        let limit = self.device.left();
+        let (bytes, element) = buffer.bytes(limit)?;
+        let address = self.device.allocate(&buffer.name, bytes.len() as u64)?;
+        self.device.write(address, &bytes)?;
+        let size = bytes.len() as u64;
+        self.buffers.insert(buffer.name.clone(), Placed { address, size, element });
+        Ok(())
+    }
+
+    /// The kernels of the steps, in order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// Does a step of the plan that was prepared. `before` is called before each launch.
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and whatever the kernel does that it must not.
+    pub fn step<S: Sink + Send>(&mut self, plan: &Plan, index: usize, options: &Options, sink: &mut S, before: &mut dyn FnMut(&mut S, &Kernel, &Launch) -> Result<(), PlanError>) -> Result<Done, PlanError> {
+        let (step, kernel) = (&plan.steps[index], &self.kernels[index]);
+        let mut arguments = Vec::new();
+        for given in &step.arguments {
+            arguments.push(match given {
+                Given::Buffer(name) => Argument::Pointer(self.buffer(name)?.address),
+                Given::Integer(value) => Argument::Integer(*value),
+                Given::Float(value) => Argument::Float(*value),
+            });
+        }
+        let launch = kernel.launch(step.grid, step.block, step.shared, &arguments)?;
+        let kernel = kernel.clone();
+        let mut done = Done { kernel: kernel.name().to_owned(), times: 0, stats: Stats::default() };
+        while done.times < step.repeat {
+            for name in &step.zero {
+                let Placed { address, size, .. } = *self.buffer(name)?;
+                self.device.write(address, &vec![0; size as usize])?;
+            }
+            before(sink, &kernel, &launch)?;
+            done.stats += self.device.launch(&kernel, &launch, options, sink)?;
+            done.times += 1;
+            if let Some(name) = &step.while_set
+                && self.bytes(name)?.iter().all(|&byte| byte == 0)
+            {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn buffer(&self, name: &str) -> Result<&Placed, PlanError> {
+        self.buffers.get(name).ok_or_else(|| {
+            let mut known: Vec<&str> = self.buffers.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            PlanError::NoBuffer { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+
+    /// What is in a buffer now.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn bytes(&self, name: &str) -> Result<&[u8], PlanError> {
+        let placed = self.buffer(name)?;
+        Ok(self.device.read(placed.address, placed.size)?)
+    }
+
+    /// A buffer as a file's bytes: `.npy` where the name ends so, else as they are.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn file(&self, name: &str, path: &Path) -> Result<Vec<u8>, PlanError> {
+        let bytes = self.bytes(name)?;
+        if path.extension().is_some_and(|ending| ending == "npy") {
+            return Ok(npy::write(bytes, self.buffer(name)?.element));
+        }
+        Ok(bytes.to_vec())
+    }
+}

@@ -1,0 +1,173 @@
+//! Who looks on while a kernel runs: the stream of memory instructions.
+
+/// The memory that an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Space {
+    /// Memory of the device, constants of the module with it.
+    Global,
+    /// Memory of a block; addresses count from its beginning.
+    Shared,
+    /// Memory of a thread; addresses count from its beginning.
+    Local,
+    /// Constants.
+    Const,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum WarpKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads, changes and writes.
+    Atomic,
+}
+
+/// A memory instruction, as one warp executed it once.
+///
+/// Loads of a kernel's parameters are not among them. A generic access that goes to several spaces is
+/// one record for each.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpAccess<'a> {
+    /// Which instruction: index into [`Kernel::sites`](crate::Kernel::sites).
+    pub site: u32,
+    /// Number of this memory instruction in its warp's stream, from 1.
+    pub position: u64,
+    /// Number of the block, x fastest.
+    pub block: u32,
+    /// Number of the warp in its block.
+    pub warp: u32,
+    /// Which lanes take part.
+    pub mask: u32,
+    /// Where.
+    pub space: Space,
+    /// What.
+    pub kind: WarpKind,
+    /// Bytes that each lane accesses, all elements of a vector together.
+    pub bytes: u8,
+    /// Of the lanes of the mask; the others are left over from before.
+    pub addresses: &'a [u64; 32],
+}
+
+/// Looks at the memory instructions of one block, on the thread that runs it.
+///
+/// The interpreter is compiled anew for each: what a sink does not look at is not made.
+pub trait BlockSink: Send {
+    /// Takes a record.
+    fn accept(&mut self, access: &WarpAccess<'_>);
+}
+
+/// Looks at launches: gives each block its own sink, and takes them back in the order of the blocks,
+/// whatever thread ran them and whenever they ended.
+pub trait Sink {
+    /// The sink of a block.
+    type Block: BlockSink;
+    /// For a block that is about to run.
+    fn open(&mut self, block: u32) -> Self::Block;
+    /// Of a block that is running and the next to be taken back: what it has collected so far may be taken.
+    fn drain(&mut self, _block: u32, _sink: &mut Self::Block) {}
+    /// Of a block that has ended, in order.
+    fn close(&mut self, block: u32, sink: Self::Block);
+}
+
+/// Looks at nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
+
+impl BlockSink for Ignore {
+    #[inline(always)]
+    fn accept(&mut self, _: &WarpAccess<'_>) {}
+}
+
+impl Sink for Ignore {
+    type Block = Ignore;
+
+    fn open(&mut self, _: u32) -> Ignore {
+        Ignore
+    }
+
+    fn close(&mut self, _: u32, _: Ignore) {}
+}
+
+/// Counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Memory instructions of warps.
+    pub instructions: u64,
+    /// Accesses of threads.
+    pub accesses: u64,
+    /// Bytes of all those.
+    pub bytes: u64,
+    /// Distinct sectors of 32 bytes of global memory, summed over the instructions.
+    pub sectors: u64,
+}
+
+/// Bytes that a GPU moves at least.
+const SECTOR_BITS: u32 = 5;
+
+impl BlockSink for Count {
+    #[inline(always)]
+    fn accept(&mut self, access: &WarpAccess<'_>) {
+        let lanes = u64::from(access.mask.count_ones());
+        self.instructions += 1;
+        self.accesses += lanes;
+        self.bytes += lanes * u64::from(access.bytes);
+        if matches!(access.space, Space::Global | Space::Const) {
+            self.sectors += sectors(access);
+        }
+    }
+}
+
+/// Changes of sector from lane to lane; where addresses do not ascend, sectors are told apart by sorting.
+#[inline(always)]
+fn sectors(access: &WarpAccess<'_>) -> u64 {
+    let addresses = access.addresses;
+    if access.mask == u32::MAX {
+        let (mut changes, mut falls) = (0u32, 0u32);
+        for lane in 1..32 {
+            let (before, now) = (addresses[lane - 1] >> SECTOR_BITS, addresses[lane] >> SECTOR_BITS);
+            changes += u32::from(before != now);
+            falls += u32::from(before > now);
+        }
+        let straddles = (addresses[0] ^ (addresses[0] + u64::from(access.bytes) - 1)) >> SECTOR_BITS != 0;
+        if falls == 0 && !straddles {
+            return u64::from(changes) + 1;
+        }
+    }
+    scattered(access)
+}
+
+#[cold]
+#[inline(never)]
+fn scattered(access: &WarpAccess<'_>) -> u64 {
+    let mut found = [0; 64];
+    let mut count = 0;
+    for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
+        let first = access.addresses[lane];
+        for address in [first, first + u64::from(access.bytes).max(1) - 1] {
+            found[count] = address >> SECTOR_BITS;
+            count += 1;
+        }
+    }
+    let found = &mut found[..count];
+    found.sort_unstable();
+    found.chunk_by(|a, b| a == b).count() as u64
+}
+
+impl Sink for Count {
+    type Block = Count;
+
+    fn open(&mut self, _: u32) -> Count {
+        Count::default()
+    }
+
+    fn close(&mut self, _: u32, block: Count) {
+        self.instructions += block.instructions;
+        self.accesses += block.accesses;
+        self.bytes += block.bytes;
+        self.sectors += block.sectors;
+    }
+}

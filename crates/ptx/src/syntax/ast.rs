@@ -1,0 +1,148 @@
+//! What a PTX file says, in the order in which it says it.
+
+use std::collections::BTreeMap;
+
+use super::types::{StateSpace, Type};
+use crate::error::Position;
+
+/// A file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ast {
+    /// `.version`.
+    pub version: (u32, u32),
+    /// `.target`.
+    pub target: String,
+    /// `.file`: sources by number.
+    pub files: BTreeMap<u32, String>,
+    /// Variables outside functions.
+    pub variables: Vec<Variable>,
+    /// Kernels and functions, declarations too.
+    pub functions: Vec<Function>,
+}
+
+/// A variable or a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub space: StateSpace,
+    /// Type of an element.
+    pub ty: Type,
+    /// Bytes; none for `extern` arrays without a length.
+    pub size: Option<u64>,
+    /// Bytes; a power of two.
+    pub align: u64,
+    /// What it begins with; zeros behind that.
+    pub init: Vec<Init>,
+    /// Where it is declared.
+    pub at: Position,
+}
+
+/// An element of an initializer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// These bits.
+    Bits(u64),
+    /// The address of a variable.
+    Address {
+        /// The variable.
+        name: String,
+        /// Bytes behind its beginning.
+        offset: i64,
+        /// A generic address, not one of its space.
+        generic: bool,
+    },
+}
+
+/// A kernel or a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its name, mangled.
+    pub name: String,
+    /// A kernel.
+    pub is_entry: bool,
+    /// What it returns.
+    pub returns: Vec<Variable>,
+    /// What it is given.
+    pub params: Vec<Variable>,
+    /// None for a declaration.
+    pub body: Option<Vec<Statement>>,
+    /// `.maxntid`, as a product.
+    pub max_threads: Option<u64>,
+    /// `.reqntid`.
+    pub required_threads: Option<[u32; 3]>,
+    /// Where it begins.
+    pub at: Position,
+}
+
+/// A statement of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// `{`
+    Open,
+    /// `}`
+    Close,
+    /// `.reg`
+    Registers {
+        /// Their type.
+        ty: Type,
+        /// The name, or what the names begin with.
+        name: String,
+        /// How many, numbered from 0; none for one of that name.
+        count: Option<u32>,
+        /// Where.
+        at: Position,
+    },
+    /// A variable in shared, local or parameter space.
+    Variable(Variable),
+    /// A place to branch to.
+    Label(String, Position),
+    /// `.branchtargets` of a label.
+    Targets(String, Vec<String>),
+    /// `.loc`: what follows is from that line of that file.
+    Location {
+        /// Number of the file.
+        file: u32,
+        /// Line, from 1.
+        line: u32,
+    },
+    /// Something to do.
+    Instruction(Instruction),
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instruction {
+    /// A predicate, and whether it is negated.
+    pub guard: Option<(String, bool)>,
+    /// With all modifiers.
+    pub opcode: String,
+    /// In the order in which they are written.
+    pub operands: Vec<Operand>,
+    /// Where the opcode stands.
+    pub at: Position,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// A register, label, function or variable, and bytes behind it.
+    Name(String, i64),
+    /// A whole number, two's complement.
+    Integer(u64),
+    /// The bits of a single.
+    Single(u32),
+    /// The bits of a double.
+    Double(u64),
+    /// `{a, b}`
+    Vector(Vec<Operand>),
+    /// `[a+4]`
+    Address(Box<Operand>, i64),
+    /// `(a, b)`
+    List(Vec<Operand>),
+    /// `p|q`
+    Pair(Box<Operand>, Box<Operand>),
+    /// `!p`
+    Not(Box<Operand>),
+}

@@ -1,0 +1,118 @@
+//! A place in the tokens of a file, and what can be expected there.
+
+use super::lexer::{Kind, Token};
+use super::number;
+use crate::error::PtxError;
+
+/// Reads tokens one by one.
+pub struct Cursor<'a> {
+    tokens: Vec<Token<'a>>,
+    next: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(tokens: Vec<Token<'a>>) -> Cursor<'a> {
+        Cursor { tokens, next: 0 }
+    }
+
+    /// The next token. At the end it is the end, again and again.
+    pub fn peek(&self) -> Token<'a> {
+        self.ahead(0)
+    }
+
+    /// The token that many behind the next one.
+    pub fn ahead(&self, count: usize) -> Token<'a> {
+        let last = self.tokens.len() - 1;
+        self.tokens[(self.next + count).min(last)]
+    }
+
+    pub fn take(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    pub fn is(&self, mark: u8) -> bool {
+        self.peek().kind == Kind::Mark(mark)
+    }
+
+    /// Takes that mark if it is there.
+    pub fn takes(&mut self, mark: u8) -> bool {
+        let found = self.is(mark);
+        if found {
+            self.take();
+        }
+        found
+    }
+
+    /// Takes that word if it is there.
+    pub fn takes_word(&mut self, word: &str) -> bool {
+        let token = self.peek();
+        let found = token.kind == Kind::Word && token.text == word;
+        if found {
+            self.take();
+        }
+        found
+    }
+
+    pub fn expect(&mut self, mark: u8) -> Result<(), PtxError> {
+        if self.takes(mark) {
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("'{}'", char::from(mark))))
+    }
+
+    pub fn word(&mut self, what: &str) -> Result<Token<'a>, PtxError> {
+        if self.peek().kind == Kind::Word {
+            return Ok(self.take());
+        }
+        Err(self.unexpected(what))
+    }
+
+    /// A whole number that fits.
+    pub fn integer<N: TryFrom<u64>>(&mut self, what: &str) -> Result<N, PtxError> {
+        let token = self.peek();
+        let value = (token.kind == Kind::Number)
+            .then(|| number::integer(token.text))
+            .flatten()
+            .and_then(|value| N::try_from(value).ok());
+        let Some(value) = value else {
+            return Err(self.unexpected(what));
+        };
+        self.take();
+        Ok(value)
+    }
+
+    /// Skips a block in braces; the opening one is next.
+    pub fn skip_block(&mut self) -> Result<(), PtxError> {
+        let start = self.peek().at;
+        let mut depth = 0usize;
+        loop {
+            let token = self.take();
+            match token.kind {
+                Kind::Mark(b'{') => depth += 1,
+                Kind::Mark(b'}') => depth -= 1,
+                Kind::End => return Err(PtxError::new(start, "this '{' is never closed")),
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The error of something else standing there.
+    pub fn unexpected(&self, wanted: &str) -> PtxError {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the file ends here".to_owned(),
+            Kind::Text => format!("here is \"{}\"", shortened(token.text)),
+            _ => format!("here is '{}'", shortened(token.text)),
+        };
+        PtxError::new(token.at, format!("expected {wanted}, but {found}"))
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(60).collect()
+}

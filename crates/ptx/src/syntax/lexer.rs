@@ -1,0 +1,192 @@
+//! Characters to tokens.
+
+use crate::error::{Position, PtxError};
+
+/// What a token is. Words keep their dots: `ld.global.f32` and `%tid.x` are one token each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A name, directive, register or opcode.
+    Word,
+    /// A number as it is written, without a sign.
+    Number,
+    /// The inside of a string.
+    Text,
+    /// One character that stands for itself.
+    Mark(u8),
+    /// Behind the last one.
+    End,
+}
+
+/// A piece of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Token<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    pub at: Position,
+}
+
+/// Cuts a whole file.
+///
+/// # Errors
+/// Characters that PTX does not have, and comments and strings without an end.
+pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
+    let mut lexer = Lexer {
+        text,
+        next: 0,
+        line: 1,
+        line_start: 0,
+    };
+    let mut tokens = Vec::with_capacity(text.len() / 4);
+    loop {
+        let token = lexer.token()?;
+        tokens.push(token);
+        if token.kind == Kind::End {
+            return Ok(tokens);
+        }
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    next: usize,
+    line: u32,
+    line_start: usize,
+}
+
+impl<'a> Lexer<'a> {
+    fn token(&mut self) -> Result<Token<'a>, PtxError> {
+        self.skip_blank()?;
+        let at = self.at();
+        let start = self.next;
+        let Some(first) = self.peek(0) else {
+            return Ok(Token {
+                kind: Kind::End,
+                text: "",
+                at,
+            });
+        };
+        let kind = match first {
+            b'0'..=b'9' => self.number(),
+            b'"' => return self.string(at),
+            _ if is_word_start(first) => self.word(),
+            _ if b"{}[](),;:+-@!|<>=*~&^/?".contains(&first) => {
+                self.next += 1;
+                Kind::Mark(first)
+            }
+            _ => {
+                let character = self.text[start..].chars().next().unwrap_or(' ');
+                let what = format!("{character:?} has no meaning in PTX; is this a PTX file?");
+                return Err(PtxError::new(at, what));
+            }
+        };
+        Ok(Token {
+            kind,
+            text: &self.text[start..self.next],
+            at,
+        })
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.next + ahead).copied()
+    }
+
+    fn at(&self) -> Position {
+        let before = &self.text[self.line_start..self.next];
+        Position {
+            line: self.line,
+            column: before.chars().count() as u32 + 1,
+        }
+    }
+
+    fn skip_blank(&mut self) -> Result<(), PtxError> {
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'\n' => self.new_line(),
+                b' ' | b'\t' | b'\r' | 0x0c => self.next += 1,
+                b'/' if self.peek(1) == Some(b'/') => {
+                    let rest = &self.text[self.next..];
+                    self.next += rest.find('\n').unwrap_or(rest.len());
+                }
+                b'/' if self.peek(1) == Some(b'*') => self.skip_comment()?,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn new_line(&mut self) {
+        self.next += 1;
+        self.line += 1;
+        self.line_start = self.next;
+    }
+
+    fn skip_comment(&mut self) -> Result<(), PtxError> {
+        let start = self.at();
+        self.next += 2;
+        loop {
+            match self.peek(0) {
+                None => return Err(PtxError::new(start, "this comment has no end (`*/`)")),
+                Some(b'\n') => self.new_line(),
+                Some(b'*') if self.peek(1) == Some(b'/') => {
+                    self.next += 2;
+                    return Ok(());
+                }
+                Some(_) => self.next += 1,
+            }
+        }
+    }
+
+    /// Digits, `0x…`, `0f…`, `0d…`, and numbers with a point and an exponent.
+    fn number(&mut self) -> Kind {
+        let hexadecimal = self.peek(0) == Some(b'0')
+            && matches!(
+                self.peek(1),
+                Some(b'x' | b'X' | b'f' | b'F' | b'd' | b'D' | b'b' | b'B')
+            );
+        while let Some(byte) = self.peek(0) {
+            let exponent =
+                !hexadecimal && matches!(byte, b'+' | b'-') && matches!(self.before(), b'e' | b'E');
+            if !byte.is_ascii_alphanumeric() && byte != b'.' && !exponent {
+                break;
+            }
+            self.next += 1;
+        }
+        Kind::Number
+    }
+
+    fn before(&self) -> u8 {
+        self.text.as_bytes()[self.next - 1]
+    }
+
+    fn word(&mut self) -> Kind {
+        self.next += 1;
+        while let Some(byte) = self.peek(0) {
+            if is_word_start(byte) || byte.is_ascii_digit() {
+                self.next += 1;
+            } else if byte == b':' && self.peek(1) == Some(b':') {
+                self.next += 2;
+            } else {
+                break;
+            }
+        }
+        Kind::Word
+    }
+
+    fn string(&mut self, at: Position) -> Result<Token<'a>, PtxError> {
+        let rest = &self.text[self.next + 1..];
+        let line = rest.split('\n').next().unwrap_or_default();
+        let Some(length) = line.find('"') else {
+            return Err(PtxError::new(at, "this string has no end in its line"));
+        };
+        self.next += length + 2;
+        Ok(Token {
+            kind: Kind::Text,
+            text: &rest[..length],
+            at,
+        })
+    }
+}
+
+fn is_word_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
+}

@@ -1,0 +1,202 @@
+//! A whole file: directives, variables, functions.
+
+use super::ast::{Ast, Function};
+use super::body;
+use super::cursor::Cursor;
+use super::declaration;
+use super::lexer::{self, Kind};
+use super::number;
+use crate::error::PtxError;
+
+/// The newest version of the language that has been looked at.
+const NEWEST: (u32, u32) = (9, 0);
+
+/// Reads a file. Instructions are taken as they are: which of them can be run shows when a kernel is
+/// made ready.
+///
+/// # Errors
+/// What is no PTX, is of a newer version than is known, or is declared in a way that is not supported.
+pub fn parse(text: &str) -> Result<Ast, PtxError> {
+    let mut cursor = Cursor::new(lexer::tokens(text)?);
+    let mut ast = Ast::default();
+    if cursor.peek().text != ".version" {
+        return Err(cursor.unexpected("`.version`, with which PTX begins"));
+    }
+    while cursor.peek().kind != Kind::End {
+        item(&mut cursor, &mut ast)?;
+    }
+    Ok(ast)
+}
+
+fn item(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+    let token = cursor.peek();
+    match token.text {
+        ".version" => version(cursor, ast),
+        ".target" => {
+            cursor.take();
+            ast.target = cursor.word("an architecture")?.text.to_owned();
+            while cursor.takes(b',') {
+                cursor.word("an option of the target")?;
+            }
+            Ok(())
+        }
+        ".address_size" => address_size(cursor),
+        ".file" => file(cursor, ast),
+        ".section" => {
+            cursor.take();
+            cursor.word("the name of a section")?;
+            cursor.skip_block()
+        }
+        ".pragma" | ".alias" => {
+            while !cursor.takes(b';') {
+                if cursor.take().kind == Kind::End {
+                    return Err(cursor.unexpected("';'"));
+                }
+            }
+            Ok(())
+        }
+        _ => linked(cursor, ast),
+    }
+}
+
+fn version(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+    cursor.take();
+    let token = cursor.peek();
+    let parts = token.text.split_once('.');
+    let parsed = parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    let Some(version) = parsed else {
+        return Err(cursor.unexpected("a version like 8.0"));
+    };
+    if version > NEWEST {
+        let what = format!(
+            "this is PTX {}.{}; up to {}.{} is known here. Compile with an older toolkit (CUDA 12 or 13.0)",
+            version.0, version.1, NEWEST.0, NEWEST.1
+        );
+        return Err(PtxError::unsupported(token.at, what));
+    }
+    cursor.take();
+    ast.version = version;
+    Ok(())
+}
+
+fn address_size(cursor: &mut Cursor<'_>) -> Result<(), PtxError> {
+    let at = cursor.take().at;
+    if cursor.integer::<u32>("32 or 64")? != 64 {
+        let what = "addresses of 32 bits are not supported; compile for 64 bits (`-m64`)";
+        return Err(PtxError::unsupported(at, what));
+    }
+    Ok(())
+}
+
+fn file(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+    cursor.take();
+    let number = cursor.integer("the number of a file")?;
+    let name = cursor.peek();
+    if name.kind != Kind::Text {
+        return Err(cursor.unexpected("a file's name in quotes"));
+    }
+    cursor.take();
+    ast.files.insert(number, name.text.to_owned());
+    // Time and size, which nobody needs.
+    while cursor.takes(b',') {
+        cursor.integer::<u64>("a number")?;
+    }
+    Ok(())
+}
+
+/// A function or a variable, with what says who may see it.
+fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+    let mut is_external = false;
+    loop {
+        match cursor.peek().text {
+            ".extern" => is_external = true,
+            ".visible" | ".weak" | ".common" => {}
+            _ => break,
+        }
+        cursor.take();
+    }
+    match cursor.peek().text {
+        ".entry" => ast.functions.push(function(cursor, true)?),
+        ".func" => ast.functions.push(function(cursor, false)?),
+        _ => {
+            let variables = declaration::variables(cursor, is_external)?;
+            ast.variables.extend(variables);
+        }
+    }
+    Ok(())
+}
+
+fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<Function, PtxError> {
+    cursor.take();
+    let returns = if !is_entry && cursor.is(b'(') {
+        declaration::parameters(cursor)?
+    } else {
+        Vec::new()
+    };
+    let name = cursor.word("the name of a function")?;
+    let params = if cursor.is(b'(') {
+        declaration::parameters(cursor)?
+    } else {
+        Vec::new()
+    };
+    let mut function = Function {
+        name: name.text.to_owned(),
+        is_entry,
+        returns,
+        params,
+        body: None,
+        max_threads: None,
+        required_threads: None,
+        at: name.at,
+    };
+    attributes(cursor, &mut function)?;
+    if !cursor.takes(b';') {
+        function.body = Some(body::statements(cursor)?);
+    }
+    Ok(function)
+}
+
+/// What stands between the head of a function and its body.
+fn attributes(cursor: &mut Cursor<'_>, function: &mut Function) -> Result<(), PtxError> {
+    while !cursor.is(b'{') && !cursor.is(b';') {
+        let name = cursor.word("'{'")?;
+        match name.text {
+            ".maxntid" => {
+                let sizes = three(cursor)?;
+                function.max_threads = Some(sizes.iter().map(|&size| u64::from(size)).product());
+            }
+            ".reqntid" => function.required_threads = Some(three(cursor)?),
+            ".noreturn" | ".explicitcluster" => {}
+            ".pragma" => {
+                cursor.take();
+                cursor.expect(b';')?;
+            }
+            ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank" | ".abi_preserve"
+            | ".abi_preserve_control" => {
+                cursor.integer::<u32>("a number")?;
+            }
+            ".reqnctapercluster" => {
+                three(cursor)?;
+            }
+            other => {
+                let what = format!("the directive {other} is not supported");
+                return Err(PtxError::unsupported(name.at, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn three(cursor: &mut Cursor<'_>) -> Result<[u32; 3], PtxError> {
+    let mut sizes = [1; 3];
+    for (index, size) in sizes.iter_mut().enumerate() {
+        if index > 0 && !cursor.takes(b',') {
+            break;
+        }
+        let token = cursor.peek();
+        let value = number::integer(token.text).and_then(|value| u32::try_from(value).ok());
+        *size = value.ok_or_else(|| cursor.unexpected("a number of threads"))?;
+        cursor.take();
+    }
+    Ok(sizes)
+}
