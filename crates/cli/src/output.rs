@@ -111,8 +111,10 @@ impl Show {
 
     /// On standard error what makes a result less than it seems, where no summary says so.
     pub fn warn(&self, profile: &Profile) {
-        const CODES: [&str; 6] = [
+        const CODES: [&str; 8] = [
             "truncated",
+            "interrupted",
+            "went-on",
             "memory-limit",
             "sampled",
             "lost-events",

@@ -1039,9 +1039,12 @@ fn a_wish_to_end_is_for_the_program_and_what_it_did_is_reported() {
             assert!(status.success(), "{signal} {way}: {status}");
             let json = place.json("x.json");
             assert_eq!(json.0["outcome"]["signal"], number, "{way}");
-            // Rewriting sees what was compiled in, too.
             let accesses = json.object("cells");
-            assert!([1000, 2000].contains(&accesses), "{way}: {accesses}");
+            match way {
+                "compiled-in" => assert_eq!(accesses, 1000),
+                // It sees what was compiled in too, and the last of it is lost when a program is killed.
+                _ => assert!((1000..=2000).contains(&accesses), "{accesses}"),
+            }
         }
     }
     let mut child = begun(&place, &["--pass-status"], &[&program]);
