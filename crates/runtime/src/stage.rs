@@ -270,10 +270,11 @@ pub unsafe fn module_mapped(control: &Control, path: &[u8], bias: u64) {
         };
         // SAFETY: by the caller; readers take only as many as are known.
         unsafe {
-            let ranges = &mut *(&raw mut RANGES);
+            let ranges = (&raw mut RANGES).cast::<Range>();
             let known = RANGES_KNOWN.load(Ordering::Relaxed) as usize;
-            if known < FUNCTIONS && !ranges[..known].contains(&range) {
-                ranges[known] = range;
+            let is_known = core::slice::from_raw_parts(ranges, known).contains(&range);
+            if known < FUNCTIONS && !is_known {
+                ranges.add(known).write(range);
                 RANGES_KNOWN.store(known as u32 + 1, Ordering::Release);
             }
         }
