@@ -271,3 +271,48 @@ fn foreign_formats_are_surveyed_and_selected() {
     let mut source = reuselens_trace::open_part(&path, None, wanted).unwrap();
     assert_eq!(common::rows(&drain(&mut *source).0).len(), 3);
 }
+
+/// The file with `plain` inside its index, and good checksums.
+fn with_index(bytes: &[u8], plain: &[u8]) -> Vec<u8> {
+    let starts = chunks(bytes);
+    let [.., index, ending, _] = starts[..] else {
+        panic!("there are an index and an ending")
+    };
+    let stored = zstd::bulk::compress(plain, 1).unwrap();
+    let mut head = bytes[index..index + 8].to_vec();
+    for word in [stored.len(), plain.len(), crc32fast::hash(&stored) as usize] {
+        head.extend_from_slice(&(word as u32).to_le_bytes());
+    }
+    head.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
+    [&bytes[..index], &head, &stored, &bytes[ending..]].concat()
+}
+
+#[test]
+fn a_forged_index_is_an_error_or_a_part_and_never_a_panic() {
+    let bytes = native(&sample(), 2);
+    let starts = chunks(&bytes);
+    let [.., index, ending, _] = starts[..] else {
+        panic!("there are an index and an ending")
+    };
+    let plain = zstd::bulk::decompress(&bytes[index + 24..ending], 1 << 20).unwrap();
+    assert_eq!(surveyed(&with_index(&bytes, &plain)).no_index, None);
+    let mut random = common::Random(9);
+    for _ in 0..3000 {
+        let mut forged = plain.clone();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(forged.len());
+            match random.below(4) {
+                0 => forged[at] = random.next() as u8,
+                1 => forged[at] ^= 1 << random.below(8),
+                2 => forged.insert(at, 0xff),
+                _ => drop(forged.remove(at)),
+            }
+        }
+        let file = with_index(&bytes, &forged);
+        let mut reader = reader(&file, 1);
+        reader.select(the_end()).unwrap();
+        // What it finds is of the file or an error: it ends in any case.
+        drain(&mut reader);
+        drain(&mut *open(&file, None).unwrap());
+    }
+}

@@ -173,14 +173,14 @@ impl<'a> Cursor<'a> {
         squeeze: impl Squeeze,
         into: &mut [u64; 8],
     ) -> Result<bool, Damage> {
-        if let Some(word) = self.word() {
-            if word & ENDS == 0 {
-                self.at += 8;
-                for (number, byte) in into.iter_mut().zip(word.to_le_bytes()) {
-                    *number = u64::from(byte);
-                }
-                return Ok(word == 0);
+        if let Some(word) = self.word()
+            && word & ENDS == 0
+        {
+            self.at += 8;
+            for (number, byte) in into.iter_mut().zip(word.to_le_bytes()) {
+                *number = u64::from(byte);
             }
+            return Ok(word == 0);
         }
         self.numbers(squeeze, into)?;
         Ok(false)
