@@ -76,20 +76,18 @@ impl GroupCheck {
             if seen.is_empty() {
                 continue; // Nothing was used twice.
             }
-            check.accesses += run.accesses;
+            check.accesses = check.accesses.saturating_add(run.accesses);
             let forecast = by_name
                 .get(name.as_str())
                 .and_then(|forecast| forecast.patterns.as_ref().ok());
             let Some(forecast) = forecast else {
                 continue;
             };
-            check.covered += run.accesses;
+            check.covered = check.covered.saturating_add(run.accesses);
             let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
-            check.correct += if are_right(&expected, &seen) {
-                run.accesses
-            } else {
-                0
-            };
+            if are_right(&expected, &seen) {
+                check.correct = check.correct.saturating_add(run.accesses);
+            }
             if forecast.len() == seen.len() {
                 for (forecast, seen) in forecast.iter().zip(&seen) {
                     check.intervals.0 += 1;

@@ -206,10 +206,13 @@ impl PatternPrediction {
             width => (max - min) as f64 / width as f64,
         };
         let place = |at: f64| min as f64 + (at - first.min as f64) * scale;
-        let all: u64 = self.within.iter().map(|bin| bin.accesses).sum();
+        let all = self
+            .within
+            .iter()
+            .fold(0_u64, |sum, bin| sum.saturating_add(bin.accesses));
         let (mut seen, mut counted) = (0_u64, 0_u64);
         for bin in &self.within {
-            seen += bin.accesses;
+            seen = seen.saturating_add(bin.accesses);
             let until = (accesses as f64 * seen as f64 / all.max(1) as f64).round() as u64;
             spread(
                 histogram,
@@ -228,7 +231,9 @@ fn spread(histogram: &mut FineHistogram, low: f64, high: f64, accesses: u64) {
     let parts = if high - low < 1.0 { 1 } else { PARTS };
     for part in 0..parts {
         let at = low + (high - low) * (part as f64 + 0.5) / parts as f64;
-        let share = accesses * (part + 1) / parts - accesses * part / parts;
+        let until =
+            |part: u64| (u128::from(accesses) * u128::from(part) / u128::from(parts)) as u64;
+        let share = until(part + 1) - until(part);
         histogram.add(Distance::new(at.round().max(0.0) as u64), share);
     }
 }

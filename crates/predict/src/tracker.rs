@@ -166,7 +166,7 @@ impl PathTracker {
         let outermost = self.calls.last().map_or(0, |call| call.loops);
         if !self.closes(block, number) {
             self.leave_others(outermost, block.start);
-            self.begin(number, block);
+            self.begin(number);
             return;
         }
         self.known.loops(number, self.last.start, self.last.after());
@@ -220,12 +220,11 @@ impl PathTracker {
     }
 
     /// Begins a loop, if the block is the first one of a loop.
-    fn begin(&mut self, number: u32, block: &BasicBlock) {
-        let (low, high) = self.known.range(number);
+    fn begin(&mut self, number: u32) {
+        let (_, high) = self.known.range(number);
         if high == 0 || self.loops.last().is_some_and(|l| l.header == number) {
             return;
         }
-        debug_assert!(low <= block.start && block.start < high);
         self.push(number, self.path);
     }
 

@@ -233,7 +233,7 @@ impl Args {
                 run.display()
             ),
             None => {
-                let bytes = items as u64 * prediction.granularity.bytes();
+                let bytes = (items as u64).saturating_mul(prediction.granularity.bytes());
                 format!(
                     "Next: profile an input of that size ({bytes} bytes), and compare: reuselens predict --train {train} --check THAT.rlprof"
                 )
