@@ -1,0 +1,111 @@
+//! Grouping the cells of a profile by name.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{Cell, CrossGroup, Dimension, Group, Profile, names, sums};
+
+/// The accesses of a profile, to be grouped in several ways.
+pub struct Grouping<'a> {
+    profile: &'a Profile,
+    /// The cells without their contexts.
+    cells: Vec<Cell>,
+}
+
+impl<'a> Grouping<'a> {
+    pub(crate) fn of(profile: &'a Profile) -> Self {
+        Grouping {
+            profile,
+            cells: profile.cells_of_all_contexts(),
+        }
+    }
+
+    /// As [`Profile::groups`].
+    pub fn groups(&self, by: Dimension) -> Vec<Group> {
+        match by {
+            Dimension::Program | Dimension::Element | Dimension::Context => self.profile.groups(by),
+            _ => groups(&self.cells, &Names::new(self.profile, by)),
+        }
+    }
+
+    /// As [`Profile::cross`].
+    pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
+        if [first, second].contains(&Dimension::Context) {
+            return self.profile.cross(first, second);
+        }
+        let names = |by| Names::new(self.profile, by);
+        cross(&self.cells, &names(first), &names(second))
+    }
+}
+
+/// Cells grouped by one dimension.
+pub(crate) fn groups(cells: &[Cell], names: &Names) -> Vec<Group> {
+    let tallies = sums::tallies(cells, names.values.len(), |cell| names.of(cell));
+    let named = tallies.into_iter().zip(&names.values);
+    let mut groups: Vec<Group> = named
+        .filter_map(|(tally, name)| Some(tally?.group(names.by, name.clone())))
+        .collect();
+    // Stable, and they were in the order of their names.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.accesses));
+    groups
+}
+
+/// Cells grouped by two dimensions.
+pub(crate) fn cross(cells: &[Cell], firsts: &Names, seconds: &Names) -> Vec<CrossGroup> {
+    let pair = |cell: &Cell| (firsts.of(cell) as u64) << 32 | seconds.of(cell) as u64;
+    let mut pairs: Vec<u64> = cells.iter().map(pair).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let tallies = sums::tallies(cells, pairs.len(), |cell| {
+        pairs.partition_point(|other| *other < pair(cell))
+    });
+    let mut groups: Vec<CrossGroup> = pairs
+        .iter()
+        .zip(tallies)
+        .filter_map(|(pair, tally)| {
+            let (first, second) = ((pair >> 32) as usize, *pair as u32 as usize);
+            Some(CrossGroup {
+                group: tally?.group(firsts.by, firsts.values[first].clone()),
+                by: seconds.by,
+                name: seconds.values[second].clone(),
+            })
+        })
+        .collect();
+    // Stable, and they were in the order of their names.
+    groups.sort_by_key(|cross| std::cmp::Reverse(cross.group.accesses));
+    groups
+}
+
+/// The names of a dimension, and which cell has which.
+pub(crate) struct Names {
+    by: Dimension,
+    /// In order, each once; that of what is unknown among them.
+    values: Vec<String>,
+    /// For each index of the table that the dimension groups by, the number of its name.
+    numbers: Vec<u32>,
+    unknown: u32,
+}
+
+impl Names {
+    pub(crate) fn new(profile: &Profile, by: Dimension) -> Self {
+        let names = names::names(profile, by);
+        let unknown = names::unknown(by);
+        let all = || names.iter().chain([&unknown]);
+        // Most names come often: what is equal is found before anything is sorted.
+        let apart: HashSet<&String> = all().collect();
+        let mut values: Vec<&String> = apart.into_iter().collect();
+        values.sort_unstable();
+        let numbers: HashMap<&String, u32> = values.iter().copied().zip(0..).collect();
+        Names {
+            by,
+            numbers: names.iter().map(|name| numbers[name]).collect(),
+            unknown: numbers[&unknown],
+            values: values.into_iter().cloned().collect(),
+        }
+    }
+
+    /// The number of a cell's name.
+    fn of(&self, cell: &Cell) -> usize {
+        let number = self.numbers.get(self.by.index(cell));
+        *number.unwrap_or(&self.unknown) as usize
+    }
+}
