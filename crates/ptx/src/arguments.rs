@@ -27,27 +27,57 @@ impl Kernel {
     ///
     /// # Errors
     /// A wrong number of arguments, or one that does not fit its parameter.
-    pub fn launch(&self, grid: [u32; 3], block: [u32; 3], shared: u64, arguments: &[Argument]) -> Result<Launch, ArgumentError> {
+    pub fn launch(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u64,
+        arguments: &[Argument],
+    ) -> Result<Launch, ArgumentError> {
         let wanted = self.params().len();
         if arguments.len() != wanted {
-            let types: Vec<String> = self.params().iter().map(|param| described(param.ty, param.size)).collect();
-            let what = format!("{} takes {wanted} arguments ({}), not {}", self.name(), types.join(", "), arguments.len());
+            let types: Vec<String> = self
+                .params()
+                .iter()
+                .map(|param| described(param.ty, param.size))
+                .collect();
+            let what = format!(
+                "{} takes {wanted} arguments ({}), not {}",
+                self.name(),
+                types.join(", "),
+                arguments.len()
+            );
             return Err(ArgumentError(what));
         }
         let mut params = vec![0; self.param_bytes as usize];
         for (index, (param, argument)) in self.params().iter().zip(arguments).enumerate() {
             let bytes = bytes(argument, param.ty, param.size).ok_or_else(|| {
-                let what = format!("argument {} of {}: {} does not fit its type, {}", index + 1, self.name(), shown(argument), described(param.ty, param.size));
+                let what = format!(
+                    "argument {} of {}: {} does not fit its type, {}",
+                    index + 1,
+                    self.name(),
+                    shown(argument),
+                    described(param.ty, param.size)
+                );
                 ArgumentError(what)
             })?;
             params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
-        Ok(Launch { grid, block, shared, params })
+        Ok(Launch {
+            grid,
+            block,
+            shared,
+            params,
+        })
     }
 }
 
 fn described(ty: Type, size: u64) -> String {
-    if size == u64::from(ty.size()) { ty.name().to_owned() } else { format!("{size} bytes") }
+    if size == u64::from(ty.size()) {
+        ty.name().to_owned()
+    } else {
+        format!("{size} bytes")
+    }
 }
 
 fn shown(argument: &Argument) -> String {
@@ -68,7 +98,9 @@ fn bytes(argument: &Argument, ty: Type, size: u64) -> Option<Vec<u8>> {
         return None;
     }
     match (argument, ty) {
-        (Argument::Pointer(address), Type::U64 | Type::B64 | Type::S64) => Some(address.to_le_bytes().to_vec()),
+        (Argument::Pointer(address), Type::U64 | Type::B64 | Type::S64) => {
+            Some(address.to_le_bytes().to_vec())
+        }
         (Argument::Integer(value), Type::F32) => Some((*value as f32).to_le_bytes().to_vec()),
         (Argument::Integer(value), Type::F64) => Some((*value as f64).to_le_bytes().to_vec()),
         (Argument::Integer(value), ty) if !ty.is_float() && ty != Type::Pred => {
@@ -77,7 +109,9 @@ fn bytes(argument: &Argument, ty: Type, size: u64) -> Option<Vec<u8>> {
             let fits = *value >= -(1i128 << (bits - 1)) && *value < 1i128 << bits;
             fits.then(|| value.to_le_bytes()[..usize::from(ty.size())].to_vec())
         }
-        (Argument::Float(value), Type::F32 | Type::B32) => Some((*value as f32).to_le_bytes().to_vec()),
+        (Argument::Float(value), Type::F32 | Type::B32) => {
+            Some((*value as f32).to_le_bytes().to_vec())
+        }
         (Argument::Float(value), Type::F64 | Type::B64) => Some(value.to_le_bytes().to_vec()),
         _ => None,
     }

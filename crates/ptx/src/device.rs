@@ -22,12 +22,18 @@ impl Module {
     /// What is no PTX, and declarations outside the subset, with line and column. Instructions are looked
     /// at when their kernel is made ready.
     pub fn parse(text: &str) -> Result<Module, PtxError> {
-        Ok(Module { ast: crate::syntax::parse(text)? })
+        Ok(Module {
+            ast: crate::syntax::parse(text)?,
+        })
     }
 
     /// Names of the kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        let entries = self.ast.functions.iter().filter(|function| function.is_entry && function.body.is_some());
+        let entries = self
+            .ast
+            .functions
+            .iter()
+            .filter(|function| function.is_entry && function.body.is_some());
         entries.map(|function| function.name.as_str())
     }
 }
@@ -50,7 +56,9 @@ impl Loaded {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DeviceError {
     /// There is not so much memory.
-    #[error("'{name}' takes {size} bytes, and the device has {left} of {limit} left; raise the limit (--memory-limit) or make it smaller")]
+    #[error(
+        "'{name}' takes {size} bytes, and the device has {left} of {limit} left; raise the limit (--memory-limit) or make it smaller"
+    )]
     OutOfMemory {
         /// What for.
         name: String,
@@ -114,7 +122,10 @@ impl Device {
 
     /// A device with up to that many bytes of memory.
     pub fn with_limit(limit: u64) -> Device {
-        Device { memory: DeviceMemory::default(), limit }
+        Device {
+            memory: DeviceMemory::default(),
+            limit,
+        }
     }
 
     /// A buffer of zeros; gives its address. The name is for messages.
@@ -123,8 +134,17 @@ impl Device {
     /// If there is not so much memory.
     pub fn allocate(&mut self, name: &str, size: u64) -> Result<u64, DeviceError> {
         let left = self.left();
-        let address = if size <= left { self.memory.allocate(name, size) } else { None };
-        address.ok_or_else(|| DeviceError::OutOfMemory { name: name.to_owned(), size, left, limit: self.limit })
+        let address = if size <= left {
+            self.memory.allocate(name, size)
+        } else {
+            None
+        };
+        address.ok_or_else(|| DeviceError::OutOfMemory {
+            name: name.to_owned(),
+            size,
+            left,
+            limit: self.limit,
+        })
     }
 
     /// Bytes that are left.
@@ -143,7 +163,10 @@ impl Device {
     /// If they do not lie in one buffer.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         let size = bytes.len() as u64;
-        let range = self.memory.range(address, size).ok_or(DeviceError::OutOfBounds { address, size })?;
+        let range = self
+            .memory
+            .range(address, size)
+            .ok_or(DeviceError::OutOfBounds { address, size })?;
         self.memory.bytes_mut()[range].copy_from_slice(bytes);
         Ok(())
     }
@@ -153,7 +176,10 @@ impl Device {
     /// # Errors
     /// If they do not lie in one buffer.
     pub fn read(&self, address: u64, size: u64) -> Result<&[u8], DeviceError> {
-        let range = self.memory.range(address, size).ok_or(DeviceError::OutOfBounds { address, size })?;
+        let range = self
+            .memory
+            .range(address, size)
+            .ok_or(DeviceError::OutOfBounds { address, size })?;
         Ok(&self.memory.bytes()[range])
     }
 
@@ -164,7 +190,8 @@ impl Device {
     pub fn load(&mut self, module: Module) -> Result<Loaded, DeviceError> {
         let ast = module.ast;
         let mut symbols = HashMap::new();
-        let own = |variable: &&Variable| matches!(variable.space, StateSpace::Global | StateSpace::Const);
+        let own =
+            |variable: &&Variable| matches!(variable.space, StateSpace::Global | StateSpace::Const);
         for variable in ast.variables.iter().filter(own) {
             let values = variable.init.len() as u64 * u64::from(variable.ty.size());
             if variable.size.is_none() && variable.init.is_empty() {
@@ -181,7 +208,12 @@ impl Device {
         Ok(Loaded { ast, symbols })
     }
 
-    fn initialize(&mut self, variable: &Variable, address: u64, symbols: &HashMap<String, u64>) -> Result<(), DeviceError> {
+    fn initialize(
+        &mut self,
+        variable: &Variable,
+        address: u64,
+        symbols: &HashMap<String, u64>,
+    ) -> Result<(), DeviceError> {
         let width = usize::from(variable.ty.size());
         let mut bytes = Vec::with_capacity(variable.init.len() * width);
         for value in &variable.init {
@@ -204,10 +236,23 @@ impl Device {
     ///
     /// # Errors
     /// If there is no such kernel, or it is outside the subset.
-    pub fn kernel(&self, module: &Loaded, name: &str, options: &Options) -> Result<Kernel, DeviceError> {
-        let entries: Vec<_> = module.ast.functions.iter().filter(|function| function.is_entry && function.body.is_some()).collect();
+    pub fn kernel(
+        &self,
+        module: &Loaded,
+        name: &str,
+        options: &Options,
+    ) -> Result<Kernel, DeviceError> {
+        let entries: Vec<_> = module
+            .ast
+            .functions
+            .iter()
+            .filter(|function| function.is_entry && function.body.is_some())
+            .collect();
         let exact = entries.iter().find(|function| function.name == name);
-        let similar: Vec<_> = entries.iter().filter(|function| function.name.contains(name)).collect();
+        let similar: Vec<_> = entries
+            .iter()
+            .filter(|function| function.name.contains(name))
+            .collect();
         let names = |list: &[&&crate::syntax::ast::Function]| {
             let names: Vec<&str> = list.iter().map(|function| function.name.as_str()).collect();
             names.join(", ")
@@ -217,13 +262,24 @@ impl Device {
             (None, [function]) => function,
             (None, []) => {
                 let all: Vec<_> = entries.iter().collect();
-                return Err(DeviceError::NoKernel { name: name.to_owned(), known: names(&all) });
+                return Err(DeviceError::NoKernel {
+                    name: name.to_owned(),
+                    known: names(&all),
+                });
             }
             (None, several) => {
-                return Err(DeviceError::Ambiguous { name: name.to_owned(), known: names(several) });
+                return Err(DeviceError::Ambiguous {
+                    name: name.to_owned(),
+                    known: names(several),
+                });
             }
         };
-        Ok(decode::decode(&module.ast, function, &module.symbols, options.isa)?)
+        Ok(decode::decode(
+            &module.ast,
+            function,
+            &module.symbols,
+            options.isa,
+        )?)
     }
 
     /// Runs a kernel to its end.
@@ -231,7 +287,13 @@ impl Device {
     /// # Errors
     /// A launch that does not fit, and whatever the kernel does that it must not. Blocks before the one
     /// that was stopped have written what they wrote.
-    pub fn launch<S: Sink + Send>(&mut self, kernel: &Kernel, launch: &Launch, options: &Options, sink: &mut S) -> Result<Stats, LaunchError> {
+    pub fn launch<S: Sink + Send>(
+        &mut self,
+        kernel: &Kernel,
+        launch: &Launch,
+        options: &Options,
+        sink: &mut S,
+    ) -> Result<Stats, LaunchError> {
         run(kernel, launch, &mut self.memory, options, sink)
     }
 }

@@ -128,11 +128,15 @@ fn sectors(access: &WarpAccess<'_>) -> u64 {
     if access.mask == u32::MAX {
         let (mut changes, mut falls) = (0u32, 0u32);
         for lane in 1..32 {
-            let (before, now) = (addresses[lane - 1] >> SECTOR_BITS, addresses[lane] >> SECTOR_BITS);
+            let (before, now) = (
+                addresses[lane - 1] >> SECTOR_BITS,
+                addresses[lane] >> SECTOR_BITS,
+            );
             changes += u32::from(before != now);
             falls += u32::from(before > now);
         }
-        let straddles = (addresses[0] ^ (addresses[0] + u64::from(access.bytes) - 1)) >> SECTOR_BITS != 0;
+        let straddles =
+            (addresses[0] ^ (addresses[0] + u64::from(access.bytes) - 1)) >> SECTOR_BITS != 0;
         if falls == 0 && !straddles {
             return u64::from(changes) + 1;
         }

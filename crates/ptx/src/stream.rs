@@ -30,7 +30,10 @@ impl<W: warp::WarpSink> Stream<W> {
     pub fn launch(&mut self, kernel: &Kernel, launch: &Launch) -> Result<(), TraceError> {
         let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
         let site = |site: &crate::Site| warp::Site {
-            place: site.source.as_ref().map_or_else(String::new, |(file, line)| format!("{file}:{line}")),
+            place: site
+                .source
+                .as_ref()
+                .map_or_else(String::new, |(file, line)| format!("{file}:{line}")),
             text: format!("{} (PTX line {})", site.opcode, site.position.line),
         };
         self.out.launch(&warp::Launch {

@@ -35,7 +35,11 @@ fn d(bits: u64) -> f64 {
 
 /// The bits of a single, with PTX's NaN.
 fn single(value: f32) -> u64 {
-    if value.is_nan() { 0x7fff_ffff } else { u64::from(value.to_bits()) }
+    if value.is_nan() {
+        0x7fff_ffff
+    } else {
+        u64::from(value.to_bits())
+    }
 }
 
 fn double(value: f64) -> u64 {
@@ -51,7 +55,11 @@ fn narrow(value: i128) -> u64 {
 }
 
 fn flush(value: f32) -> f32 {
-    if value.is_subnormal() { 0.0f32.copysign(value) } else { value }
+    if value.is_subnormal() {
+        0.0f32.copysign(value)
+    } else {
+        value
+    }
 }
 
 fn bytes_of(value: u64, index: usize) -> u64 {
@@ -126,8 +134,18 @@ fn whole_numbers() -> Vec<Case> {
 fn field(value: u64, start: u64, length: u64, bits: u64, signed: bool) -> u64 {
     let (start, length) = (start & 255, length & 255);
     let bit = |index: u64| if index < bits { value >> index & 1 } else { 0 };
-    let sign = if signed && length > 0 { value >> (start + length - 1).min(bits - 1) & 1 } else { 0 };
-    (0..bits).fold(0, |sum, index| sum | (if index < length && start + index < bits { bit(start + index) } else { sign }) << index)
+    let sign = if signed && length > 0 {
+        value >> (start + length - 1).min(bits - 1) & 1
+    } else {
+        0
+    };
+    (0..bits).fold(0, |sum, index| {
+        sum | (if index < length && start + index < bits {
+            bit(start + index)
+        } else {
+            sign
+        }) << index
+    })
 }
 
 fn bits() -> Vec<Case> {
@@ -278,19 +296,79 @@ fn comparisons() -> Vec<Case> {
 
 /// Values with which things go wrong.
 fn values(ty: &str) -> Vec<u64> {
-    let f32s = [0.0f32, -0.0, 1.0, -1.5, 0.1, f32::MAX, f32::MIN_POSITIVE, 1e-40, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 2.5, 3e9, -2147483648.0, 0.75, 16777217.0];
-    let f64s = [0.0f64, -0.0, 1.0, -1.5, 0.1, f64::MAX, f64::MIN_POSITIVE, 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 2.5, 3e9, 1e300, 3.5e38, 0.3];
+    let f32s = [
+        0.0f32,
+        -0.0,
+        1.0,
+        -1.5,
+        0.1,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        1e-40,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        2.5,
+        3e9,
+        -2147483648.0,
+        0.75,
+        16777217.0,
+    ];
+    let f64s = [
+        0.0f64,
+        -0.0,
+        1.0,
+        -1.5,
+        0.1,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        5e-324,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        2.5,
+        3e9,
+        1e300,
+        3.5e38,
+        0.3,
+    ];
     let mask = match ty {
         "b16" => 0xffff,
         "b32" | "f32" => 0xffff_ffff,
         _ => u64::MAX,
     };
     let edges: Vec<u64> = match ty {
-        "f32" => f32s.iter().map(|value| u64::from(value.to_bits())).collect(),
+        "f32" => f32s
+            .iter()
+            .map(|value| u64::from(value.to_bits()))
+            .collect(),
         "f64" => f64s.iter().map(|value| value.to_bits()).collect(),
-        _ => vec![0, 1, 2, 3, 7, 15, 31, 32, 33, 63, 64, 255, 256, mask, mask - 1, mask >> 1, (mask >> 1) + 1, 0x8000, 0x1234_5678 & mask],
+        _ => vec![
+            0,
+            1,
+            2,
+            3,
+            7,
+            15,
+            31,
+            32,
+            33,
+            63,
+            64,
+            255,
+            256,
+            mask,
+            mask - 1,
+            mask >> 1,
+            (mask >> 1) + 1,
+            0x8000,
+            0x1234_5678 & mask,
+        ],
     };
-    edges.into_iter().chain(noise(13, 99).into_iter().map(|bits| bits & mask)).collect()
+    edges
+        .into_iter()
+        .chain(noise(13, 99).into_iter().map(|bits| bits & mask))
+        .collect()
 }
 
 /// A kernel that does the instruction, with all lanes and with odd ones, on values that lie apart by
@@ -304,11 +382,16 @@ fn kernel(case: &Case) -> String {
         "f64" => "%d",
         _ => "%p",
     };
-    let mut text = String::from(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %x<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .pred %p<9>; .reg .b64 %a<9>; .reg .b32 %t<9>; .reg .pred %odd;\nld.param.u64 %a0, [in]; ld.param.u64 %a1, [out]; mov.u32 %t0, %tid.x; mul.wide.u32 %a2, %t0, 8; add.s64 %a0, %a0, %a2; add.s64 %a1, %a1, %a2; and.b32 %t1, %t0, 1; setp.eq.u32 %odd, %t1, 1;\n");
+    let mut text = String::from(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out) {\n.reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %x<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .pred %p<9>; .reg .b64 %a<9>; .reg .b32 %t<9>; .reg .pred %odd;\nld.param.u64 %a0, [in]; ld.param.u64 %a1, [out]; mov.u32 %t0, %tid.x; mul.wide.u32 %a2, %t0, 8; add.s64 %a0, %a0, %a2; add.s64 %a1, %a1, %a2; and.b32 %t1, %t0, 1; setp.eq.u32 %odd, %t1, 1;\n",
+    );
     let mut list = String::new();
     for (index, source) in case.sources.iter().enumerate() {
         let name = format!("{}{index}", register(source));
-        text.push_str(&format!("ld.global.{source} {name}, [%a0+{}];\n", 256 * index));
+        text.push_str(&format!(
+            "ld.global.{source} {name}, [%a0+{}];\n",
+            256 * index
+        ));
         list.push_str(&format!(", {name}"));
     }
     let result = register(case.result);
@@ -324,15 +407,34 @@ fn kernel(case: &Case) -> String {
 }
 
 fn check(case: &Case, isa: Isa) {
-    let mut run = Run::new(&kernel(case), Options { isa, threads: 1, ..Options::default() });
+    let mut run = Run::new(
+        &kernel(case),
+        Options {
+            isa,
+            threads: 1,
+            ..Options::default()
+        },
+    );
     let columns: Vec<Vec<u64>> = case.sources.iter().map(|ty| values(ty)).collect();
     for turn in 0..columns[0].len() {
         // Each value of the first source meets each of the second, and some of the others.
         let lane = |lane: usize| -> Vec<u64> {
-            columns.iter().enumerate().map(|(index, column)| column[if index == 0 { turn } else { (lane * (2 * index - 1) + turn * (index - 1)) % column.len() }]).collect()
+            columns
+                .iter()
+                .enumerate()
+                .map(|(index, column)| {
+                    column[if index == 0 {
+                        turn
+                    } else {
+                        (lane * (2 * index - 1) + turn * (index - 1)) % column.len()
+                    }]
+                })
+                .collect()
         };
         let inputs: Vec<Vec<u64>> = (0..32).map(lane).collect();
-        let memory: Vec<u64> = (0..case.sources.len()).flat_map(|index| inputs.iter().map(move |values| values[index])).collect();
+        let memory: Vec<u64> = (0..case.sources.len())
+            .flat_map(|index| inputs.iter().map(move |values| values[index]))
+            .collect();
         let (input, output) = (run.put(&memory), run.put(&[0u64; 64]));
         run.launch("k", [1, 1, 1], [32, 1, 1], 0, &[input, output.clone()]);
         let found: Vec<u64> = run.get(&output, 64);
@@ -340,9 +442,23 @@ fn check(case: &Case, isa: Isa) {
             let expected = (case.reference)(values);
             let is_nan = case.result == "f64" && d(expected).is_nan();
             let same = |found: u64| found == expected || is_nan && d(found).is_nan();
-            assert!(same(found[lane]), "{} of {values:x?} is {:#x}, not {expected:#x} ({})", case.opcode, found[lane], isa.name());
+            assert!(
+                same(found[lane]),
+                "{} of {values:x?} is {:#x}, not {expected:#x} ({})",
+                case.opcode,
+                found[lane],
+                isa.name()
+            );
             let guarded = found[32 + lane];
-            assert!(if lane % 2 == 1 { same(guarded) } else { guarded == 0 }, "{} with a guard, lane {lane}: {guarded:#x}", case.opcode);
+            assert!(
+                if lane % 2 == 1 {
+                    same(guarded)
+                } else {
+                    guarded == 0
+                },
+                "{} with a guard, lane {lane}: {guarded:#x}",
+                case.opcode
+            );
         }
     }
 }
@@ -391,7 +507,14 @@ fn carries_conform() {
     let found: Vec<u64> = run.get(&out, 96);
     for lane in 0..32 {
         let product = (a[lane] & 0xffff_ffff).wrapping_mul(b[lane]);
-        assert_eq!(found[3 * lane..3 * lane + 3], [a[lane].wrapping_add(b[lane]), a[lane].wrapping_sub(b[lane]), product]);
+        assert_eq!(
+            found[3 * lane..3 * lane + 3],
+            [
+                a[lane].wrapping_add(b[lane]),
+                a[lane].wrapping_sub(b[lane]),
+                product
+            ]
+        );
     }
 }
 
@@ -399,7 +522,9 @@ fn carries_conform() {
 #[test]
 fn lop3_conforms() {
     for table in [0u32, 0x80, 0xe8, 0x96, 0xfe, 0x3c, 0xff] {
-        let text = format!(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n.reg .b32 %r<9>; .reg .b64 %a;\nld.param.u64 %a, [out]; mov.u32 %r1, 0xf0f0f0f0; mov.u32 %r2, 0xcccccccc; mov.u32 %r3, 0xaaaaaaaa; lop3.b32 %r4, %r1, %r2, %r3, {table}; st.global.u32 [%a], %r4; ret; }}\n");
+        let text = format!(
+            ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n.reg .b32 %r<9>; .reg .b64 %a;\nld.param.u64 %a, [out]; mov.u32 %r1, 0xf0f0f0f0; mov.u32 %r2, 0xcccccccc; mov.u32 %r3, 0xaaaaaaaa; lop3.b32 %r4, %r1, %r2, %r3, {table}; st.global.u32 [%a], %r4; ret; }}\n"
+        );
         let mut run = Run::new(&text, Options::default());
         let out = run.put(&[0u32]);
         run.launch("k", [1, 1, 1], [1, 1, 1], 0, &[out.clone()]);

@@ -4,10 +4,14 @@ mod common;
 
 use common::{Run, ptx};
 use proptest::prelude::*;
-use reuselens_ptx::{Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Module, Options};
+use reuselens_ptx::{
+    Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Module, Options,
+};
 
 fn module(parameters: &str, body: &str) -> String {
-    format!(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k({parameters}) {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %x<9>;\n{body}\n}}\n")
+    format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k({parameters}) {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %x<9>;\n{body}\n}}\n"
+    )
 }
 
 /// The error of a kernel that cannot be made ready.
@@ -18,13 +22,21 @@ fn refused(body: &str) -> String {
         Ok(module) => device.load(module).unwrap(),
         Err(error) => return error.to_string(),
     };
-    device.kernel(&module, "k", &Options::default()).unwrap_err().to_string()
+    device
+        .kernel(&module, "k", &Options::default())
+        .unwrap_err()
+        .to_string()
 }
 
 fn stopped(run: &mut Run, block: u32, arguments: &[Argument]) -> KernelError {
     let kernel = run.kernel("k");
-    let launch = kernel.launch([2, 1, 1], [block, 1, 1], 0, arguments).unwrap();
-    match run.device.launch(&kernel, &launch, &run.options, &mut Ignore) {
+    let launch = kernel
+        .launch([2, 1, 1], [block, 1, 1], 0, arguments)
+        .unwrap();
+    match run
+        .device
+        .launch(&kernel, &launch, &run.options, &mut Ignore)
+    {
         Err(LaunchError::Stopped(error)) => error,
         other => panic!("{other:?}"),
     }
@@ -43,7 +55,10 @@ fn what_is_no_ptx_is_told_with_its_place() {
     assert!(told("int main() {}").contains("line 1, column 1"));
     assert!(told(".version 9.7\n").contains("PTX 9.7; up to 9.0"));
     assert!(told(".version 7.0 .target sm_80 .address_size 32").contains("32 bits"));
-    assert!(told(".version 7.0\n.target sm_80\n.visible .entry k() {\n").contains("line 3, column 19: this '{' is never closed"));
+    assert!(
+        told(".version 7.0\n.target sm_80\n.visible .entry k() {\n")
+            .contains("line 3, column 19: this '{' is never closed")
+    );
     assert!(told(".version 7.0\n.target sm_80\n.global .texref t;").contains("textures"));
     assert!(told(".version 7.0\n/* ").contains("no end"));
     assert!(told(".version 7.0\n.file 1 \"a").contains("no end in its line"));
@@ -54,7 +69,10 @@ fn what_is_no_ptx_is_told_with_its_place() {
 fn instructions_outside_the_subset_are_refused_with_their_place() {
     for (body, expected) in [
         ("frob.s32 %r1, %r2;", "line 6, column 1: `frob.s32`"),
-        ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%x1, {%f1,%f2}];", "textures"),
+        (
+            "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%x1, {%f1,%f2}];",
+            "textures",
+        ),
         ("mma.sync.aligned %r1, %r2;", "tensor cores"),
         ("add.frob.s32 %r1, %r2, %r3;", "the modifier .frob"),
         ("add.s32 %r1, %r2;", "takes 3 operands, not 2"),
@@ -78,58 +96,126 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
 #[test]
 fn accesses_out_of_bounds_and_misaligned_are_told_with_thread_and_line() {
     let base = "ld.param.u64 %x1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %x2, %r1, 4; add.s64 %x3, %x1, %x2;\n";
-    let error = fault(&format!("{base}.loc 1 7 3\nld.global.u32 %r2, [%x3+4]; ret;"), Options::default());
-    assert_eq!((error.kind(), error.thread(), error.block()), (FaultKind::OutOfBounds, Some([63, 0, 0]), [0, 0, 0]));
+    let error = fault(
+        &format!("{base}.loc 1 7 3\nld.global.u32 %r2, [%x3+4]; ret;"),
+        Options::default(),
+    );
+    assert_eq!(
+        (error.kind(), error.thread(), error.block()),
+        (FaultKind::OutOfBounds, Some([63, 0, 0]), [0, 0, 0])
+    );
     assert_eq!(error.position().line, 8);
-    assert!(error.to_string().contains("0 bytes behind the end of 'buffer' (256 bytes)"), "{error}");
-    let error = fault(&format!("{base}st.global.u32 [%x3+2], %r1; ret;"), Options::default());
-    assert_eq!((error.kind(), error.thread()), (FaultKind::Misaligned, Some([0, 0, 0])));
-    let error = fault("mov.u64 %x1, 0; ld.u32 %r1, [%x1]; ret;", Options::default());
+    assert!(
+        error
+            .to_string()
+            .contains("0 bytes behind the end of 'buffer' (256 bytes)"),
+        "{error}"
+    );
+    let error = fault(
+        &format!("{base}st.global.u32 [%x3+2], %r1; ret;"),
+        Options::default(),
+    );
+    assert_eq!(
+        (error.kind(), error.thread()),
+        (FaultKind::Misaligned, Some([0, 0, 0]))
+    );
+    let error = fault(
+        "mov.u64 %x1, 0; ld.u32 %r1, [%x1]; ret;",
+        Options::default(),
+    );
     assert!(error.to_string().contains("a null pointer"), "{error}");
-    let error = fault(".shared .align 4 .b8 s[64];\nmov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %r1; ret;", Options::default());
+    let error = fault(
+        ".shared .align 4 .b8 s[64];\nmov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %r1; ret;",
+        Options::default(),
+    );
     assert_eq!(error.thread(), Some([16, 0, 0]));
-    let error = fault("mov.u64 %x1, -4; ld.global.u64 %x2, [%x1+4]; ret;", Options::default());
+    let error = fault(
+        "mov.u64 %x1, -4; ld.global.u64 %x2, [%x1+4]; ret;",
+        Options::default(),
+    );
     assert_eq!(error.kind(), FaultKind::OutOfBounds);
-    let error = fault("mov.u64 %x1, -8; ld.global.u64 %x2, [%x1]; ret;", Options::default());
+    let error = fault(
+        "mov.u64 %x1, -8; ld.global.u64 %x2, [%x1]; ret;",
+        Options::default(),
+    );
     assert_eq!(error.kind(), FaultKind::OutOfBounds);
 }
 
 #[test]
 fn lines_of_the_source_are_named() {
-    let text = module(".param .u64 a", ".loc 1 7 3\nmov.u64 %x1, 0; ld.global.u32 %r1, [%x1]; ret;") + ".file 1 \"a.cu\"\n";
+    let text = module(
+        ".param .u64 a",
+        ".loc 1 7 3\nmov.u64 %x1, 0; ld.global.u32 %r1, [%x1]; ret;",
+    ) + ".file 1 \"a.cu\"\n";
     let mut run = Run::new(&text, Options::default());
     let a = run.put(&[0u32]);
-    assert!(stopped(&mut run, 32, &[a]).to_string().contains("a.cu:7 (PTX line 7)"));
+    assert!(
+        stopped(&mut run, 32, &[a])
+            .to_string()
+            .contains("a.cu:7 (PTX line 7)")
+    );
 }
 
 #[test]
 fn barriers_that_not_all_reach_are_told() {
-    let error = fault("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; bar.sync 0; L: ret;", Options::default());
+    let error = fault(
+        "mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; bar.sync 0; L: ret;",
+        Options::default(),
+    );
     assert_eq!(error.kind(), FaultKind::Barrier);
     assert!(error.to_string().contains("7 of 32"), "{error}");
-    let error = fault("mov.u32 %r1, %warpid; bar.sync %r1, 64; ret;", Options::default());
-    assert!(error.to_string().contains("warp 0 at barrier 0, warp 1 at barrier 1"), "{error}");
+    let error = fault(
+        "mov.u32 %r1, %warpid; bar.sync %r1, 64; ret;",
+        Options::default(),
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("warp 0 at barrier 0, warp 1 at barrier 1"),
+        "{error}"
+    );
     let error = fault("bar.sync 16; ret;", Options::default());
     assert!(error.to_string().contains("there are 16"), "{error}");
     // Warps that have ended are not waited for.
-    let mut run = Run::new(&module(".param .u64 a", "mov.u32 %r1, %warpid; setp.eq.u32 %p1, %r1, 1; @%p1 exit; bar.sync 0; ret;"), Options::default());
+    let mut run = Run::new(
+        &module(
+            ".param .u64 a",
+            "mov.u32 %r1, %warpid; setp.eq.u32 %p1, %r1, 1; @%p1 exit; bar.sync 0; ret;",
+        ),
+        Options::default(),
+    );
     let a = run.put(&[0u32]);
     run.launch("k", [1, 1, 1], [64, 1, 1], 0, &[a]);
 }
 
 #[test]
 fn lanes_that_are_elsewhere_are_told() {
-    let error = fault("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; L: ret;", Options::default());
+    let error = fault(
+        "mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; L: ret;",
+        Options::default(),
+    );
     assert_eq!(error.kind(), FaultKind::Convergence);
-    let error = fault("mov.u32 %r1, %laneid; vote.sync.ballot.b32 %r2, 1, 1; ret;", Options::default());
-    assert!(error.to_string().contains("does not name the lane 1 itself"), "{error}");
+    let error = fault(
+        "mov.u32 %r1, %laneid; vote.sync.ballot.b32 %r2, 1, 1; ret;",
+        Options::default(),
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("does not name the lane 1 itself"),
+        "{error}"
+    );
     assert_eq!(fault("trap;", Options::default()).kind(), FaultKind::Trap);
 }
 
 #[test]
 fn endless_kernels_end() {
     for threads in [1, 2] {
-        let options = Options { max_instructions: 10_000, threads, ..Options::default() };
+        let options = Options {
+            max_instructions: 10_000,
+            threads,
+            ..Options::default()
+        };
         assert_eq!(fault("L: bra L; ret;", options).kind(), FaultKind::TooLong);
     }
 }
@@ -140,36 +226,73 @@ const SHARED: &str = ".shared .align 4 .b8 s[256];\nld.param.u64 %x1, [a]; mov.u
 fn races_are_found_when_asked_for_and_not_where_there_are_none() {
     let check = |body: &str| {
         let text = module(".param .u64 a", &format!("{SHARED}{body}"));
-        let mut run = Run::new(&text, Options { check_races: true, ..Options::default() });
+        let mut run = Run::new(
+            &text,
+            Options {
+                check_races: true,
+                ..Options::default()
+            },
+        );
         let a = run.put(&[0u32; 64]);
         let kernel = run.kernel("k");
         let launch = kernel.launch([1, 1, 1], [64, 1, 1], 0, &[a]).unwrap();
-        match run.device.launch(&kernel, &launch, &run.options, &mut Ignore) {
+        match run
+            .device
+            .launch(&kernel, &launch, &run.options, &mut Ignore)
+        {
             Ok(_) => None,
             Err(LaunchError::Stopped(error)) => Some(error.kind()),
             Err(error) => panic!("{error}"),
         }
     };
     let race = Some(FaultKind::Race);
-    assert_eq!(check("st.shared.u32 [%r4], %r1; ld.shared.u32 %r6, [%r5]; ret;"), race);
-    assert_eq!(check("st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r6, [%r5]; ret;"), None);
+    assert_eq!(
+        check("st.shared.u32 [%r4], %r1; ld.shared.u32 %r6, [%r5]; ret;"),
+        race
+    );
+    assert_eq!(
+        check("st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r6, [%r5]; ret;"),
+        None
+    );
     assert_eq!(check("st.shared.u32 [s], %r1; ret;"), race);
     assert_eq!(check("mov.u32 %r6, 5; st.shared.u32 [s], %r6; ret;"), None);
     assert_eq!(check("atom.shared.add.u32 %r6, [s], 1; ret;"), None);
-    assert_eq!(check("atom.shared.add.u32 %r6, [s], 1; ld.shared.u32 %r6, [s]; ret;"), race);
-    assert_eq!(check("ld.shared.u32 %r6, [%r5]; st.shared.u32 [%r4], %r1; ret;"), race);
+    assert_eq!(
+        check("atom.shared.add.u32 %r6, [s], 1; ld.shared.u32 %r6, [s]; ret;"),
+        race
+    );
+    assert_eq!(
+        check("ld.shared.u32 %r6, [%r5]; st.shared.u32 [%r4], %r1; ret;"),
+        race
+    );
     assert_eq!(check("st.global.u32 [%x1], %r1; ret;"), race);
     // Within a warp, a synchronisation of the warp is enough.
     let half = "xor.b32 %r5, %r2, 4; add.u32 %r5, %r3, %r5; st.shared.u32 [%r4], %r1;";
-    assert_eq!(check(&format!("{half} ld.shared.u32 %r6, [%r5]; ret;")), race);
-    assert_eq!(check(&format!("{half} bar.warp.sync -1; ld.shared.u32 %r6, [%r5]; ret;")), None);
+    assert_eq!(
+        check(&format!("{half} ld.shared.u32 %r6, [%r5]; ret;")),
+        race
+    );
+    assert_eq!(
+        check(&format!(
+            "{half} bar.warp.sync -1; ld.shared.u32 %r6, [%r5]; ret;"
+        )),
+        None
+    );
 }
 
 #[test]
 fn launches_that_do_not_fit_are_refused() {
-    let mut run = Run::new(&module(".param .u64 a, .param .u32 n", "ret;"), Options::default());
+    let mut run = Run::new(
+        &module(".param .u64 a, .param .u32 n", "ret;"),
+        Options::default(),
+    );
     let kernel = run.kernel("k");
-    let message = |arguments: &[Argument]| kernel.launch([1; 3], [32, 1, 1], 0, arguments).unwrap_err().to_string();
+    let message = |arguments: &[Argument]| {
+        kernel
+            .launch([1; 3], [32, 1, 1], 0, arguments)
+            .unwrap_err()
+            .to_string()
+    };
     assert!(message(&[]).contains("takes 2 arguments (u64, u32), not 0"));
     assert!(message(&[Argument::Float(1.0), Argument::Integer(1)]).contains("argument 1"));
     assert!(message(&[Argument::Pointer(0), Argument::Integer(1 << 33)]).contains("does not fit"));
@@ -181,18 +304,31 @@ fn launches_that_do_not_fit_are_refused() {
         ([1, 1, 1], [32, 1, 1], 1 << 20, "shared memory"),
     ] {
         let launch = kernel.launch(grid, block, shared, &arguments).unwrap();
-        let error = run.device.launch(&kernel, &launch, &run.options, &mut Ignore).unwrap_err();
+        let error = run
+            .device
+            .launch(&kernel, &launch, &run.options, &mut Ignore)
+            .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
-    assert!(Device::with_limit(1000).allocate("big", 1001).unwrap_err().to_string().contains("'big' takes 1001 bytes"));
+    assert!(
+        Device::with_limit(1000)
+            .allocate("big", 1001)
+            .unwrap_err()
+            .to_string()
+            .contains("'big' takes 1001 bytes")
+    );
 }
 
 /// Reads a file and makes all its kernels ready.
 fn decode_all(text: &str) {
-    let Ok(module) = Module::parse(text) else { return };
+    let Ok(module) = Module::parse(text) else {
+        return;
+    };
     let names: Vec<String> = module.kernels().map(str::to_owned).collect();
     let mut device = Device::with_limit(1 << 20);
-    let Ok(module) = device.load(module) else { return };
+    let Ok(module) = device.load(module) else {
+        return;
+    };
     for name in names {
         let _ = device.kernel(&module, &name, &Options::default());
     }

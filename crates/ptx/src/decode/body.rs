@@ -42,7 +42,10 @@ impl Decoder<'_> {
     }
 
     /// New labels for those of each scope, scopes in the order in which they open.
-    fn labels_of(&mut self, statements: &[Statement]) -> Result<Vec<HashMap<String, Label>>, PtxError> {
+    fn labels_of(
+        &mut self,
+        statements: &[Statement],
+    ) -> Result<Vec<HashMap<String, Label>>, PtxError> {
         let mut found = vec![HashMap::new()];
         let mut open = vec![0];
         for statement in statements {
@@ -70,19 +73,30 @@ impl Decoder<'_> {
 
     fn statement(&mut self, statement: &Statement) -> Result<(), PtxError> {
         match statement {
-            Statement::Registers { ty, name, count: None, at } => {
+            Statement::Registers {
+                ty,
+                name,
+                count: None,
+                at,
+            } => {
                 self.at = *at;
                 let slot = self.fresh_slot(*ty)?;
                 self.scope().bind(name, Binding::Register { ty: *ty, slot });
             }
-            Statement::Registers { ty, name, count: Some(count), .. } => {
+            Statement::Registers {
+                ty,
+                name,
+                count: Some(count),
+                ..
+            } => {
                 self.scope().family(name, *ty, *count);
             }
             Statement::Variable(variable) => self.variable(variable)?,
             Statement::Label(name, at) => {
                 let label = self.scopes().find_map(|scope| scope.label(name));
                 self.at = *at;
-                let label = label.ok_or_else(|| self.error(format!("the label {name} is in no scope")))?;
+                let label =
+                    label.ok_or_else(|| self.error(format!("the label {name} is in no scope")))?;
                 self.place_label(label);
             }
             Statement::Targets(label, targets) => self.scope().table(label, targets),
@@ -116,15 +130,23 @@ impl Decoder<'_> {
         let binding = match variable.space {
             StateSpace::Shared => {
                 let address = self.place_shared(size, variable.align)?;
-                Binding::Variable { space: Space::Shared, address }
+                Binding::Variable {
+                    space: Space::Shared,
+                    address,
+                }
             }
             // What is handed to a function lies beside the thread's own variables.
             StateSpace::Local | StateSpace::Param => {
                 let address = self.place_local(size, variable.align)?;
-                Binding::Variable { space: Space::Local, address }
+                Binding::Variable {
+                    space: Space::Local,
+                    address,
+                }
             }
             StateSpace::Global | StateSpace::Const => {
-                return Err(self.unsupported("global variables inside of functions are not supported"));
+                return Err(
+                    self.unsupported("global variables inside of functions are not supported")
+                );
             }
         };
         self.scope().bind(&variable.name, binding);

@@ -25,7 +25,10 @@ impl Decoder<'_> {
             _ => &[][..],
         };
         let ast = self.ast;
-        let known = ast.functions.iter().filter(|function| function.name == *name);
+        let known = ast
+            .functions
+            .iter()
+            .filter(|function| function.name == *name);
         let Some(function) = known.max_by_key(|function| function.body.is_some()) else {
             return Err(self.unsupported(format!("a call through {name}, which is no function: calls through pointers are not supported")));
         };
@@ -59,26 +62,34 @@ impl Decoder<'_> {
         }
     }
 
-    fn inline(&mut self, function: &Function, results: &[Operand], arguments: &[Operand]) -> Result<(), PtxError> {
-        if self.frames.iter().any(|frame| frame.function == function.name) {
-            return Err(self.unsupported(format!("{} calls itself: recursion is not supported", function.name)));
-        }
-        if self.frames.len() >= MOST_FRAMES {
-            return Err(self.unsupported(format!("more than {MOST_FRAMES} calls inside of each other")));
-        }
-        if results.len() != function.returns.len() || arguments.len() != function.params.len() {
-            let what = format!("{} takes {} arguments and returns {} values", function.name, function.params.len(), function.returns.len());
-            return Err(self.error(what));
-        }
+    fn inline(
+        &mut self,
+        function: &Function,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
+        self.may_inline(function, results, arguments)?;
         let mut scope = Scope::default();
         for (param, argument) in function.params.iter().zip(arguments) {
             let address = self.handed(param, argument, true)?;
-            scope.bind(&param.name, Binding::Variable { space: Space::Local, address });
+            scope.bind(
+                &param.name,
+                Binding::Variable {
+                    space: Space::Local,
+                    address,
+                },
+            );
         }
         let mut back = Vec::new();
         for (param, result) in function.returns.iter().zip(results) {
             let address = self.handed(param, result, false)?;
-            scope.bind(&param.name, Binding::Variable { space: Space::Local, address });
+            scope.bind(
+                &param.name,
+                Binding::Variable {
+                    space: Space::Local,
+                    address,
+                },
+            );
             back.push((param, result, address));
         }
         self.inlined_body(function, scope)?;
@@ -90,13 +101,52 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    fn may_inline(
+        &self,
+        function: &Function,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
+        if self
+            .frames
+            .iter()
+            .any(|frame| frame.function == function.name)
+        {
+            return Err(self.unsupported(format!(
+                "{} calls itself: recursion is not supported",
+                function.name
+            )));
+        }
+        if self.frames.len() >= MOST_FRAMES {
+            return Err(self.unsupported(format!(
+                "more than {MOST_FRAMES} calls inside of each other"
+            )));
+        }
+        if results.len() != function.returns.len() || arguments.len() != function.params.len() {
+            let what = format!(
+                "{} takes {} arguments and returns {} values",
+                function.name,
+                function.params.len(),
+                function.returns.len()
+            );
+            return Err(self.error(what));
+        }
+        Ok(())
+    }
+
     fn inlined_body(&mut self, function: &Function, scope: Scope) -> Result<(), PtxError> {
         let end = self.new_label();
         let (at, opcode, guard) = (self.at, self.opcode.clone(), self.guard);
         if guard.0 != NONE {
             // Lanes without the guard go around the body.
             self.guard.1 = !guard.1;
-            self.emit(Code::Branch { target: end, meet: NONE }, Slots::default())?;
+            self.emit(
+                Code::Branch {
+                    target: end,
+                    meet: NONE,
+                },
+                Slots::default(),
+            )?;
         }
         self.frames.push(Frame {
             function: function.name.clone(),
@@ -120,9 +170,17 @@ impl Decoder<'_> {
 
     /// Where an argument lies for the function. Variables are handed over as they are, for the caller
     /// writes them anew before each call.
-    fn handed(&mut self, param: &Variable, argument: &Operand, copies: bool) -> Result<u64, PtxError> {
+    fn handed(
+        &mut self,
+        param: &Variable,
+        argument: &Operand,
+        copies: bool,
+    ) -> Result<u64, PtxError> {
         if let Operand::Name(name, 0) = argument
-            && let Some(Binding::Variable { space: Space::Local, address }) = self.lookup(name)?
+            && let Some(Binding::Variable {
+                space: Space::Local,
+                address,
+            }) = self.lookup(name)?
         {
             return Ok(address);
         }
@@ -134,7 +192,14 @@ impl Decoder<'_> {
     }
 
     /// A store of a register or number to a variable, or a load.
-    fn move_value(&mut self, operand: &Operand, address: u64, space: Space, width: u8, is_store: bool) -> Result<(), PtxError> {
+    fn move_value(
+        &mut self,
+        operand: &Operand,
+        address: u64,
+        space: Space,
+        width: u8,
+        is_store: bool,
+    ) -> Result<(), PtxError> {
         use crate::syntax::types::Type;
         let ty = match width {
             1 => Type::B8,
@@ -147,13 +212,24 @@ impl Decoder<'_> {
         self.kernel.memory.push(MemoryOp {
             space,
             is_store,
-            address: Address { base: None, offset: address as i64 },
+            address: Address {
+                base: None,
+                offset: address as i64,
+            },
             width,
             signed: false,
-            registers: [register, Register::default(), Register::default(), Register::default()],
+            registers: [
+                register,
+                Register::default(),
+                Register::default(),
+                Register::default(),
+            ],
             count: 1,
             site,
         });
-        self.emit(Code::Memory(self.kernel.memory.len() as u32 - 1), Slots::default())
+        self.emit(
+            Code::Memory(self.kernel.memory.len() as u32 - 1),
+            Slots::default(),
+        )
     }
 }

@@ -45,8 +45,14 @@ impl Graph {
             leads[index + 1] |= ends.is_some();
         }
         let starts: Vec<usize> = (0..ops.len()).filter(|&index| leads[index]).collect();
-        let mut graph = Graph { starts, ops: ops.len(), successors: Vec::new() };
-        graph.successors = (0..graph.starts.len()).map(|block| graph.next(kernel, block)).collect();
+        let mut graph = Graph {
+            starts,
+            ops: ops.len(),
+            successors: Vec::new(),
+        };
+        graph.successors = (0..graph.starts.len())
+            .map(|block| graph.next(kernel, block))
+            .collect();
         graph.let_all_end();
         graph
     }
@@ -66,7 +72,10 @@ impl Graph {
         let mut found: Vec<usize> = match ends(kernel, op) {
             // A trap and an exit have no targets.
             Some(targets) if targets.is_empty() => vec![end],
-            Some(targets) => targets.iter().map(|&target| self.block_of(target as usize)).collect(),
+            Some(targets) => targets
+                .iter()
+                .map(|&target| self.block_of(target as usize))
+                .collect(),
             None => Vec::new(),
         };
         let falls = ends(kernel, op).is_none() || op.guard != NONE;
@@ -143,7 +152,10 @@ impl Graph {
                 let mut meet = None;
                 for &successor in &self.successors[block] {
                     if found[successor].is_some() {
-                        meet = Some(meet.map_or(successor, |meet| intersect(&found, &rank, meet, successor)));
+                        meet =
+                            Some(meet.map_or(successor, |meet| {
+                                intersect(&found, &rank, meet, successor)
+                            }));
                     }
                 }
                 if found[block] != meet {

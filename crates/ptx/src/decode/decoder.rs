@@ -47,7 +47,12 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    pub fn new(ast: &'a Ast, symbols: &'a HashMap<String, u64>, isa: Isa, function: &Function) -> Decoder<'a> {
+    pub fn new(
+        ast: &'a Ast,
+        symbols: &'a HashMap<String, u64>,
+        isa: Isa,
+        function: &Function,
+    ) -> Decoder<'a> {
         Decoder {
             ast,
             symbols,
@@ -106,7 +111,9 @@ impl<'a> Decoder<'a> {
     /// Adds an operation of the current instruction, under its guard.
     pub fn emit(&mut self, code: Code, slots: Slots) -> Result<(), PtxError> {
         if self.kernel.ops.len() >= MOST_OPS {
-            return Err(self.error(format!("the kernel with all its calls has more than {MOST_OPS} operations")));
+            return Err(self.error(format!(
+                "the kernel with all its calls has more than {MOST_OPS} operations"
+            )));
         }
         if self.fresh {
             let file = self.source.and_then(|(file, _)| self.ast.files.get(&file));
@@ -185,7 +192,10 @@ impl<'a> Decoder<'a> {
 
     /// The scopes that can be seen, innermost first.
     pub fn scopes(&self) -> impl Iterator<Item = &Scope> {
-        self.frames.last().into_iter().flat_map(|frame| frame.scopes.iter().rev())
+        self.frames
+            .last()
+            .into_iter()
+            .flat_map(|frame| frame.scopes.iter().rev())
     }
 
     /// The innermost scope.
@@ -203,7 +213,10 @@ impl<'a> Decoder<'a> {
                 return Ok(Some(binding));
             }
             if let Some(ty) = scope.undeclared(name) {
-                let binding = Binding::Register { ty, slot: self.fresh_slot(ty)? };
+                let binding = Binding::Register {
+                    ty,
+                    slot: self.fresh_slot(ty)?,
+                };
                 let frame = self.frames.len() - 1;
                 self.frames[frame].scopes[index].bind(name, binding);
                 return Ok(Some(binding));
@@ -221,12 +234,19 @@ impl<'a> Decoder<'a> {
             StateSpace::Shared => self.shared_variable(variable)?,
             StateSpace::Global | StateSpace::Const => {
                 let Some(&address) = self.symbols.get(name) else {
-                    return Err(self.error(format!("{name} is declared but defined in another file; link first")));
+                    return Err(self.error(format!(
+                        "{name} is declared but defined in another file; link first"
+                    )));
                 };
-                Binding::Variable { space: Space::Global, address }
+                Binding::Variable {
+                    space: Space::Global,
+                    address,
+                }
             }
             StateSpace::Local | StateSpace::Param => {
-                return Err(self.unsupported(format!("{name}: local variables outside functions are not supported")));
+                return Err(self.unsupported(format!(
+                    "{name}: local variables outside functions are not supported"
+                )));
             }
         }))
     }
@@ -238,11 +258,17 @@ impl<'a> Decoder<'a> {
         };
         let name = &variable.name;
         if let Some(&address) = self.shared.get(name) {
-            return Ok(Binding::Variable { space: Space::Shared, address });
+            return Ok(Binding::Variable {
+                space: Space::Shared,
+                address,
+            });
         }
         let address = self.place_shared(size, variable.align)?;
         self.shared.insert(name.clone(), address);
-        Ok(Binding::Variable { space: Space::Shared, address })
+        Ok(Binding::Variable {
+            space: Space::Shared,
+            address,
+        })
     }
 
     pub fn place_shared(&mut self, size: u64, align: u64) -> Result<u64, PtxError> {
@@ -282,7 +308,9 @@ impl<'a> Decoder<'a> {
         if let Some(index) = self.kernel.sites.iter().rposition(same) {
             return index as u32;
         }
-        let file = self.source.and_then(|(file, line)| Some((self.ast.files.get(&file)?.clone(), line)));
+        let file = self
+            .source
+            .and_then(|(file, line)| Some((self.ast.files.get(&file)?.clone(), line)));
         self.kernel.sites.push(Site {
             position: self.at,
             opcode: self.opcode.clone(),

@@ -4,7 +4,6 @@ use super::decoder::Decoder;
 use super::kernel::{Code, NONE, Table};
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
-use crate::machine::windows;
 use crate::ops::{self, Opcode};
 use crate::syntax::ast::{Instruction, Operand};
 use crate::syntax::types::Type;
@@ -26,7 +25,9 @@ impl Decoder<'_> {
             "ret" => {
                 opcode.takes("uni");
                 match self.frames.last().and_then(|frame| frame.end) {
-                    Some(target) => self.emit(Code::Branch { target, meet: NONE }, Slots::default())?,
+                    Some(target) => {
+                        self.emit(Code::Branch { target, meet: NONE }, Slots::default())?
+                    }
                     None => self.emit(Code::Exit, Slots::default())?,
                 }
             }
@@ -40,7 +41,8 @@ impl Decoder<'_> {
             }
             "membar" | "fence" => self.fence(&mut opcode),
             // Nothing to do where memory has no caches and time does not pass.
-            "prefetch" | "prefetchu" | "nanosleep" | "discard" | "applypriority" | "griddepcontrol" | "setmaxnreg" | "pmevent" => {
+            "prefetch" | "prefetchu" | "nanosleep" | "discard" | "applypriority"
+            | "griddepcontrol" | "setmaxnreg" | "pmevent" => {
                 return Ok(());
             }
             "mov" => self.mov(&mut opcode, operands)?,
@@ -51,7 +53,9 @@ impl Decoder<'_> {
             "lop3" => self.lop3(operands)?,
             "bfi" => self.bfi(&mut opcode, operands)?,
             "prmt" => self.prmt(&mut opcode, operands)?,
-            "add" | "addc" | "sub" | "subc" | "mad" | "madc" if opcode.has("cc") || opcode.base.ends_with('c') => {
+            "add" | "addc" | "sub" | "subc" | "mad" | "madc"
+                if opcode.has("cc") || opcode.base.ends_with('c') =>
+            {
                 self.with_carry(&mut opcode, operands)?;
             }
             _ => self.plain(&mut opcode, operands)?,
@@ -66,7 +70,12 @@ impl Decoder<'_> {
     }
 
     /// The forms one behind the other, from the operands to the register that comes first.
-    fn chain(&mut self, forms: &[Form], operands: &[Operand], relaxed: bool) -> Result<(), PtxError> {
+    fn chain(
+        &mut self,
+        forms: &[Form],
+        operands: &[Operand],
+        relaxed: bool,
+    ) -> Result<(), PtxError> {
         let first = &forms[0];
         self.count(operands, 1 + first.sources.len())?;
         let mut sources = [0; 3];
@@ -88,7 +97,14 @@ impl Decoder<'_> {
             };
             self.emit_form(*form, Slots { d, a, b, c, p: 0 })?;
             if let Some(wider) = widen {
-                self.emit_form(ops::extend(form.result), Slots { d: wider, a: d, ..Slots::default() })?;
+                self.emit_form(
+                    ops::extend(form.result),
+                    Slots {
+                        d: wider,
+                        a: d,
+                        ..Slots::default()
+                    },
+                )?;
             }
             a = d;
         }
@@ -100,7 +116,11 @@ impl Decoder<'_> {
         if operands.len() == wanted {
             return Ok(());
         }
-        Err(self.error(format!("`{}` takes {wanted} operands, not {}", self.opcode, operands.len())))
+        Err(self.error(format!(
+            "`{}` takes {wanted} operands, not {}",
+            self.opcode,
+            operands.len()
+        )))
     }
 
     fn cvt(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
@@ -130,7 +150,11 @@ impl Decoder<'_> {
             .ok_or_else(|| self.error(format!("there is no label {name} here")))
     }
 
-    fn branch_by_number(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    fn branch_by_number(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         opcode.takes("idx");
         opcode.takes("uni");
         self.count(operands, 2)?;
@@ -138,15 +162,28 @@ impl Decoder<'_> {
         let Operand::Name(list, 0) = &operands[1] else {
             return Err(self.error("`brx.idx` takes the label of a list of targets"));
         };
-        let names = self.scopes().find_map(|scope| scope.targets(list)).map(<[String]>::to_vec);
-        let names = names.ok_or_else(|| self.error(format!("there is no list of targets {list} before this")))?;
+        let names = self
+            .scopes()
+            .find_map(|scope| scope.targets(list))
+            .map(<[String]>::to_vec);
+        let names = names
+            .ok_or_else(|| self.error(format!("there is no list of targets {list} before this")))?;
         let mut targets = Vec::new();
         for name in names {
             targets.push(self.label(&Operand::Name(name, 0))?);
         }
         let index = self.kernel.tables.len() as u32;
-        self.kernel.tables.push(Table { targets, meet: NONE });
-        self.emit(Code::Table(index), Slots { a, ..Slots::default() })
+        self.kernel.tables.push(Table {
+            targets,
+            meet: NONE,
+        });
+        self.emit(
+            Code::Table(index),
+            Slots {
+                a,
+                ..Slots::default()
+            },
+        )
     }
 
     /// Ends the kernel with a message.
@@ -163,110 +200,5 @@ impl Decoder<'_> {
         opcode.takes("sc");
         opcode.takes("proxy");
         opcode.takes_hints();
-    }
-
-    fn mov(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
-        self.count(operands, 2)?;
-        let ty = opcode.ty();
-        match (&operands[0], &operands[1]) {
-            (Operand::Vector(parts), whole) => self.unpack(parts, whole, ty),
-            (whole, Operand::Vector(parts)) => self.pack(whole, parts, ty),
-            (to, Operand::Name(name, 0)) if matches!(name.as_str(), "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo") => {
-                let d = self.result(to, ty)?;
-                self.emit(Code::Clock { wide: ty.size() == 8 }, Slots { d, ..Slots::default() })
-            }
-            (to, Operand::Integer(bits)) if ty == Type::Pred => {
-                let d = self.result(to, ty)?;
-                let form = if *bits == 0 { predicates!(|_a| 0) } else { predicates!(|_a| u32::MAX) };
-                self.emit_form(form, Slots { d, a: d, ..Slots::default() })
-            }
-            _ => {
-                let relaxed = matches!(&operands[1], Operand::Name(name, _) if name.starts_with('%'));
-                let a = self.source(&operands[1], ty, relaxed)?;
-                let d = self.result(&operands[0], ty)?;
-                self.emit_form(ops::copy(ty), Slots { d, a, ..Slots::default() })
-            }
-        }
-    }
-
-    /// `mov.b64 %rd1, {%r1, %r2}` and the like.
-    fn pack(&mut self, whole: &Operand, parts: &[Operand], ty: Type) -> Result<(), PtxError> {
-        let wide = ty.size() == 8;
-        let d = self.result(whole, ty)?;
-        let mut slots = Vec::new();
-        let part = if wide && parts.len() == 2 { Type::B32 } else { Type::B16 };
-        for operand in parts {
-            slots.push(self.source(operand, part, false)?);
-        }
-        match slots[..] {
-            [a, b] if ty.size() >= 4 => self.emit_form(ops::pack(wide), Slots { d, a, b, ..Slots::default() }),
-            [a, b, c, e] if wide => {
-                let (low, high) = (self.fresh_slot(Type::B32)?, self.fresh_slot(Type::B32)?);
-                self.emit_form(ops::pack(false), Slots { d: low, a, b, ..Slots::default() })?;
-                self.emit_form(ops::pack(false), Slots { d: high, a: c, b: e, ..Slots::default() })?;
-                self.emit_form(ops::pack(true), Slots { d, a: low, b: high, ..Slots::default() })
-            }
-            _ => Err(self.unsupported("`mov` of this number of parts is not supported")),
-        }
-    }
-
-    fn unpack(&mut self, parts: &[Operand], whole: &Operand, ty: Type) -> Result<(), PtxError> {
-        let wide = ty.size() == 8;
-        let mut a = self.source(whole, ty, false)?;
-        let part = if wide && parts.len() == 2 { Type::B32 } else { Type::B16 };
-        if parts.len() == 2 && ty.size() >= 4 || parts.len() == 4 && wide {
-            // The first part may be written over the whole.
-            let copy = self.fresh_slot(ty)?;
-            self.emit_form(ops::copy(ty), Slots { d: copy, a, ..Slots::default() })?;
-            a = copy;
-        } else {
-            return Err(self.unsupported("`mov` to this number of parts is not supported"));
-        }
-        for (index, operand) in parts.iter().enumerate() {
-            let d = self.result(operand, part)?;
-            if parts.len() == 2 {
-                self.emit_form(ops::half_of(wide, index == 1), Slots { d, a, ..Slots::default() })?;
-            } else {
-                let half = self.fresh_slot(Type::B32)?;
-                self.emit_form(ops::half_of(true, index >= 2), Slots { d: half, a, ..Slots::default() })?;
-                self.emit_form(ops::half_of(false, index % 2 == 1), Slots { d, a: half, ..Slots::default() })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Between addresses of a space and generic ones.
-    fn cvta(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
-        self.count(operands, 2)?;
-        let to_space = opcode.takes("to");
-        let space = self.space(opcode)?;
-        let window = windows::base(space).ok_or_else(|| opcode.refused())?;
-        let Operand::Name(..) = &operands[1] else {
-            return Err(self.error("`cvta` takes a register or a variable"));
-        };
-        let a = self.source(&operands[1], Type::U64, false)?;
-        let d = self.result(&operands[0], Type::U64)?;
-        if window == 0 {
-            return self.emit_form(ops::copy(Type::B64), Slots { d, a, ..Slots::default() });
-        }
-        let distance = if to_space { window.wrapping_neg() } else { window };
-        let b = self.constant(Type::U64, distance)?;
-        let form = lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) });
-        self.emit_form(form, Slots { d, a, b, ..Slots::default() })
-    }
-
-    fn is_in_space(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
-        self.count(operands, 2)?;
-        let space = self.space(opcode)?;
-        let window = windows::base(space).ok_or_else(|| opcode.refused())?;
-        let a = self.source(&operands[1], Type::U64, false)?;
-        let d = self.result(&operands[0], Type::Pred)?;
-        let b = self.constant(Type::U64, window)?;
-        let form = if window == 0 {
-            test!(|a: u64| windows::of(a) == crate::decode::kernel::Space::Global)
-        } else {
-            test!(|a: u64, b: u64| a.wrapping_sub(b) < windows::SIZE)
-        };
-        self.emit_form(form, Slots { d, a, b, ..Slots::default() })
     }
 }

@@ -125,7 +125,10 @@ pub enum Code {
     Memory(u32),
     Atomic(u32),
     /// A branch; a guard makes it conditional. Lanes that part meet at `meet`.
-    Branch { target: u32, meet: u32 },
+    Branch {
+        target: u32,
+        meet: u32,
+    },
     /// A branch to one of a table.
     Table(u32),
     Exit,
@@ -133,7 +136,9 @@ pub enum Code {
     /// Lanes of a warp tell each other something.
     Collective(u32),
     /// How far the warp has come, in place of time.
-    Clock { wide: bool },
+    Clock {
+        wide: bool,
+    },
     /// The kernel gives up, with a message.
     Trap(u32),
 }
@@ -308,12 +313,15 @@ impl Special {
     /// The special register called so.
     pub fn named(name: &str) -> Option<Special> {
         let (base, axis) = match name.split_once('.') {
-            Some((base, axis)) => (base, match axis {
-                "x" => 0,
-                "y" => 1,
-                "z" => 2,
-                _ => return None,
-            }),
+            Some((base, axis)) => (
+                base,
+                match axis {
+                    "x" => 0,
+                    "y" => 1,
+                    "z" => 2,
+                    _ => return None,
+                },
+            ),
             None => (name, 0),
         };
         Some(match base {

@@ -16,7 +16,9 @@ impl Decoder<'_> {
     pub fn space(&mut self, opcode: &mut Opcode<'_>) -> Result<Space, PtxError> {
         let cluster = opcode.has("shared::cluster");
         if cluster {
-            return Err(self.unsupported("shared memory of other blocks (clusters) is not supported"));
+            return Err(
+                self.unsupported("shared memory of other blocks (clusters) is not supported")
+            );
         }
         let in_function = self.frames.len() > 1;
         Ok(match opcode.take(StateSpace::named) {
@@ -32,7 +34,11 @@ impl Decoder<'_> {
     }
 
     /// `ld` and `st`, of one element or a vector.
-    pub fn load_or_store(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    pub fn load_or_store(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         self.count(operands, 2)?;
         let is_store = opcode.base == "st";
         let named = self.space(opcode)?;
@@ -43,7 +49,11 @@ impl Decoder<'_> {
         });
         let is_visible = ORDERS.iter().any(|order| opcode.has(order)) && !opcode.has("cta");
         opcode.takes_hints();
-        let ty = opcode.types.last().copied().ok_or_else(|| opcode.refused())?;
+        let ty = opcode
+            .types
+            .last()
+            .copied()
+            .ok_or_else(|| opcode.refused())?;
         let (place, value) = if is_store { (0, 1) } else { (1, 0) };
         let (address, found) = self.address(&operands[place])?;
         let space = match (named, found) {
@@ -61,12 +71,12 @@ impl Decoder<'_> {
             one => std::slice::from_ref(one),
         };
         if parts.len() != lanes.unwrap_or(1) || ty == Type::Pred {
-            return Err(self.error(format!("`{}` has the wrong number of registers", self.opcode)));
+            return Err(self.error(format!(
+                "`{}` has the wrong number of registers",
+                self.opcode
+            )));
         }
-        let mut registers = [Register::default(); 4];
-        for (register, part) in registers.iter_mut().zip(parts) {
-            *register = self.element(part, ty, is_store)?;
-        }
+        let registers = self.elements(parts, ty, is_store)?;
         let site = self.site();
         self.kernel.memory.push(MemoryOp {
             space,
@@ -78,11 +88,31 @@ impl Decoder<'_> {
             count: parts.len() as u8,
             site,
         });
-        self.emit(Code::Memory(self.kernel.memory.len() as u32 - 1), Slots::default())
+        self.emit(
+            Code::Memory(self.kernel.memory.len() as u32 - 1),
+            Slots::default(),
+        )
+    }
+
+    fn elements(
+        &mut self,
+        parts: &[Operand],
+        ty: Type,
+        is_store: bool,
+    ) -> Result<[Register; 4], PtxError> {
+        let mut registers = [Register::default(); 4];
+        for (register, part) in registers.iter_mut().zip(parts) {
+            *register = self.element(part, ty, is_store)?;
+        }
+        Ok(registers)
     }
 
     /// `atom` and `red`.
-    pub fn atomic(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    pub fn atomic(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         let returns = opcode.base == "atom";
         let named = self.space(opcode)?;
         let function = opcode.take(atomic_named).ok_or_else(|| opcode.refused())?;
@@ -105,18 +135,37 @@ impl Decoder<'_> {
         }
         self.kernel.is_ordered |= space != Space::Shared;
         let wide = ty.size() == 8;
-        let value = Register { slot: self.source(&rest[1], ty, false)?, wide };
+        let value = Register {
+            slot: self.source(&rest[1], ty, false)?,
+            wide,
+        };
         let replacement = match rest.get(2) {
-            Some(operand) => Some(Register { slot: self.source(operand, ty, false)?, wide }),
+            Some(operand) => Some(Register {
+                slot: self.source(operand, ty, false)?,
+                wide,
+            }),
             None => None,
         };
-        let result = match returns {
-            true => Some(Register { slot: self.result(&operands[0], ty)?, wide }),
-            false => None,
-        };
+        let mut result = None;
+        if returns {
+            let slot = self.result(&operands[0], ty)?;
+            result = Some(Register { slot, wide });
+        }
         let site = self.site();
-        self.kernel.atomics.push(AtomicOp { space, address, function, ty, result, value, replacement, site });
-        self.emit(Code::Atomic(self.kernel.atomics.len() as u32 - 1), Slots::default())
+        self.kernel.atomics.push(AtomicOp {
+            space,
+            address,
+            function,
+            ty,
+            result,
+            value,
+            replacement,
+            site,
+        });
+        self.emit(
+            Code::Atomic(self.kernel.atomics.len() as u32 - 1),
+            Slots::default(),
+        )
     }
 }
 

@@ -8,6 +8,7 @@ mod decoder;
 mod instruction;
 pub mod kernel;
 mod memory;
+mod mov;
 mod operands;
 mod scope;
 mod setp;
@@ -16,8 +17,8 @@ mod warp;
 use std::collections::HashMap;
 
 use decoder::Decoder;
-pub use kernel::{Kernel, Param, Site};
 use kernel::{Code, NONE, Space};
+pub use kernel::{Kernel, Param, Site};
 use scope::{Binding, Frame, Scope};
 
 use crate::error::PtxError;
@@ -31,7 +32,12 @@ const MOST_PARAM_BYTES: u64 = 32764;
 ///
 /// # Errors
 /// Instructions, types and modifiers outside the subset, and operands that do not fit.
-pub fn decode(ast: &Ast, function: &Function, symbols: &HashMap<String, u64>, isa: Isa) -> Result<Kernel, PtxError> {
+pub fn decode(
+    ast: &Ast,
+    function: &Function,
+    symbols: &HashMap<String, u64>,
+    isa: Isa,
+) -> Result<Kernel, PtxError> {
     let mut decoder = Decoder::new(ast, symbols, isa, function);
     let body = function.body.as_deref().unwrap_or_default();
     decoder.frames.push(Frame {
@@ -54,7 +60,13 @@ fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxE
     for param in &function.params {
         let size = param.size.unwrap_or(0);
         offset = offset.next_multiple_of(param.align);
-        decoder.scope().bind(&param.name, Binding::Variable { space: Space::Param, address: offset });
+        decoder.scope().bind(
+            &param.name,
+            Binding::Variable {
+                space: Space::Param,
+                address: offset,
+            },
+        );
         decoder.kernel.params.push(Param {
             name: param.name.clone(),
             ty: param.ty,

@@ -19,42 +19,82 @@ impl Decoder<'_> {
                 let a = self.source(inner, ty, relaxed)?;
                 let d = self.fresh_slot(Type::Pred)?;
                 let form = predicates!(|a| !a);
-                self.emit_form(form, Slots { d, a, ..Slots::default() })?;
+                self.emit_form(
+                    form,
+                    Slots {
+                        d,
+                        a,
+                        ..Slots::default()
+                    },
+                )?;
                 Ok(d)
             }
             Operand::Name(name, offset) => self.value_named(name, *offset, ty, relaxed),
             Operand::Integer(bits) => self.constant(ty, converted(*bits, ty)),
             Operand::Single(bits) => {
-                let bits = if ty == Type::F64 { f64::from(f32::from_bits(*bits)).to_bits() } else { u64::from(*bits) };
+                let bits = if ty == Type::F64 {
+                    f64::from(f32::from_bits(*bits)).to_bits()
+                } else {
+                    u64::from(*bits)
+                };
                 self.constant(ty, bits)
             }
             Operand::Double(bits) => {
-                let narrow = if ty.size() <= 4 { u64::from((f64::from_bits(*bits) as f32).to_bits()) } else { *bits };
+                let narrow = if ty.size() <= 4 {
+                    u64::from((f64::from_bits(*bits) as f32).to_bits())
+                } else {
+                    *bits
+                };
                 self.constant(ty, narrow)
             }
-            _ => Err(self.error(format!("this operand of `{}` has to be a register or a number", self.opcode))),
+            _ => Err(self.error(format!(
+                "this operand of `{}` has to be a register or a number",
+                self.opcode
+            ))),
         }
     }
 
     fn predicate_named(&mut self, name: &str) -> Result<u32, PtxError> {
         match self.lookup(name)? {
-            Some(Binding::Register { ty: Type::Pred, slot }) => Ok(slot),
+            Some(Binding::Register {
+                ty: Type::Pred,
+                slot,
+            }) => Ok(slot),
             Some(_) => Err(self.error(format!("{name} is no predicate"))),
             None => Err(self.undeclared(name)),
         }
     }
 
     fn undeclared(&self, name: &str) -> PtxError {
-        if self.ast.functions.iter().any(|function| function.name == name) {
-            return self.unsupported(format!("the address of the function {name}: calls through pointers are not supported"));
+        if self
+            .ast
+            .functions
+            .iter()
+            .any(|function| function.name == name)
+        {
+            return self.unsupported(format!(
+                "the address of the function {name}: calls through pointers are not supported"
+            ));
         }
-        if name.starts_with('%') && name.len() > 1 && name.as_bytes()[1].is_ascii_lowercase() && !name.ends_with(|c: char| c.is_ascii_digit()) {
-            return self.unsupported(format!("the special register {name} is not supported, or not declared"));
+        if name.starts_with('%')
+            && name.len() > 1
+            && name.as_bytes()[1].is_ascii_lowercase()
+            && !name.ends_with(|c: char| c.is_ascii_digit())
+        {
+            return self.unsupported(format!(
+                "the special register {name} is not supported, or not declared"
+            ));
         }
         self.error(format!("{name} is not declared"))
     }
 
-    fn value_named(&mut self, name: &str, offset: i64, ty: Type, relaxed: bool) -> Result<u32, PtxError> {
+    fn value_named(
+        &mut self,
+        name: &str,
+        offset: i64,
+        ty: Type,
+        relaxed: bool,
+    ) -> Result<u32, PtxError> {
         let Some(binding) = self.lookup(name)? else {
             return match self.special(name)? {
                 // Special registers have 32 bits, and go into whatever asks for them.
@@ -66,12 +106,19 @@ impl Decoder<'_> {
             Binding::Register { ty: own, slot } => {
                 let fits = own.size() == ty.size() || own.size() > ty.size() && relaxed;
                 if own == Type::Pred || ty == Type::Pred || !fits {
-                    let what = format!("{name} has type .{}, but `{}` takes .{} here", own.name(), self.opcode, ty.name());
+                    let what = format!(
+                        "{name} has type .{}, but `{}` takes .{} here",
+                        own.name(),
+                        self.opcode,
+                        ty.name()
+                    );
                     return Err(self.error(what));
                 }
                 self.resized(slot, own, ty)
             }
-            Binding::Variable { address, .. } => self.constant(ty, address.wrapping_add_signed(offset)),
+            Binding::Variable { address, .. } => {
+                self.constant(ty, address.wrapping_add_signed(offset))
+            }
             Binding::Dynamic => self.dynamic_address(ty, offset),
         }
     }
@@ -84,14 +131,24 @@ impl Decoder<'_> {
             _ => return Ok(slot),
         };
         let d = self.fresh_slot(to)?;
-        self.emit_form(form, Slots { d, a: slot, ..Slots::default() })?;
+        self.emit_form(
+            form,
+            Slots {
+                d,
+                a: slot,
+                ..Slots::default()
+            },
+        )?;
         Ok(d)
     }
 
     /// A constant whose value is known when all other shared memory is placed.
     fn dynamic_address(&mut self, ty: Type, offset: i64) -> Result<u32, PtxError> {
         let wide = ty.size() == 8;
-        let known = self.dynamic.iter().find(|known| (known.0, known.2) == (wide, offset));
+        let known = self
+            .dynamic
+            .iter()
+            .find(|known| (known.0, known.2) == (wide, offset));
         if let Some(known) = known {
             return Ok(known.1);
         }
@@ -107,7 +164,10 @@ impl Decoder<'_> {
         };
         match self.lookup(name)? {
             Some(Binding::Register { ty, slot }) => Ok((slot, ty)),
-            Some(_) => Err(self.error(format!("`{}` cannot write {name}, which is no register", self.opcode))),
+            Some(_) => Err(self.error(format!(
+                "`{}` cannot write {name}, which is no register",
+                self.opcode
+            ))),
             None => Err(self.undeclared(name)),
         }
     }
@@ -120,20 +180,34 @@ impl Decoder<'_> {
         let (slot, own) = self.destination(operand)?;
         let same = own.size() == ty.size() && (own == Type::Pred) == (ty == Type::Pred);
         if !same {
-            let what = format!("`{}` gives .{}, which does not go into a register of type .{}", self.opcode, ty.name(), own.name());
+            let what = format!(
+                "`{}` gives .{}, which does not go into a register of type .{}",
+                self.opcode,
+                ty.name(),
+                own.name()
+            );
             return Err(self.error(what));
         }
         Ok(slot)
     }
 
     /// The register for a result that may go into a wider one, and what makes it wider.
-    pub fn wide_result(&mut self, operand: &Operand, ty: Type) -> Result<(u32, Option<u32>), PtxError> {
+    pub fn wide_result(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+    ) -> Result<(u32, Option<u32>), PtxError> {
         if *operand == Operand::Name("_".to_owned(), 0) {
             return Ok((self.fresh_slot(ty)?, None));
         }
         let (slot, own) = self.destination(operand)?;
         if own == Type::Pred || own.size() < ty.size() {
-            let what = format!("`{}` gives .{}, which does not go into a register of type .{}", self.opcode, ty.name(), own.name());
+            let what = format!(
+                "`{}` gives .{}, which does not go into a register of type .{}",
+                self.opcode,
+                ty.name(),
+                own.name()
+            );
             return Err(self.error(what));
         }
         if own.size() == 8 && ty.size() < 8 {
@@ -143,52 +217,100 @@ impl Decoder<'_> {
     }
 
     /// A register for an element of a load or store.
-    pub fn element(&mut self, operand: &Operand, ty: Type, is_store: bool) -> Result<Register, PtxError> {
+    pub fn element(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        is_store: bool,
+    ) -> Result<Register, PtxError> {
         if is_store {
             if let Operand::Name(name, 0) = operand
                 && let Some(Binding::Register { ty: own, slot }) = self.lookup(name)?
                 && own != Type::Pred
                 && own.size() >= ty.size()
             {
-                return Ok(Register { slot, wide: own.size() == 8 });
+                return Ok(Register {
+                    slot,
+                    wide: own.size() == 8,
+                });
             }
             let slot = self.source(operand, ty, true)?;
-            return Ok(Register { slot, wide: ty.size() == 8 });
+            return Ok(Register {
+                slot,
+                wide: ty.size() == 8,
+            });
         }
         if *operand == Operand::Name("_".to_owned(), 0) {
-            return Ok(Register { slot: self.fresh_slot(ty)?, wide: ty.size() == 8 });
+            return Ok(Register {
+                slot: self.fresh_slot(ty)?,
+                wide: ty.size() == 8,
+            });
         }
         let (slot, own) = self.destination(operand)?;
         if own == Type::Pred || own.size() < ty.size() {
-            return Err(self.error(format!("a register of type .{} has no room for .{}", own.name(), ty.name())));
+            return Err(self.error(format!(
+                "a register of type .{} has no room for .{}",
+                own.name(),
+                ty.name()
+            )));
         }
-        Ok(Register { slot, wide: own.size() == 8 })
+        Ok(Register {
+            slot,
+            wide: own.size() == 8,
+        })
     }
 
     /// Where an access goes, and in which space if its name says that.
     pub fn address(&mut self, operand: &Operand) -> Result<(Address, Option<Space>), PtxError> {
         let Operand::Address(base, offset) = operand else {
-            return Err(self.error(format!("`{}` takes an address in brackets here", self.opcode)));
+            return Err(self.error(format!(
+                "`{}` takes an address in brackets here",
+                self.opcode
+            )));
         };
         let offset = *offset;
         match &**base {
-            Operand::Integer(address) => Ok((Address { base: None, offset: offset.wrapping_add(*address as i64) }, None)),
+            Operand::Integer(address) => Ok((
+                Address {
+                    base: None,
+                    offset: offset.wrapping_add(*address as i64),
+                },
+                None,
+            )),
             Operand::Name(name, _) => match self.lookup(name)? {
                 Some(Binding::Register { ty, slot }) if ty.size() >= 4 => {
-                    let base = Some(Register { slot, wide: ty.size() == 8 });
+                    let base = Some(Register {
+                        slot,
+                        wide: ty.size() == 8,
+                    });
                     Ok((Address { base, offset }, None))
                 }
-                Some(Binding::Register { .. }) => Err(self.error(format!("{name} is too narrow for an address"))),
-                Some(Binding::Variable { space, address }) => {
-                    Ok((Address { base: None, offset: address.wrapping_add_signed(offset) as i64 }, Some(space)))
+                Some(Binding::Register { .. }) => {
+                    Err(self.error(format!("{name} is too narrow for an address")))
                 }
+                Some(Binding::Variable { space, address }) => Ok((
+                    Address {
+                        base: None,
+                        offset: address.wrapping_add_signed(offset) as i64,
+                    },
+                    Some(space),
+                )),
                 Some(Binding::Dynamic) => {
                     let slot = self.dynamic_address(Type::B64, 0)?;
-                    Ok((Address { base: Some(Register { slot, wide: true }), offset }, Some(Space::Shared)))
+                    Ok((
+                        Address {
+                            base: Some(Register { slot, wide: true }),
+                            offset,
+                        },
+                        Some(Space::Shared),
+                    ))
                 }
                 None => Err(self.undeclared(name)),
             },
-            _ => Err(self.error("an address is a register, a variable or a number, and bytes behind it")),
+            _ => {
+                Err(self
+                    .error("an address is a register, a variable or a number, and bytes behind it"))
+            }
         }
     }
 }

@@ -8,9 +8,15 @@ use crate::syntax::types::Type;
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Binding {
-    Register { ty: Type, slot: u32 },
+    Register {
+        ty: Type,
+        slot: u32,
+    },
     /// A variable at that address of its space.
-    Variable { space: Space, address: u64 },
+    Variable {
+        space: Space,
+        address: u64,
+    },
     /// Shared memory whose size the launch decides, behind all other.
     Dynamic,
 }
@@ -27,7 +33,10 @@ pub struct Scope {
 
 impl Scope {
     pub fn with_labels(labels: HashMap<String, u32>) -> Scope {
-        Scope { labels, ..Scope::default() }
+        Scope {
+            labels,
+            ..Scope::default()
+        }
     }
 
     pub fn bind(&mut self, name: &str, binding: Binding) {
@@ -60,7 +69,9 @@ impl Scope {
         let (prefix, number) = name.split_at(name.len() - digits);
         let number: u32 = number.parse().ok()?;
         let found = self.families.iter().rev().find(|family| family.0 == prefix);
-        found.filter(|family| number < family.2).map(|family| family.1)
+        found
+            .filter(|family| number < family.2)
+            .map(|family| family.1)
     }
 }
 

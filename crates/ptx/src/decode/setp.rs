@@ -28,42 +28,111 @@ impl Decoder<'_> {
         let junction = opcode.take(junction);
         let (form, slots) = self.comparison(opcode, operands, junction.is_some())?;
         let Some(junction) = junction else {
-            // The second result first: the first may be the guard.
-            if let Some(second) = second {
-                let kept = self.fresh_slot(Type::Pred)?;
-                self.emit_form(form, Slots { d: kept, ..slots })?;
-                let d = self.result(second, Type::Pred)?;
-                self.emit_form(predicates!(|a| !a), Slots { d, a: kept, ..Slots::default() })?;
-                let d = self.result(first, Type::Pred)?;
-                return self.emit_form(predicates!(|a| a), Slots { d, a: kept, ..Slots::default() });
-            }
-            let d = self.result(first, Type::Pred)?;
-            return self.emit_form(form, Slots { d, ..slots });
+            return self.alone(first, second, form, slots);
         };
         let b = self.source(&operands[3], Type::Pred, false)?;
         let a = self.fresh_slot(Type::Pred)?;
         self.emit_form(form, Slots { d: a, ..slots })?;
         let joined = self.fresh_slot(Type::Pred)?;
-        self.emit_form(junction, Slots { d: joined, a, b, ..Slots::default() })?;
+        self.emit_form(
+            junction,
+            Slots {
+                d: joined,
+                a,
+                b,
+                ..Slots::default()
+            },
+        )?;
         if let Some(second) = second {
-            self.emit_form(predicates!(|a| !a), Slots { d: a, a, ..Slots::default() })?;
+            self.emit_form(
+                predicates!(|a| !a),
+                Slots {
+                    d: a,
+                    a,
+                    ..Slots::default()
+                },
+            )?;
             let d = self.result(second, Type::Pred)?;
-            self.emit_form(junction, Slots { d, a, b, ..Slots::default() })?;
+            self.emit_form(
+                junction,
+                Slots {
+                    d,
+                    a,
+                    b,
+                    ..Slots::default()
+                },
+            )?;
         }
         let d = self.result(first, Type::Pred)?;
-        self.emit_form(predicates!(|a| a), Slots { d, a: joined, ..Slots::default() })
+        self.emit_form(
+            predicates!(|a| a),
+            Slots {
+                d,
+                a: joined,
+                ..Slots::default()
+            },
+        )
+    }
+
+    /// A comparison that is joined with nothing.
+    fn alone(
+        &mut self,
+        first: &Operand,
+        second: Option<&Operand>,
+        form: Form,
+        slots: Slots,
+    ) -> Result<(), PtxError> {
+        // The second result first: the first may be the guard.
+        if let Some(second) = second {
+            let kept = self.fresh_slot(Type::Pred)?;
+            self.emit_form(form, Slots { d: kept, ..slots })?;
+            let d = self.result(second, Type::Pred)?;
+            self.emit_form(
+                predicates!(|a| !a),
+                Slots {
+                    d,
+                    a: kept,
+                    ..Slots::default()
+                },
+            )?;
+            let d = self.result(first, Type::Pred)?;
+            return self.emit_form(
+                predicates!(|a| a),
+                Slots {
+                    d,
+                    a: kept,
+                    ..Slots::default()
+                },
+            );
+        }
+        let d = self.result(first, Type::Pred)?;
+        self.emit_form(form, Slots { d, ..slots })
     }
 
     /// The form of the comparison and its sources, which are the second and third operand.
-    fn comparison(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand], joined: bool) -> Result<(Form, Slots), PtxError> {
+    fn comparison(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+        joined: bool,
+    ) -> Result<(Form, Slots), PtxError> {
         self.count(operands, if joined { 4 } else { 3 })?;
-        let comparison = opcode.take(Comparison::named).ok_or_else(|| opcode.refused())?;
+        let comparison = opcode
+            .take(Comparison::named)
+            .ok_or_else(|| opcode.refused())?;
         let ftz = opcode.takes("ftz");
         let ty = opcode.types.last().copied().unwrap_or(Type::B32);
         let form = ops::compare(comparison, ty, ftz).ok_or_else(|| opcode.refused())?;
         let a = self.source(&operands[1], ty, false)?;
         let b = self.source(&operands[2], ty, false)?;
-        Ok((form, Slots { a, b, ..Slots::default() }))
+        Ok((
+            form,
+            Slots {
+                a,
+                b,
+                ..Slots::default()
+            },
+        ))
     }
 
     /// `set.lt.f32.s32`: a number in place of a predicate.
@@ -75,7 +144,15 @@ impl Decoder<'_> {
         if let Some(junction) = junction {
             let b = self.source(&operands[3], Type::Pred, false)?;
             let d = self.fresh_slot(Type::Pred)?;
-            self.emit_form(junction, Slots { d, a: p, b, ..Slots::default() })?;
+            self.emit_form(
+                junction,
+                Slots {
+                    d,
+                    a: p,
+                    b,
+                    ..Slots::default()
+                },
+            )?;
             p = d;
         }
         let yes = match opcode.ty() {
@@ -91,15 +168,26 @@ impl Decoder<'_> {
     }
 
     /// `selp`, `slct`, `testp`.
-    pub fn choose(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    pub fn choose(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         let form = ops::select(opcode).ok_or_else(|| opcode.refused())?;
         let takes_predicate = opcode.base == "selp";
-        self.count(operands, 1 + form.sources.len() + usize::from(takes_predicate))?;
+        self.count(
+            operands,
+            1 + form.sources.len() + usize::from(takes_predicate),
+        )?;
         let mut slots = [0; 3];
         for ((slot, operand), &ty) in slots.iter_mut().zip(&operands[1..]).zip(form.sources) {
             *slot = self.source(operand, ty, false)?;
         }
-        let p = if takes_predicate { self.source(&operands[3], Type::Pred, false)? } else { 0 };
+        let p = if takes_predicate {
+            self.source(&operands[3], Type::Pred, false)?
+        } else {
+            0
+        };
         let d = self.result(&operands[0], form.result)?;
         let [a, b, c] = slots;
         self.emit_form(form, Slots { d, a, b, c, p })
@@ -117,14 +205,38 @@ impl Decoder<'_> {
         let mut sum = self.constant(Type::B32, 0)?;
         for index in (0..8).filter(|index| table >> index & 1 != 0) {
             let term = self.fresh_slot(Type::B32)?;
-            self.emit_form(ops::minterm(index), Slots { d: term, a, b, c, p: 0 })?;
+            self.emit_form(
+                ops::minterm(index),
+                Slots {
+                    d: term,
+                    a,
+                    b,
+                    c,
+                    p: 0,
+                },
+            )?;
             let d = self.fresh_slot(Type::B32)?;
             let form = lanes!(|a: u32, b: u32| -> u32 { a | b });
-            self.emit_form(form, Slots { d, a: sum, b: term, ..Slots::default() })?;
+            self.emit_form(
+                form,
+                Slots {
+                    d,
+                    a: sum,
+                    b: term,
+                    ..Slots::default()
+                },
+            )?;
             sum = d;
         }
         let d = self.result(&operands[0], Type::B32)?;
-        self.emit_form(ops::copy(Type::B32), Slots { d, a: sum, ..Slots::default() })
+        self.emit_form(
+            ops::copy(Type::B32),
+            Slots {
+                d,
+                a: sum,
+                ..Slots::default()
+            },
+        )
     }
 
     pub fn bfi(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
@@ -133,7 +245,15 @@ impl Decoder<'_> {
         let start = self.source(&operands[3], Type::U32, false)?;
         let length = self.source(&operands[4], Type::U32, false)?;
         let c = self.fresh_slot(Type::U32)?;
-        self.emit_form(ops::place(), Slots { d: c, a: start, b: length, ..Slots::default() })?;
+        self.emit_form(
+            ops::place(),
+            Slots {
+                d: c,
+                a: start,
+                b: length,
+                ..Slots::default()
+            },
+        )?;
         let a = self.source(&operands[1], ty, false)?;
         let b = self.source(&operands[2], ty, false)?;
         let d = self.result(&operands[0], ty)?;
@@ -155,7 +275,11 @@ impl Decoder<'_> {
     }
 
     /// Sums with carries in and out.
-    pub fn with_carry(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    pub fn with_carry(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         let leaves = ops::makes_carry(opcode);
         let product = opcode.base.starts_with("mad");
         self.count(operands, if product { 4 } else { 3 })?;
@@ -169,9 +293,18 @@ impl Decoder<'_> {
             opcode.takes("lo");
             let half = if high { "mul.hi." } else { "mul.lo." };
             let name = format!("{half}{}", ty.name());
-            let forms = ops::find(&mut Opcode::new(&name, self.at)).ok_or_else(|| opcode.refused())?;
+            let forms =
+                ops::find(&mut Opcode::new(&name, self.at)).ok_or_else(|| opcode.refused())?;
             first = self.fresh_slot(ty)?;
-            self.emit_form(forms[0], Slots { d: first, a, b, ..Slots::default() })?;
+            self.emit_form(
+                forms[0],
+                Slots {
+                    d: first,
+                    a,
+                    b,
+                    ..Slots::default()
+                },
+            )?;
             b = self.source(&operands[3], ty, false)?;
         }
         let p = match self.carry {
@@ -180,12 +313,25 @@ impl Decoder<'_> {
         };
         self.carry = Some(p);
         let next = self.fresh_slot(Type::Pred)?;
-        let slots = Slots { d: next, a: first, b, c: 0, p };
+        let slots = Slots {
+            d: next,
+            a: first,
+            b,
+            c: 0,
+            p,
+        };
         self.emit_form(carry, slots)?;
         let d = self.result(&operands[0], ty)?;
         self.emit_form(sum, Slots { d, ..slots })?;
         if leaves {
-            self.emit_form(predicates!(|a| a), Slots { d: p, a: next, ..Slots::default() })?;
+            self.emit_form(
+                predicates!(|a| a),
+                Slots {
+                    d: p,
+                    a: next,
+                    ..Slots::default()
+                },
+            )?;
         }
         Ok(())
     }

@@ -11,14 +11,21 @@ use crate::syntax::types::Type;
 
 impl Decoder<'_> {
     /// An instruction of several threads.
-    pub fn together(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    pub fn together(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         let within_warp = opcode.takes("warp");
         match opcode.base {
             "bar" if within_warp => {
                 opcode.takes("sync");
                 self.count(operands, 1)?;
                 let members = Some(self.source(&operands[0], Type::B32, false)?);
-                self.collective(Collective { members, ..plain(CollectiveKind::Sync) })
+                self.collective(Collective {
+                    members,
+                    ..plain(CollectiveKind::Sync)
+                })
             }
             "bar" | "barrier" => self.barrier(opcode, operands),
             "vote" => self.vote(opcode, operands),
@@ -27,7 +34,10 @@ impl Decoder<'_> {
             "activemask" => {
                 self.count(operands, 1)?;
                 let result = self.result(&operands[0], Type::B32)?;
-                self.collective(Collective { result, ..plain(CollectiveKind::ActiveMask) })
+                self.collective(Collective {
+                    result,
+                    ..plain(CollectiveKind::ActiveMask)
+                })
             }
             "redux" => self.reduce(opcode, operands),
             _ => {
@@ -37,18 +47,29 @@ impl Decoder<'_> {
                 let result = self.result(first, Type::B32)?;
                 let predicate = self.optional_predicate(second)?;
                 let members = Some(self.source(&operands[1], Type::B32, false)?);
-                self.collective(Collective { members, result, predicate, ..plain(CollectiveKind::Elect) })
+                self.collective(Collective {
+                    members,
+                    result,
+                    predicate,
+                    ..plain(CollectiveKind::Elect)
+                })
             }
         }
     }
 
     fn collective(&mut self, collective: Collective) -> Result<(), PtxError> {
         self.kernel.collectives.push(collective);
-        self.emit(Code::Collective(self.kernel.collectives.len() as u32 - 1), Slots::default())
+        self.emit(
+            Code::Collective(self.kernel.collectives.len() as u32 - 1),
+            Slots::default(),
+        )
     }
 
     /// `d|p`, or `d` alone.
-    fn pair<'o>(&self, operand: &'o Operand) -> Result<(&'o Operand, Option<&'o Operand>), PtxError> {
+    fn pair<'o>(
+        &self,
+        operand: &'o Operand,
+    ) -> Result<(&'o Operand, Option<&'o Operand>), PtxError> {
         Ok(match operand {
             Operand::Pair(first, second) => (first, Some(second)),
             one => (one, None),
@@ -56,7 +77,9 @@ impl Decoder<'_> {
     }
 
     fn optional_predicate(&mut self, operand: Option<&Operand>) -> Result<Option<u32>, PtxError> {
-        operand.map(|operand| self.result(operand, Type::Pred)).transpose()
+        operand
+            .map(|operand| self.result(operand, Type::Pred))
+            .transpose()
     }
 
     fn barrier(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
@@ -78,9 +101,20 @@ impl Decoder<'_> {
                         _ => None,
                     })
                     .ok_or_else(|| opcode.refused())?;
-                let ty = if kind == ReductionKind::Count { Type::U32 } else { Type::Pred };
+                let ty = if kind == ReductionKind::Count {
+                    Type::U32
+                } else {
+                    Type::Pred
+                };
                 let source = self.source(source, Type::Pred, false)?;
-                (Some(Reduction { kind, source, result: self.result(result, ty)? }), rest)
+                (
+                    Some(Reduction {
+                        kind,
+                        source,
+                        result: self.result(result, ty)?,
+                    }),
+                    rest,
+                )
             }
             _ => (None, rest),
         };
@@ -93,8 +127,17 @@ impl Decoder<'_> {
             [threads] => Some(self.source(threads, Type::U32, false)?),
             _ => return Err(self.error("a barrier takes its number and a number of threads")),
         };
-        self.kernel.barriers.push(Barrier { id, threads, arrives, aligned, reduction });
-        self.emit(Code::Barrier(self.kernel.barriers.len() as u32 - 1), Slots::default())
+        self.kernel.barriers.push(Barrier {
+            id,
+            threads,
+            arrives,
+            aligned,
+            reduction,
+        });
+        self.emit(
+            Code::Barrier(self.kernel.barriers.len() as u32 - 1),
+            Slots::default(),
+        )
     }
 
     fn vote(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
@@ -109,11 +152,23 @@ impl Decoder<'_> {
                 _ => None,
             })
             .ok_or_else(|| opcode.refused())?;
-        let ty = if kind == CollectiveKind::Ballot { Type::B32 } else { Type::Pred };
+        let ty = if kind == CollectiveKind::Ballot {
+            Type::B32
+        } else {
+            Type::Pred
+        };
         let a = self.truth(&operands[1])?;
-        let members = operands.get(2).map(|mask| self.source(mask, Type::B32, false)).transpose()?;
+        let members = operands
+            .get(2)
+            .map(|mask| self.source(mask, Type::B32, false))
+            .transpose()?;
         let result = self.result(&operands[0], ty)?;
-        self.collective(Collective { members, result, a, ..plain(kind) })
+        self.collective(Collective {
+            members,
+            result,
+            a,
+            ..plain(kind)
+        })
     }
 
     /// A predicate, which may be a number.
@@ -122,8 +177,19 @@ impl Decoder<'_> {
             return self.source(operand, Type::Pred, false);
         };
         let d = self.fresh_slot(Type::Pred)?;
-        let form = if *bits == 0 { predicates!(|_a| 0) } else { predicates!(|_a| u32::MAX) };
-        self.emit_form(form, Slots { d, a: d, ..Slots::default() })?;
+        let form = if *bits == 0 {
+            predicates!(|_a| 0)
+        } else {
+            predicates!(|_a| u32::MAX)
+        };
+        self.emit_form(
+            form,
+            Slots {
+                d,
+                a: d,
+                ..Slots::default()
+            },
+        )?;
         Ok(d)
     }
 
@@ -143,16 +209,35 @@ impl Decoder<'_> {
         let a = self.source(&operands[1], Type::B32, false)?;
         let b = self.source(&operands[2], Type::B32, false)?;
         let c = self.source(&operands[3], Type::B32, false)?;
-        let members = operands.get(4).map(|mask| self.source(mask, Type::B32, false)).transpose()?;
+        let members = operands
+            .get(4)
+            .map(|mask| self.source(mask, Type::B32, false))
+            .transpose()?;
         let result = self.result(first, Type::B32)?;
         let predicate = self.optional_predicate(second)?;
-        self.collective(Collective { members, result, predicate, a, b, c, ..plain(kind) })
+        self.collective(Collective {
+            members,
+            result,
+            predicate,
+            a,
+            b,
+            c,
+            ..plain(kind)
+        })
     }
 
-    fn find_equal(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+    fn find_equal(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+    ) -> Result<(), PtxError> {
         opcode.takes("sync");
         self.count(operands, 3)?;
-        let kind = if opcode.takes("all") { CollectiveKind::MatchAll } else { CollectiveKind::MatchAny };
+        let kind = if opcode.takes("all") {
+            CollectiveKind::MatchAll
+        } else {
+            CollectiveKind::MatchAny
+        };
         opcode.takes("any");
         let ty = opcode.ty();
         let (first, second) = self.pair(&operands[0])?;
@@ -160,7 +245,14 @@ impl Decoder<'_> {
         let members = Some(self.source(&operands[2], Type::B32, false)?);
         let result = self.result(first, Type::B32)?;
         let predicate = self.optional_predicate(second)?;
-        self.collective(Collective { members, result, predicate, a, wide: ty.size() == 8, ..plain(kind) })
+        self.collective(Collective {
+            members,
+            result,
+            predicate,
+            a,
+            wide: ty.size() == 8,
+            ..plain(kind)
+        })
     }
 
     fn reduce(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
@@ -168,17 +260,34 @@ impl Decoder<'_> {
         self.count(operands, 3)?;
         let function = opcode.take(atomic_named).ok_or_else(|| opcode.refused())?;
         let ty = opcode.ty();
-        let known = matches!(function, Atomic::Add | Atomic::Min | Atomic::Max | Atomic::And | Atomic::Or | Atomic::Xor);
+        let known = matches!(
+            function,
+            Atomic::Add | Atomic::Min | Atomic::Max | Atomic::And | Atomic::Or | Atomic::Xor
+        );
         if !known || !matches!(ty, Type::U32 | Type::S32 | Type::B32) {
             return Err(opcode.refused());
         }
         let a = self.source(&operands[1], ty, false)?;
         let members = Some(self.source(&operands[2], Type::B32, false)?);
         let result = self.result(&operands[0], ty)?;
-        self.collective(Collective { members, result, a, ..plain(CollectiveKind::Reduce(function, ty)) })
+        self.collective(Collective {
+            members,
+            result,
+            a,
+            ..plain(CollectiveKind::Reduce(function, ty))
+        })
     }
 }
 
 fn plain(kind: CollectiveKind) -> Collective {
-    Collective { kind, members: None, result: 0, wide: false, predicate: None, a: 0, b: 0, c: 0 }
+    Collective {
+        kind,
+        members: None,
+        result: 0,
+        wide: false,
+        predicate: None,
+        a: 0,
+        b: 0,
+        c: 0,
+    }
 }

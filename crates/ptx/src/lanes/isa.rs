@@ -56,9 +56,20 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         {
             use std::is_x86_feature_detected as has;
-            if has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
+            if has!("avx2")
+                && has!("fma")
+                && has!("bmi1")
+                && has!("bmi2")
+                && has!("lzcnt")
+                && has!("popcnt")
+            {
                 found.push(Isa(Level::Avx2));
-                if has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("avx512cd") {
+                if has!("avx512f")
+                    && has!("avx512bw")
+                    && has!("avx512dq")
+                    && has!("avx512vl")
+                    && has!("avx512cd")
+                {
                     found.push(Isa(Level::Avx512));
                 }
             }
@@ -122,7 +133,9 @@ fn avx2<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn avx512<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
     O::run(registers, slots, mask);
 }

@@ -106,15 +106,31 @@ macro_rules! lane {
 lane!(u8, U8, u32, narrow, |raw| raw as u8, u32::from);
 lane!(i8, S8, u32, narrow, |raw| raw as i8, |value| value as u32);
 lane!(u16, U16, u32, narrow, |raw| raw as u16, u32::from);
-lane!(i16, S16, u32, narrow, |raw| raw as i16, |value| value as u32);
+lane!(i16, S16, u32, narrow, |raw| raw as i16, |value| value
+    as u32);
 lane!(u32, U32, u32, narrow, |raw| raw, |value| value);
-lane!(i32, S32, u32, narrow, |raw| raw as i32, |value| value as u32);
+lane!(i32, S32, u32, narrow, |raw| raw as i32, |value| value
+    as u32);
 lane!(f32, F32, u32, narrow, f32::from_bits, f32::to_bits);
 lane!(u64, U64, u64, wide, |raw| raw, |value| value);
 lane!(i64, S64, u64, wide, |raw| raw as i64, |value| value as u64);
 lane!(f64, F64, u64, wide, f64::from_bits, f64::to_bits);
-lane!(f16, F16, u32, narrow, |raw| f16::from_bits(raw as u16), |value| u32::from(value.to_bits()));
-lane!(bf16, Bf16, u32, narrow, |raw| bf16::from_bits(raw as u16), |value| u32::from(value.to_bits()));
+lane!(
+    f16,
+    F16,
+    u32,
+    narrow,
+    |raw| f16::from_bits(raw as u16),
+    |value| u32::from(value.to_bits())
+);
+lane!(
+    bf16,
+    Bf16,
+    u32,
+    narrow,
+    |raw| bf16::from_bits(raw as u16),
+    |value| u32::from(value.to_bits())
+);
 
 /// Predicates are written as a whole: a bit for each lane.
 pub struct Predicate;

@@ -50,12 +50,23 @@ fn shape(addresses: &[u64; WARP], bytes: u64) -> Shape {
         bits |= address;
         wrong |= address ^ first.wrapping_add(lane as u64 * bytes);
     }
-    Shape { low, high, is_run: wrong == 0, bits }
+    Shape {
+        low,
+        high,
+        is_run: wrong == 0,
+        bits,
+    }
 }
 
 /// Does a load or store for the lanes of the mask.
 #[inline(always)]
-pub fn memory<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+pub fn memory<B: BlockSink>(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    sink: &mut B,
+    op: &MemoryOp,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     addresses(&warp.registers, &op.address, &mut warp.addresses);
     match op.space {
         Space::Param => return parameters(memory, warp, op, mask),
@@ -66,8 +77,18 @@ pub fn memory<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink:
 }
 
 #[inline(always)]
-fn in_space<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, space: Space, mask: u32) -> Result<(), Box<Fault>> {
-    let done = mask == ALL && op.count == 1 && memory.races.is_none() && whole_warp(memory, warp, op, space);
+fn in_space<B: BlockSink>(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    sink: &mut B,
+    op: &MemoryOp,
+    space: Space,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
+    let done = mask == ALL
+        && op.count == 1
+        && memory.races.is_none()
+        && whole_warp(memory, warp, op, space);
     if !done {
         each_lane(memory, warp, op, space, mask)?;
     }
@@ -79,7 +100,11 @@ fn in_space<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &
         warp: warp.id,
         mask,
         space: delivered(space),
-        kind: if op.is_store { WarpKind::Store } else { WarpKind::Load },
+        kind: if op.is_store {
+            WarpKind::Store
+        } else {
+            WarpKind::Load
+        },
         bytes: op.width * op.count,
         addresses: &warp.addresses,
     });
@@ -106,11 +131,27 @@ fn whole_warp(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, spac
     match (op.width, register.wide) {
         (4, false) => {
             let row = &mut warp.registers.narrow[slot].0;
-            whole_row::<4, u32>(memory, &warp.addresses, op.is_store, space, row, u32::from_le_bytes, u32::to_le_bytes)
+            whole_row::<4, u32>(
+                memory,
+                &warp.addresses,
+                op.is_store,
+                space,
+                row,
+                u32::from_le_bytes,
+                u32::to_le_bytes,
+            )
         }
         (8, true) => {
             let row = &mut warp.registers.wide[slot].0;
-            whole_row::<8, u64>(memory, &warp.addresses, op.is_store, space, row, u64::from_le_bytes, u64::to_le_bytes)
+            whole_row::<8, u64>(
+                memory,
+                &warp.addresses,
+                op.is_store,
+                space,
+                row,
+                u64::from_le_bytes,
+                u64::to_le_bytes,
+            )
         }
         _ => false,
     }
@@ -145,7 +186,15 @@ fn whole_row<const N: usize, T: Copy>(
             if end > memory.shared.len() as u64 {
                 return false;
             }
-            shared_row(&mut memory.shared, addresses, &shape, is_store, row, from, to);
+            shared_row(
+                &mut memory.shared,
+                addresses,
+                &shape,
+                is_store,
+                row,
+                from,
+                to,
+            );
             true
         }
         _ => false,
@@ -161,7 +210,11 @@ pub struct Placed {
 
 #[inline(always)]
 fn shape_of(shape: &Shape, start: usize) -> Placed {
-    Placed { start, is_run: shape.is_run, is_one: shape.low == shape.high }
+    Placed {
+        start,
+        is_run: shape.is_run,
+        is_one: shape.low == shape.high,
+    }
 }
 
 #[inline(always)]
@@ -197,7 +250,13 @@ fn shared_row<const N: usize, T: Copy>(
 
 /// Lane after lane, with all checks.
 #[inline(never)]
-fn each_lane(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space: Space, mask: u32) -> Result<(), Box<Fault>> {
+fn each_lane(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    op: &MemoryOp,
+    space: Space,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     let bytes = u64::from(op.width) * u64::from(op.count);
     let what = if op.is_store { "store" } else { "load" };
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
@@ -217,7 +276,12 @@ fn each_lane(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space
                 memory.write(space, warp, place, op.width, value, lane);
             } else {
                 let value = memory.read(space, warp, place, op.width, lane);
-                put(&mut warp.registers, register, lane, widened(value, op.width, op.signed));
+                put(
+                    &mut warp.registers,
+                    register,
+                    lane,
+                    widened(value, op.width, op.signed),
+                );
             }
         }
     }
@@ -247,12 +311,21 @@ pub fn put(registers: &mut Registers, register: Register, lane: usize, value: u6
 #[inline(always)]
 fn widened(value: u64, width: u8, signed: bool) -> u64 {
     let unused = 64 - 8 * u32::from(width.min(8));
-    if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+    if signed {
+        ((value << unused) as i64 >> unused) as u64
+    } else {
+        value
+    }
 }
 
 /// A kernel's parameters, which are the same for all.
 #[inline(never)]
-fn parameters(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+fn parameters(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    op: &MemoryOp,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
@@ -260,7 +333,12 @@ fn parameters(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, mask
         for index in 0..op.count {
             let place = address + u64::from(index) * u64::from(op.width);
             let value = memory.read(Space::Param, warp, place, op.width, lane);
-            put(&mut warp.registers, op.registers[usize::from(index)], lane, widened(value, op.width, op.signed));
+            put(
+                &mut warp.registers,
+                op.registers[usize::from(index)],
+                lane,
+                widened(value, op.width, op.signed),
+            );
         }
     }
     Ok(())
@@ -268,18 +346,30 @@ fn parameters(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, mask
 
 /// The address says which space it is, lane by lane.
 #[inline(never)]
-fn generic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &MemoryOp, mask: u32) -> Result<(), Box<Fault>> {
+fn generic<B: BlockSink>(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    sink: &mut B,
+    op: &MemoryOp,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     for (space, lanes) in split(&warp.addresses, mask) {
         if lanes == 0 {
             continue;
         }
         let whole = warp.addresses.clone();
         let window = windows::base(space).unwrap_or(0);
-        warp.addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(window));
+        warp.addresses
+            .iter_mut()
+            .for_each(|address| *address = address.wrapping_sub(window));
         if space == Space::Param {
             if op.is_store {
                 let what = "a store to the kernel's parameters, which cannot be written";
-                return Err(Fault::new(FaultKind::OutOfBounds, Some(lanes.trailing_zeros()), what));
+                return Err(Fault::new(
+                    FaultKind::OutOfBounds,
+                    Some(lanes.trailing_zeros()),
+                    what,
+                ));
             }
             parameters(memory, warp, op, lanes)?;
         } else {
@@ -292,7 +382,12 @@ fn generic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &m
 
 /// Which lanes go to which space.
 pub fn split(addresses: &[u64; WARP], mask: u32) -> [(Space, u32); 4] {
-    let mut found = [(Space::Global, 0), (Space::Shared, 0), (Space::Local, 0), (Space::Param, 0)];
+    let mut found = [
+        (Space::Global, 0),
+        (Space::Shared, 0),
+        (Space::Local, 0),
+        (Space::Param, 0),
+    ];
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let space = windows::of(addresses[lane]);
         if let Some(entry) = found.iter_mut().find(|entry| entry.0 == space) {

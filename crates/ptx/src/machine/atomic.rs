@@ -13,7 +13,13 @@ use super::windows;
 
 /// Does an atomic operation for the lanes of the mask.
 #[inline(never)]
-pub fn atomic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &AtomicOp, mask: u32) -> Result<(), Box<Fault>> {
+pub fn atomic<B: BlockSink>(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    sink: &mut B,
+    op: &AtomicOp,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     addresses(&warp.registers, &op.address, &mut warp.addresses);
     if op.space != Space::Generic {
         return in_space(memory, warp, sink, op, op.space, mask);
@@ -22,7 +28,9 @@ pub fn atomic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink:
         if lanes != 0 {
             let whole = warp.addresses.clone();
             let window = windows::base(space).unwrap_or(0);
-            warp.addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(window));
+            warp.addresses
+                .iter_mut()
+                .for_each(|address| *address = address.wrapping_sub(window));
             in_space(memory, warp, sink, op, space, lanes)?;
             warp.addresses = whole;
         }
@@ -30,19 +38,43 @@ pub fn atomic<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink:
     Ok(())
 }
 
-fn in_space<B: BlockSink>(memory: &mut BlockMemory<'_>, warp: &mut Warp, sink: &mut B, op: &AtomicOp, space: Space, mask: u32) -> Result<(), Box<Fault>> {
+fn in_space<B: BlockSink>(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    sink: &mut B,
+    op: &AtomicOp,
+    space: Space,
+    mask: u32,
+) -> Result<(), Box<Fault>> {
     let width = op.ty.size();
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let address = warp.addresses[lane];
-        memory.check(space, warp, address, u64::from(width), lane as u32, "atomic operation")?;
+        memory.check(
+            space,
+            warp,
+            address,
+            u64::from(width),
+            lane as u32,
+            "atomic operation",
+        )?;
         if let Some(races) = &mut memory.races {
-            races.atomic(space, address, u64::from(width), (warp.id, warp.syncs), lane as u32)?;
+            races.atomic(
+                space,
+                address,
+                u64::from(width),
+                (warp.id, warp.syncs),
+                lane as u32,
+            )?;
         }
         let old = memory.read(space, warp, address, width, lane);
         let operand = value(&warp.registers, op.value, lane);
         let new = match (op.function, op.replacement) {
             (Atomic::CompareAndSwap, Some(replacement)) => {
-                if old == low(operand, op.ty) { value(&warp.registers, replacement, lane) } else { old }
+                if old == low(operand, op.ty) {
+                    value(&warp.registers, replacement, lane)
+                } else {
+                    old
+                }
             }
             (function, _) => combine(function, op.ty, old, operand),
         };
@@ -74,20 +106,54 @@ fn low(bits: u64, ty: Type) -> u64 {
 /// The new value of an operation on two.
 pub fn combine(function: Atomic, ty: Type, old: u64, operand: u64) -> u64 {
     let (a, b) = (low(old, ty), low(operand, ty));
-    let signed = |bits: u64| if ty.size() == 8 { bits as i64 } else { i64::from(bits as u32 as i32) };
+    let signed = |bits: u64| {
+        if ty.size() == 8 {
+            bits as i64
+        } else {
+            i64::from(bits as u32 as i32)
+        }
+    };
     match (function, ty) {
         (Atomic::Add, Type::F32) => {
             let sum = f32::from_bits(a as u32) + f32::from_bits(b as u32);
-            u64::from(if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() })
+            u64::from(if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                sum.to_bits()
+            })
         }
         (Atomic::Add, Type::F64) => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
         (Atomic::Add, _) => a.wrapping_add(b),
-        (Atomic::Min, ty) if ty.is_signed() => if signed(a) < signed(b) { a } else { b },
-        (Atomic::Max, ty) if ty.is_signed() => if signed(a) > signed(b) { a } else { b },
+        (Atomic::Min, ty) if ty.is_signed() => {
+            if signed(a) < signed(b) {
+                a
+            } else {
+                b
+            }
+        }
+        (Atomic::Max, ty) if ty.is_signed() => {
+            if signed(a) > signed(b) {
+                a
+            } else {
+                b
+            }
+        }
         (Atomic::Min, _) => a.min(b),
         (Atomic::Max, _) => a.max(b),
-        (Atomic::Inc, _) => if a >= b { 0 } else { a + 1 },
-        (Atomic::Dec, _) => if a == 0 || a > b { b } else { a - 1 },
+        (Atomic::Inc, _) => {
+            if a >= b {
+                0
+            } else {
+                a + 1
+            }
+        }
+        (Atomic::Dec, _) => {
+            if a == 0 || a > b {
+                b
+            } else {
+                a - 1
+            }
+        }
         (Atomic::And, _) => a & b,
         (Atomic::Or, _) => a | b,
         (Atomic::Xor, _) => a ^ b,

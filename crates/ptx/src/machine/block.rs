@@ -5,7 +5,7 @@ use crate::lanes::{Isa, WARP, run_warp};
 use crate::sink::BlockSink;
 
 use super::fault::{Fault, FaultKind, KernelError};
-use super::launch::Launch;
+use super::grid::Launch;
 use super::memory::BlockMemory;
 use super::random::Random;
 use super::warp::{Path, Pause, Stop, Warp};
@@ -42,16 +42,30 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32)
     let place = launch.place(block);
     for warp in warps {
         let left = threads - warp.id * WARP as u32;
-        let mask = if left >= 32 { u32::MAX } else { (1 << left) - 1 };
-        warp.now = Path { pc: 0, mask, meet: NONE };
+        let mask = if left >= 32 {
+            u32::MAX
+        } else {
+            (1 << left) - 1
+        };
+        warp.now = Path {
+            pc: 0,
+            mask,
+            meet: NONE,
+        };
         warp.later.clear();
         warp.alive = mask;
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
         warp.local.fill(0);
         warp.addresses.fill(0);
         let registers = &mut warp.registers;
-        registers.narrow.iter_mut().for_each(|register| register.0 = [0; WARP]);
-        registers.wide.iter_mut().for_each(|register| register.0 = [0; WARP]);
+        registers
+            .narrow
+            .iter_mut()
+            .for_each(|register| register.0 = [0; WARP]);
+        registers
+            .wide
+            .iter_mut()
+            .for_each(|register| register.0 = [0; WARP]);
         registers.predicates.fill(0);
         for &(slot, bits) in &kernel.constants {
             registers.narrow[slot as usize].0 = [bits; WARP];
@@ -68,7 +82,14 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32)
     }
 }
 
-fn value_of(special: Special, kernel: &Kernel, launch: &Launch, place: [u32; 3], warp: u32, lane: u32) -> u32 {
+fn value_of(
+    special: Special,
+    kernel: &Kernel,
+    launch: &Launch,
+    place: [u32; 3],
+    warp: u32,
+    lane: u32,
+) -> u32 {
     let thread = launch.thread(warp * WARP as u32 + lane);
     match special {
         Special::Thread(axis) => thread[usize::from(axis)],
@@ -93,15 +114,26 @@ fn value_of(special: Special, kernel: &Kernel, launch: &Launch, place: [u32; 3],
 impl<B: BlockSink> BlockRun<'_, B> {
     /// Runs the block to its end. `limit` is how many instructions its warps may execute together;
     /// `between` is called with the sink now and then.
-    pub fn run(&mut self, isa: Isa, launch: &Launch, limit: u64, random: Option<&mut Random>, between: &mut dyn FnMut(&mut B)) -> Result<(), KernelError> {
+    pub fn run(
+        &mut self,
+        isa: Isa,
+        launch: &Launch,
+        limit: u64,
+        random: Option<&mut Random>,
+        between: &mut dyn FnMut(&mut B),
+    ) -> Result<(), KernelError> {
         let block = self.memory.block;
         let mut doing = vec![Doing::Going; self.warps.len()];
         let mut arrived = [0; BARRIERS as usize];
         let mut random = random;
         while doing.iter().any(|doing| *doing != Doing::Done) {
-            let going: Vec<usize> = (0..doing.len()).filter(|&warp| doing[warp] == Doing::Going).collect();
+            let going: Vec<usize> = (0..doing.len())
+                .filter(|&warp| doing[warp] == Doing::Going)
+                .collect();
             let turns = match random.as_deref_mut() {
-                Some(random) if !going.is_empty() => vec![going[random.below(going.len() as u64) as usize]],
+                Some(random) if !going.is_empty() => {
+                    vec![going[random.below(going.len() as u64) as usize]]
+                }
                 _ => going,
             };
             for &warp in &turns {
@@ -109,7 +141,9 @@ impl<B: BlockSink> BlockRun<'_, B> {
                     Some(random) => 1 + random.below(RANDOM_TURN),
                     None => TURN,
                 };
-                doing[warp] = self.turn(isa, warp, quantum, limit, &mut arrived).map_err(|stop| self.error(launch, block, Some(warp), stop))?;
+                doing[warp] = self
+                    .turn(isa, warp, quantum, limit, &mut arrived)
+                    .map_err(|stop| self.error(launch, block, Some(warp), stop))?;
                 between(&mut self.sink);
             }
             let released = self.release(&mut doing, &mut arrived);
@@ -120,13 +154,25 @@ impl<B: BlockSink> BlockRun<'_, B> {
         Ok(())
     }
 
-    fn turn(&mut self, isa: Isa, warp: usize, quantum: u64, limit: u64, arrived: &mut [u32]) -> Result<Doing, Stop> {
+    fn turn(
+        &mut self,
+        isa: Isa,
+        warp: usize,
+        quantum: u64,
+        limit: u64,
+        arrived: &mut [u32],
+    ) -> Result<Doing, Stop> {
         let pause = run_warp(isa, self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
         let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
         if executed > limit {
-            let what = format!("more than {limit} instructions; if it is not endless, allow more (--max-instructions)");
-            return Err(Stop { fault: Fault::new(FaultKind::TooLong, None, what), pc });
+            let what = format!(
+                "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
+            );
+            return Err(Stop {
+                fault: Fault::new(FaultKind::TooLong, None, what),
+                pc,
+            });
         }
         Ok(match pause {
             Pause::Turn => Doing::Going,
@@ -137,7 +183,10 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 let id = self.warps[warp].registers.narrow[barrier.id as usize].0[lane];
                 if id >= BARRIERS {
                     let what = format!("barrier {id}; there are {BARRIERS}, from 0");
-                    return Err(Stop { fault: Fault::new(FaultKind::Barrier, None, what), pc });
+                    return Err(Stop {
+                        fault: Fault::new(FaultKind::Barrier, None, what),
+                        pc,
+                    });
                 }
                 if barrier.arrives {
                     arrived[id as usize] += 1;
@@ -157,7 +206,9 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 .iter()
                 .enumerate()
                 .filter_map(|(warp, doing)| match doing {
-                    Doing::Waiting(index, number) if *number == id => Some((warp, self.kernel.barriers[*index as usize])),
+                    Doing::Waiting(index, number) if *number == id => {
+                        Some((warp, self.kernel.barriers[*index as usize]))
+                    }
                     _ => None,
                 })
                 .collect();
@@ -193,7 +244,8 @@ impl<B: BlockSink> BlockRun<'_, B> {
         for (warp, barrier) in waiting {
             if let Some(reduction) = barrier.reduction {
                 let warp = &self.warps[*warp];
-                set += (warp.registers.predicates[reduction.source as usize] & warp.now.mask).count_ones();
+                set += (warp.registers.predicates[reduction.source as usize] & warp.now.mask)
+                    .count_ones();
                 threads += warp.now.mask.count_ones();
             }
         }
@@ -214,7 +266,11 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 }
             };
             let predicate = &mut warp.registers.predicates[reduction.result as usize];
-            *predicate = if holds { *predicate | mask } else { *predicate & !mask };
+            *predicate = if holds {
+                *predicate | mask
+            } else {
+                *predicate & !mask
+            };
         }
     }
 
@@ -225,17 +281,34 @@ impl<B: BlockSink> BlockRun<'_, B> {
             _ => None,
         };
         let all: Vec<(usize, u32, u32)> = doing.iter().enumerate().filter_map(waits).collect();
-        let list: Vec<String> = all.iter().take(4).map(|(warp, _, id)| format!("warp {warp} at barrier {id}")).collect();
-        let what = format!("the warps wait for each other for ever: {}", list.join(", "));
+        let list: Vec<String> = all
+            .iter()
+            .take(4)
+            .map(|(warp, _, id)| format!("warp {warp} at barrier {id}"))
+            .collect();
+        let what = format!(
+            "the warps wait for each other for ever: {}",
+            list.join(", ")
+        );
         let warp = all.first().map_or(0, |first| first.0);
         let pc = self.warps[warp].now.pc.saturating_sub(1);
-        self.error(launch, block, Some(warp), Stop { fault: Fault::new(FaultKind::Barrier, None, what), pc })
+        self.error(
+            launch,
+            block,
+            Some(warp),
+            Stop {
+                fault: Fault::new(FaultKind::Barrier, None, what),
+                pc,
+            },
+        )
     }
 
     fn error(&self, launch: &Launch, block: u32, warp: Option<usize>, stop: Stop) -> KernelError {
         let op = &self.kernel.ops[(stop.pc as usize).min(self.kernel.ops.len() - 1)];
         let place = &self.kernel.places[op.place as usize];
-        let thread = warp.zip(stop.fault.lane).map(|(warp, lane)| launch.thread(warp as u32 * WARP as u32 + lane));
+        let thread = warp
+            .zip(stop.fault.lane)
+            .map(|(warp, lane)| launch.thread(warp as u32 * WARP as u32 + lane));
         KernelError {
             kind: stop.fault.kind,
             kernel: self.kernel.name.clone(),

@@ -17,8 +17,14 @@ pub fn run(warp: &mut Warp, op: &Collective, mask: u32) -> Result<(), Box<Fault>
     match op.kind {
         CollectiveKind::Sync => {}
         CollectiveKind::ActiveMask => fill(warp, op.result, mask, mask),
-        CollectiveKind::VoteAll | CollectiveKind::VoteAny | CollectiveKind::VoteUniform | CollectiveKind::Ballot => vote(warp, op, mask, members),
-        CollectiveKind::ShuffleUp | CollectiveKind::ShuffleDown | CollectiveKind::ShuffleXor | CollectiveKind::ShuffleIndex => shuffle(warp, op, mask, members),
+        CollectiveKind::VoteAll
+        | CollectiveKind::VoteAny
+        | CollectiveKind::VoteUniform
+        | CollectiveKind::Ballot => vote(warp, op, mask, members),
+        CollectiveKind::ShuffleUp
+        | CollectiveKind::ShuffleDown
+        | CollectiveKind::ShuffleXor
+        | CollectiveKind::ShuffleIndex => shuffle(warp, op, mask, members),
         CollectiveKind::MatchAny | CollectiveKind::MatchAll => find_equal(warp, op, mask, members),
         CollectiveKind::Reduce(function, ty) => {
             let row = warp.registers.narrow[op.a as usize].0;
@@ -29,7 +35,12 @@ pub fn run(warp: &mut Warp, op: &Collective, mask: u32) -> Result<(), Box<Fault>
         CollectiveKind::Elect => {
             let leader = members.trailing_zeros();
             fill(warp, op.result, leader, mask);
-            truth(warp, op.predicate, 1u32.checked_shl(leader).unwrap_or(0), mask);
+            truth(
+                warp,
+                op.predicate,
+                1u32.checked_shl(leader).unwrap_or(0),
+                mask,
+            );
         }
     }
     Ok(())
@@ -49,7 +60,10 @@ fn members(warp: &Warp, op: &Collective, mask: u32) -> Result<u32, Box<Fault>> {
     for lane in lanes(mask) {
         let missing = row[lane] & warp.alive & !mask;
         if row[lane] >> lane & 1 == 0 {
-            let what = format!("the mask {:#010x} does not name the lane {lane} itself", row[lane]);
+            let what = format!(
+                "the mask {:#010x} does not name the lane {lane} itself",
+                row[lane]
+            );
             return Err(Fault::new(FaultKind::Convergence, Some(lane as u32), what));
         }
         if missing != 0 {
@@ -67,7 +81,9 @@ fn members(warp: &Warp, op: &Collective, mask: u32) -> Result<u32, Box<Fault>> {
 
 /// The lanes with which a lane takes part.
 fn group(warp: &Warp, op: &Collective, lane: usize, here: u32) -> u32 {
-    op.members.map_or(here, |slot| warp.registers.narrow[slot as usize].0[lane] & here)
+    op.members.map_or(here, |slot| {
+        warp.registers.narrow[slot as usize].0[lane] & here
+    })
 }
 
 fn fill(warp: &mut Warp, slot: u32, value: u32, mask: u32) {
@@ -120,10 +136,16 @@ fn shuffle(warp: &mut Warp, op: &Collective, mask: u32, here: u32) {
         let last = own & segment | limit & !segment;
         let first = own & segment;
         let (source, inside) = match op.kind {
-            CollectiveKind::ShuffleUp => (own.wrapping_sub(distance), own as i32 - distance as i32 >= last as i32),
+            CollectiveKind::ShuffleUp => (
+                own.wrapping_sub(distance),
+                own as i32 - distance as i32 >= last as i32,
+            ),
             CollectiveKind::ShuffleDown => (own + distance, own + distance <= last),
             CollectiveKind::ShuffleXor => (own ^ distance, own ^ distance <= last),
-            _ => (first | distance & !segment, (first | distance & !segment) <= last),
+            _ => (
+                first | distance & !segment,
+                (first | distance & !segment) <= last,
+            ),
         };
         // A lane that is not here has nothing to give: the value is open, and stays its own.
         let gives = inside && here >> (source & 31) & 1 != 0;
@@ -151,7 +173,11 @@ fn find_equal(warp: &mut Warp, op: &Collective, mask: u32, here: u32) {
         let equal = lanes(group).filter(|&other| values[other] == values[lane]);
         let equal = equal.fold(0, |equal, other| equal | 1 << other);
         let all = equal == group;
-        results[lane] = if op.kind == CollectiveKind::MatchAny || all { equal } else { 0 };
+        results[lane] = if op.kind == CollectiveKind::MatchAny || all {
+            equal
+        } else {
+            0
+        };
         bits |= u32::from(all) << lane;
     }
     for lane in lanes(mask) {

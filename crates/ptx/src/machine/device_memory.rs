@@ -32,7 +32,9 @@ impl DeviceMemory {
     pub fn allocate(&mut self, name: &str, size: u64) -> Option<u64> {
         let start = self.bytes.len() + PAGE;
         let pages = usize::try_from(size).ok()?.checked_add(PAGE - 1)? / PAGE;
-        let end = start.checked_add(pages.checked_mul(PAGE)?)?.checked_add(PAGE)?;
+        let end = start
+            .checked_add(pages.checked_mul(PAGE)?)?
+            .checked_add(PAGE)?;
         self.bytes.try_reserve(end - self.bytes.len()).ok()?;
         self.bytes.resize(end, 0);
         self.allocations.push(Allocation {
@@ -41,7 +43,8 @@ impl DeviceMemory {
             size,
         });
         self.owners.resize(start / PAGE, 0);
-        self.owners.resize(start / PAGE + pages, self.allocations.len() as u32);
+        self.owners
+            .resize(start / PAGE + pages, self.allocations.len() as u32);
         self.owners.resize(end / PAGE, 0);
         Some(windows::GLOBAL + start as u64)
     }
@@ -82,15 +85,23 @@ impl DeviceMemory {
 
     /// What is at an address, in words.
     pub fn describe(&self, address: u64) -> String {
-        let after = self.allocations.partition_point(|known| known.address <= address);
+        let after = self
+            .allocations
+            .partition_point(|known| known.address <= address);
         if let Some(before) = after.checked_sub(1).map(|index| &self.allocations[index]) {
             let distance = address - before.address;
             if distance < before.size {
-                return format!("in '{}', {distance} bytes from its beginning of {}", before.name, before.size);
+                return format!(
+                    "in '{}', {distance} bytes from its beginning of {}",
+                    before.name, before.size
+                );
             }
             let behind = distance - before.size;
             if behind < 1 << 20 {
-                return format!("{behind} bytes behind the end of '{}' ({} bytes)", before.name, before.size);
+                return format!(
+                    "{behind} bytes behind the end of '{}' ({} bytes)",
+                    before.name, before.size
+                );
             }
         }
         if let Some(next) = self.allocations.get(after)
@@ -98,6 +109,10 @@ impl DeviceMemory {
         {
             return format!("{} bytes before '{}'", next.address - address, next.name);
         }
-        if address < 4096 { "a null pointer".to_owned() } else { "in no buffer".to_owned() }
+        if address < 4096 {
+            "a null pointer".to_owned()
+        } else {
+            "in no buffer".to_owned()
+        }
     }
 }

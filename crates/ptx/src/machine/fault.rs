@@ -35,7 +35,11 @@ pub enum FaultKind {
 impl Fault {
     #[cold]
     pub fn new(kind: FaultKind, lane: Option<u32>, what: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { kind, lane, what: what.into() })
+        Box::new(Fault {
+            kind,
+            lane,
+            what: what.into(),
+        })
     }
 }
 

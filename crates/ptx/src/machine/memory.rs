@@ -27,7 +27,13 @@ pub struct BlockMemory<'a> {
 impl BlockMemory<'_> {
     /// Loads a value for each lane, whose addresses all lie in one buffer.
     #[inline(always)]
-    pub fn load_row<const N: usize, T: Copy>(&self, addresses: &[u64; WARP], placed: &Placed, row: &mut [T; WARP], from: impl Fn([u8; N]) -> T) -> bool {
+    pub fn load_row<const N: usize, T: Copy>(
+        &self,
+        addresses: &[u64; WARP],
+        placed: &Placed,
+        row: &mut [T; WARP],
+        from: impl Fn([u8; N]) -> T,
+    ) -> bool {
         let base = self.device.bytes();
         if placed.is_run
             && let Some(bytes) = self.overlay.run(base, placed.start, N * WARP)
@@ -49,14 +55,23 @@ impl BlockMemory<'_> {
             return true;
         }
         for (value, &address) in row.iter_mut().zip(addresses) {
-            *value = from(self.overlay.read(base, (address - windows::GLOBAL) as usize));
+            *value = from(
+                self.overlay
+                    .read(base, (address - windows::GLOBAL) as usize),
+            );
         }
         true
     }
 
     /// Stores a value for each lane, the last lane last.
     #[inline(always)]
-    pub fn store_row<const N: usize, T: Copy>(&mut self, addresses: &[u64; WARP], placed: &Placed, row: &[T; WARP], to: impl Fn(T) -> [u8; N]) -> bool {
+    pub fn store_row<const N: usize, T: Copy>(
+        &mut self,
+        addresses: &[u64; WARP],
+        placed: &Placed,
+        row: &[T; WARP],
+        to: impl Fn(T) -> [u8; N],
+    ) -> bool {
         let base = self.device.bytes();
         let within = placed.start % PAGE;
         if placed.is_run && within + N * WARP <= PAGE {
@@ -77,11 +92,21 @@ impl BlockMemory<'_> {
 
     /// Demands that an access is aligned and goes to what is there.
     #[inline(always)]
-    pub fn check(&self, space: Space, warp: &Warp, address: u64, bytes: u64, lane: u32, what: &str) -> Result<(), Box<Fault>> {
+    pub fn check(
+        &self,
+        space: Space,
+        warp: &Warp,
+        address: u64,
+        bytes: u64,
+        lane: u32,
+        what: &str,
+    ) -> Result<(), Box<Fault>> {
         let _ = warp;
         let end = address.wrapping_add(bytes);
         let is_there = match space {
-            Space::Global | Space::Const | Space::Generic => end > address && self.device.span(address, end).is_some(),
+            Space::Global | Space::Const | Space::Generic => {
+                end > address && self.device.span(address, end).is_some()
+            }
             Space::Shared => end > address && end <= self.shared.len() as u64,
             Space::Local => end > address && end <= self.local_bytes,
             Space::Param => end > address && end <= self.params.len() as u64,
@@ -94,9 +119,19 @@ impl BlockMemory<'_> {
     }
 
     #[cold]
-    fn wrong(&self, space: Space, address: u64, bytes: u64, lane: u32, what: &str, is_there: bool) -> Box<Fault> {
+    fn wrong(
+        &self,
+        space: Space,
+        address: u64,
+        bytes: u64,
+        lane: u32,
+        what: &str,
+        is_there: bool,
+    ) -> Box<Fault> {
         if is_there {
-            let what = format!("a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}");
+            let what = format!(
+                "a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}"
+            );
             return Fault::new(FaultKind::Misaligned, Some(lane), what);
         }
         let place = match space {
@@ -111,7 +146,9 @@ impl BlockMemory<'_> {
             Space::Param => "parameter",
             _ => "global",
         };
-        let what = format!("a {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}");
+        let what = format!(
+            "a {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}"
+        );
         Fault::new(FaultKind::OutOfBounds, Some(lane), what)
     }
 
@@ -121,11 +158,15 @@ impl BlockMemory<'_> {
         let at = address as usize;
         match space {
             Space::Shared => number(&self.shared[at..at + usize::from(width)]),
-            Space::Local => number(&warp.local[self.local_bytes as usize * lane + at..][..usize::from(width)]),
+            Space::Local => {
+                number(&warp.local[self.local_bytes as usize * lane + at..][..usize::from(width)])
+            }
             Space::Param => number(&self.params[at..at + usize::from(width)]),
             _ => {
                 let offset = (address - windows::GLOBAL) as usize;
-                let bytes = self.overlay.run(self.device.bytes(), offset, usize::from(width));
+                let bytes = self
+                    .overlay
+                    .run(self.device.bytes(), offset, usize::from(width));
                 bytes.map_or(0, number)
             }
         }
@@ -133,13 +174,22 @@ impl BlockMemory<'_> {
 
     /// Writes up to eight bytes that have been checked.
     #[inline(always)]
-    pub fn write(&mut self, space: Space, warp: &mut Warp, address: u64, width: u8, value: u64, lane: usize) {
+    pub fn write(
+        &mut self,
+        space: Space,
+        warp: &mut Warp,
+        address: u64,
+        width: u8,
+        value: u64,
+        lane: usize,
+    ) {
         let bytes = &value.to_le_bytes()[..usize::from(width)];
         let at = address as usize;
         match space {
             Space::Shared => self.shared[at..at + bytes.len()].copy_from_slice(bytes),
             Space::Local => {
-                warp.local[self.local_bytes as usize * lane + at..][..bytes.len()].copy_from_slice(bytes);
+                warp.local[self.local_bytes as usize * lane + at..][..bytes.len()]
+                    .copy_from_slice(bytes);
             }
             Space::Param => {}
             _ => {
@@ -150,7 +200,14 @@ impl BlockMemory<'_> {
     }
 
     /// Tells the search for races of a load or store.
-    pub fn note(&mut self, space: Space, warp: &mut Warp, bytes: u64, mask: u32, op: &MemoryOp) -> Result<(), Box<Fault>> {
+    pub fn note(
+        &mut self,
+        space: Space,
+        warp: &mut Warp,
+        bytes: u64,
+        mask: u32,
+        op: &MemoryOp,
+    ) -> Result<(), Box<Fault>> {
         if space == Space::Local || space == Space::Param {
             return Ok(());
         }
@@ -162,13 +219,27 @@ impl BlockMemory<'_> {
             let address = warp.addresses[lane];
             let changes = op.is_store && self.changes(space, warp, address, op, lane);
             let clashes = |other: usize| {
-                op.is_store && other < lane && mask >> other & 1 != 0 && warp.addresses[other] == address && {
-                    let register = op.registers[0];
-                    super::access::value(&warp.registers, register, other) != super::access::value(&warp.registers, register, lane)
-                }
+                op.is_store
+                    && other < lane
+                    && mask >> other & 1 != 0
+                    && warp.addresses[other] == address
+                    && {
+                        let register = op.registers[0];
+                        super::access::value(&warp.registers, register, other)
+                            != super::access::value(&warp.registers, register, lane)
+                    }
             };
             let within = (0..WARP).find(|&other| clashes(other));
-            found = races.access(space, address, bytes, (warp.id, warp.syncs), lane as u32, op.is_store, changes, within);
+            found = races.access(
+                space,
+                address,
+                bytes,
+                (warp.id, warp.syncs),
+                lane as u32,
+                op.is_store,
+                changes,
+                within,
+            );
             if found.is_err() {
                 break;
             }
@@ -181,7 +252,8 @@ impl BlockMemory<'_> {
     fn changes(&self, space: Space, warp: &Warp, address: u64, op: &MemoryOp, lane: usize) -> bool {
         (0..op.count).any(|index| {
             let place = address + u64::from(index) * u64::from(op.width);
-            let value = super::access::value(&warp.registers, op.registers[usize::from(index)], lane);
+            let value =
+                super::access::value(&warp.registers, op.registers[usize::from(index)], lane);
             let unused = 64 - 8 * u32::from(op.width);
             self.read(space, warp, place, op.width, lane) != value << unused >> unused
         })

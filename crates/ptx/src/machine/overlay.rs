@@ -118,7 +118,11 @@ impl Overlay {
                 }
             }
             if changed != [0; PAGE / 64] {
-                patches.push(Patch { page, bytes: *bytes, changed });
+                patches.push(Patch {
+                    page,
+                    bytes: *bytes,
+                    changed,
+                });
             }
         }
         self.clear();

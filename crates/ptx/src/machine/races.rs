@@ -49,29 +49,76 @@ impl Races {
 
     /// Notes an access. `within` is another lane that writes something else there with the same
     /// instruction.
-    #[allow(clippy::too_many_arguments, reason = "an access has as many properties")]
-    pub fn access(&mut self, space: Space, address: u64, bytes: u64, (warp, syncs): (u32, u32), lane: u32, is_store: bool, changes: bool, within: Option<usize>) -> Result<(), Box<Fault>> {
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "an access has as many properties"
+    )]
+    pub fn access(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: u64,
+        (warp, syncs): (u32, u32),
+        lane: u32,
+        is_store: bool,
+        changes: bool,
+        within: Option<usize>,
+    ) -> Result<(), Box<Fault>> {
         if let Some(other) = within {
-            let what = format!("a race: lanes {other} and {lane} of the warp write different values to {address:#x}");
+            let what = format!(
+                "a race: lanes {other} and {lane} of the warp write different values to {address:#x}"
+            );
             return Err(Fault::new(FaultKind::Race, Some(lane), what));
         }
         if is_store && !changes {
             return Ok(());
         }
-        let access = Access { warp, lane, interval: self.interval, syncs, is_atomic: false };
+        let access = Access {
+            warp,
+            lane,
+            interval: self.interval,
+            syncs,
+            is_atomic: false,
+        };
         self.note(space, address, bytes, access, is_store)
     }
 
     /// Notes an atomic operation.
-    pub fn atomic(&mut self, space: Space, address: u64, bytes: u64, warp: (u32, u32), lane: u32) -> Result<(), Box<Fault>> {
-        let access = Access { warp: warp.0, lane, interval: self.interval, syncs: warp.1, is_atomic: true };
+    pub fn atomic(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: u64,
+        warp: (u32, u32),
+        lane: u32,
+    ) -> Result<(), Box<Fault>> {
+        let access = Access {
+            warp: warp.0,
+            lane,
+            interval: self.interval,
+            syncs: warp.1,
+            is_atomic: true,
+        };
         self.note(space, address, bytes, access, true)
     }
 
-    fn note(&mut self, space: Space, address: u64, bytes: u64, access: Access, writes: bool) -> Result<(), Box<Fault>> {
+    fn note(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: u64,
+        access: Access,
+        writes: bool,
+    ) -> Result<(), Box<Fault>> {
         for byte in address..address + bytes {
-            let cell = self.cells.entry((space == Space::Shared, byte)).or_default();
-            let mut others = cell.write.into_iter().chain(cell.reads.into_iter().flatten().filter(|_| writes));
+            let cell = self
+                .cells
+                .entry((space == Space::Shared, byte))
+                .or_default();
+            let mut others = cell
+                .write
+                .into_iter()
+                .chain(cell.reads.into_iter().flatten().filter(|_| writes));
             if let Some(other) = others.find(|other| is_race(other, &access)) {
                 return Err(told(space, byte, &other, &access));
             }
@@ -89,7 +136,11 @@ impl Races {
 /// Keeps the newest read of up to two threads: if there is any third one, two of them are not of the
 /// writer.
 fn remember(reads: &mut [Option<Access>; 2], access: Access) {
-    let same = |read: &Option<Access>| read.is_none_or(|read| (read.warp, read.lane) == (access.warp, access.lane) || read.interval != access.interval);
+    let same = |read: &Option<Access>| {
+        read.is_none_or(|read| {
+            (read.warp, read.lane) == (access.warp, access.lane) || read.interval != access.interval
+        })
+    };
     match reads.iter().position(same) {
         Some(index) => reads[index] = Some(access),
         None => reads[1] = Some(access),
@@ -105,7 +156,11 @@ fn is_race(before: &Access, now: &Access) -> bool {
 
 #[cold]
 fn told(space: Space, byte: u64, before: &Access, now: &Access) -> Box<Fault> {
-    let memory = if space == Space::Shared { "shared" } else { "global" };
+    let memory = if space == Space::Shared {
+        "shared"
+    } else {
+        "global"
+    };
     let what = format!(
         "a race: the byte at {byte:#x} of {memory} memory was accessed by lane {} of warp {}, and nothing orders that and this access (lane {} of warp {}); put a barrier between",
         before.lane, before.warp, now.lane, now.warp

@@ -66,8 +66,16 @@ impl Warp {
         let count = |number: u32| number as usize;
         Warp {
             id,
-            registers: Registers::new(count(kernel.narrow), count(kernel.wide), count(kernel.predicates)),
-            now: Path { pc: 0, mask: 0, meet: NONE },
+            registers: Registers::new(
+                count(kernel.narrow),
+                count(kernel.wide),
+                count(kernel.predicates),
+            ),
+            now: Path {
+                pc: 0,
+                mask: 0,
+                meet: NONE,
+            },
             later: Vec::new(),
             alive: 0,
             position: 0,
@@ -102,8 +110,16 @@ impl Warp {
         self.wait_at(meet)?;
         let meet = self.now.meet;
         let paths = [
-            Path { pc: target, mask: taken, meet },
-            Path { pc: self.now.pc, mask: other, meet },
+            Path {
+                pc: target,
+                mask: taken,
+                meet,
+            },
+            Path {
+                pc: self.now.pc,
+                mask: other,
+                meet,
+            },
         ];
         self.go(&paths)
     }
@@ -111,7 +127,10 @@ impl Warp {
     /// From now on, paths end at `meet`, where all lanes that run now go on together.
     fn wait_at(&mut self, meet: u32) -> Result<(), Box<Fault>> {
         if meet != NONE && meet != self.now.meet {
-            self.push(Path { pc: meet, ..self.now })?;
+            self.push(Path {
+                pc: meet,
+                ..self.now
+            })?;
             self.now.meet = meet;
         }
         Ok(())
@@ -120,7 +139,11 @@ impl Warp {
     /// Goes on with the first of the paths that is not where they meet; the others come later.
     fn go(&mut self, paths: &[Path]) -> Result<(), Box<Fault>> {
         let mut first = None;
-        for path in paths.iter().rev().filter(|path| path.mask != 0 && path.pc != path.meet) {
+        for path in paths
+            .iter()
+            .rev()
+            .filter(|path| path.mask != 0 && path.pc != path.meet)
+        {
             if let Some(first) = first.replace(*path) {
                 self.push(first)?;
             }
@@ -143,21 +166,38 @@ impl Warp {
     }
 
     /// Each lane goes where the table says.
-    fn branch_by(&mut self, table: &Table, indices: &[u32; WARP], mask: u32) -> Result<(), Box<Fault>> {
+    fn branch_by(
+        &mut self,
+        table: &Table,
+        indices: &[u32; WARP],
+        mask: u32,
+    ) -> Result<(), Box<Fault>> {
         let rest = self.now.mask & !mask;
         let next = self.now.pc;
         let mut paths: Vec<Path> = Vec::new();
         for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
             let Some(&pc) = table.targets.get(indices[lane] as usize) else {
-                let what = format!("a branch to target {} of {}", indices[lane], table.targets.len());
+                let what = format!(
+                    "a branch to target {} of {}",
+                    indices[lane],
+                    table.targets.len()
+                );
                 return Err(Fault::new(FaultKind::Operand, Some(lane as u32), what));
             };
             match paths.iter_mut().find(|path| path.pc == pc) {
                 Some(path) => path.mask |= 1 << lane,
-                None => paths.push(Path { pc, mask: 1 << lane, meet: NONE }),
+                None => paths.push(Path {
+                    pc,
+                    mask: 1 << lane,
+                    meet: NONE,
+                }),
             }
         }
-        paths.push(Path { pc: next, mask: rest, meet: NONE });
+        paths.push(Path {
+            pc: next,
+            mask: rest,
+            meet: NONE,
+        });
         paths.retain(|path| path.mask != 0);
         if let [one] = paths[..] {
             self.now.pc = one.pc;
@@ -180,14 +220,28 @@ impl Warp {
             mask.count_ones(),
             self.alive.count_ones()
         );
-        Err(Fault::new(FaultKind::Barrier, Some(missing.trailing_zeros()), what))
+        Err(Fault::new(
+            FaultKind::Barrier,
+            Some(missing.trailing_zeros()),
+            what,
+        ))
     }
 }
 
 /// Lets a warp go on until it pauses. Compiled for several sets of instructions: see `with_isa!`.
 #[inline(always)]
-pub fn run_warp<B: BlockSink>(block: &mut BlockRun<'_, B>, warp: usize, quantum: u64) -> Result<Pause, Stop> {
-    let BlockRun { kernel, warps, memory, sink, .. } = block;
+pub fn run_warp<B: BlockSink>(
+    block: &mut BlockRun<'_, B>,
+    warp: usize,
+    quantum: u64,
+) -> Result<Pause, Stop> {
+    let BlockRun {
+        kernel,
+        warps,
+        memory,
+        sink,
+        ..
+    } = block;
     let warp = &mut warps[warp];
     let until = warp.executed.saturating_add(quantum);
     let ops = &kernel.ops[..];
@@ -216,7 +270,8 @@ pub fn run_warp<B: BlockSink>(block: &mut BlockRun<'_, B>, warp: usize, quantum:
             }
             Code::Memory(index) => {
                 if mask != 0 {
-                    access::memory(memory, warp, sink, &kernel.memory[index as usize], mask).map_err(stop)?;
+                    access::memory(memory, warp, sink, &kernel.memory[index as usize], mask)
+                        .map_err(stop)?;
                 }
             }
             Code::Branch { target, meet } => {
@@ -231,18 +286,21 @@ pub fn run_warp<B: BlockSink>(block: &mut BlockRun<'_, B>, warp: usize, quantum:
             }
             Code::Atomic(index) => {
                 if mask != 0 {
-                    atomic::atomic(memory, warp, sink, &kernel.atomics[index as usize], mask).map_err(stop)?;
+                    atomic::atomic(memory, warp, sink, &kernel.atomics[index as usize], mask)
+                        .map_err(stop)?;
                 }
             }
             Code::Barrier(_) if mask == 0 => {}
             Code::Barrier(index) => {
-                warp.all_here(&kernel.barriers[index as usize], mask).map_err(stop)?;
+                warp.all_here(&kernel.barriers[index as usize], mask)
+                    .map_err(stop)?;
                 return Ok(Pause::Barrier(index));
             }
             Code::Exit => warp.exit(mask),
             Code::Collective(index) => {
                 if mask != 0 {
-                    collective::run(warp, &kernel.collectives[index as usize], mask).map_err(stop)?;
+                    collective::run(warp, &kernel.collectives[index as usize], mask)
+                        .map_err(stop)?;
                 }
             }
             _ => rare(kernel, warp, pc, mask).map_err(stop)?,
@@ -271,7 +329,11 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
         }
         Code::Trap(message) if mask != 0 => {
             let what = kernel.messages[message as usize].clone();
-            Err(Fault::new(FaultKind::Trap, Some(mask.trailing_zeros()), what))
+            Err(Fault::new(
+                FaultKind::Trap,
+                Some(mask.trailing_zeros()),
+                what,
+            ))
         }
         _ => Ok(()),
     }

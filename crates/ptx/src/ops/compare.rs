@@ -97,30 +97,47 @@ macro_rules! ordered {
     };
 }
 
-#[allow(clippy::neg_cmp_op_on_partial_ord, reason = "that is what unordered means")]
+#[allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "that is what unordered means"
+)]
 fn floats(comparison: Comparison, ty: Type) -> Option<Form> {
     macro_rules! plain {
-        (|$a:ident, $b:ident| $body:expr) => { test!(|$a: T, $b: T| $body) };
+        (|$a:ident, $b:ident| $body:expr) => {
+            test!(|$a: T, $b: T| $body)
+        };
     }
     typed!(ty; F32 => f32, F64 => f64; ordered!(comparison; plain))
 }
 
-#[allow(clippy::neg_cmp_op_on_partial_ord, reason = "that is what unordered means")]
+#[allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "that is what unordered means"
+)]
 fn flushing(comparison: Comparison) -> Option<Form> {
     macro_rules! flush {
         (|$a:ident, $b:ident| $body:expr) => {
-            test!(|$a: f32, $b: f32| { let ($a, $b) = (flushed($a), flushed($b)); $body })
+            test!(|$a: f32, $b: f32| {
+                let ($a, $b) = (flushed($a), flushed($b));
+                $body
+            })
         };
     }
     Some(ordered!(comparison; flush))
 }
 
-#[allow(clippy::neg_cmp_op_on_partial_ord, reason = "that is what unordered means")]
+#[allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "that is what unordered means"
+)]
 fn halves(comparison: Comparison) -> Option<Form> {
     use half::f16;
     macro_rules! half {
         (|$a:ident, $b:ident| $body:expr) => {
-            test!(|$a: f16, $b: f16| { let ($a, $b) = ($a.to_f32(), $b.to_f32()); $body })
+            test!(|$a: f16, $b: f16| {
+                let ($a, $b) = ($a.to_f32(), $b.to_f32());
+                $body
+            })
         };
     }
     Some(ordered!(comparison; half))
@@ -130,15 +147,19 @@ fn halves(comparison: Comparison) -> Option<Form> {
 pub fn select(opcode: &mut Opcode<'_>) -> Option<Form> {
     let ty = opcode.ty();
     match opcode.base {
-        "selp" => typed!(ty; U16 | S16 | B16 | F16 => u16, U32 | S32 | B32 | F32 | F16x2 => u32, U64 | S64 | B64 | F64 => u64;
-            lanes!(|a: T, b: T; p| -> T { if p { a } else { b } })),
+        "selp" => {
+            typed!(ty; U16 | S16 | B16 | F16 => u16, U32 | S32 | B32 | F32 | F16x2 => u32, U64 | S64 | B64 | F64 => u64;
+            lanes!(|a: T, b: T; p| -> T { if p { a } else { b } }))
+        }
         "slct" if opcode.types.get(1) == Some(&Type::F32) => {
             opcode.takes("ftz");
             typed!(ty; U16 | S16 | B16 => u16, U32 | S32 | B32 | F32 => u32, U64 | S64 | B64 | F64 => u64;
                 lanes!(|a: T, b: T, c: f32| -> T { if c >= 0.0 { a } else { b } }))
         }
-        "slct" => typed!(ty; U16 | S16 | B16 => u16, U32 | S32 | B32 | F32 => u32, U64 | S64 | B64 | F64 => u64;
-            lanes!(|a: T, b: T, c: i32| -> T { if c >= 0 { a } else { b } })),
+        "slct" => {
+            typed!(ty; U16 | S16 | B16 => u16, U32 | S32 | B32 | F32 => u32, U64 | S64 | B64 | F64 => u64;
+            lanes!(|a: T, b: T, c: i32| -> T { if c >= 0 { a } else { b } }))
+        }
         "testp" => classify(opcode),
         _ => None,
     }

@@ -27,7 +27,10 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
         }
         (true, false) => {
             let from = widened(&mut steps, from, ftz)?;
-            steps.push(made_whole(from, integral.or(rounding).unwrap_or(Rounding::Zero))?);
+            steps.push(made_whole(
+                from,
+                integral.or(rounding).unwrap_or(Rounding::Zero),
+            )?);
             steps.push(cut(from, to)?);
         }
         (true, true) => {
@@ -67,7 +70,10 @@ fn resized(from: Type, to: Type) -> Option<Form> {
         Type::S16 => whole_types!(from; lanes!(|a: T| -> i16 { a as i16 })),
         Type::U32 | Type::B32 => whole_types!(from; lanes!(|a: T| -> u32 { a as u32 })),
         // In a register of their own size, signs are not in the bits.
-        Type::S32 => resized(from, Type::U32).map(|form| Form { result: Type::S32, ..form }),
+        Type::S32 => resized(from, Type::U32).map(|form| Form {
+            result: Type::S32,
+            ..form
+        }),
         Type::U64 | Type::B64 => whole_types!(from; lanes!(|a: T| -> u64 { a as u64 })),
         Type::S64 => whole_types!(from; lanes!(|a: T| -> i64 { a as i64 })),
         _ => None,
@@ -76,7 +82,11 @@ fn resized(from: Type, to: Type) -> Option<Form> {
 
 /// A whole number as one of 64 bits, which holds it exactly. Returns what it is then.
 fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
-    let full = if matches!(from, Type::U64 | Type::B64) { Type::U64 } else { Type::S64 };
+    let full = if matches!(from, Type::U64 | Type::B64) {
+        Type::U64
+    } else {
+        Type::S64
+    };
     if from.size() < 8 {
         steps.push(resized(from, full)?);
     }
@@ -86,10 +96,14 @@ fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
 /// The nearest value that there is, of a number of 64 bits.
 fn clamped(from: Type, to: Type) -> Option<Form> {
     match from {
-        Type::U64 => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
-            lanes!(|a: u64| -> T { a.min(T::MAX as u64) as T })),
-        _ => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
-            lanes!(|a: i64| -> T { i128::from(a).clamp(T::MIN as i128, T::MAX as i128) as T })),
+        Type::U64 => {
+            typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: u64| -> T { a.min(T::MAX as u64) as T }))
+        }
+        _ => {
+            typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: i64| -> T { i128::from(a).clamp(T::MIN as i128, T::MAX as i128) as T }))
+        }
     }
 }
 
@@ -133,7 +147,9 @@ fn widened(steps: &mut Vec<Form>, from: Type, ftz: bool) -> Option<Type> {
 
 fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
     Some(match ty {
-        Type::F32 => directed!(rounding; WAY => lanes!(|a: f32| -> f32 { round::integral(f64::from(a), WAY) as f32 })),
+        Type::F32 => {
+            directed!(rounding; WAY => lanes!(|a: f32| -> f32 { round::integral(f64::from(a), WAY) as f32 }))
+        }
         _ => directed!(rounding; WAY => lanes!(|a: f64| -> f64 { round::integral(a, WAY) })),
     })
 }
@@ -142,11 +158,19 @@ fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
 /// where 64 bits are involved, the number with only the highest bit.
 fn cut(from: Type, to: Type) -> Option<Form> {
     match (from, to) {
-        (Type::F32, Type::U64 | Type::B64) => Some(lanes!(|a: f32| -> u64 { if a.is_nan() { 1 << 63 } else { a as u64 } })),
-        (Type::F32, Type::S64) => Some(lanes!(|a: f32| -> i64 { if a.is_nan() { i64::MIN } else { a as i64 } })),
-        (Type::F32, _) => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32; lanes!(|a: f32| -> T { a as T })),
-        (_, _) => typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
-            lanes!(|a: f64| -> T { if a.is_nan() { ((1 as T) << (T::BITS - 1)) as T } else { a as T } })),
+        (Type::F32, Type::U64 | Type::B64) => Some(lanes!(|a: f32| -> u64 {
+            if a.is_nan() { 1 << 63 } else { a as u64 }
+        })),
+        (Type::F32, Type::S64) => Some(lanes!(|a: f32| -> i64 {
+            if a.is_nan() { i64::MIN } else { a as i64 }
+        })),
+        (Type::F32, _) => {
+            typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32; lanes!(|a: f32| -> T { a as T }))
+        }
+        (_, _) => {
+            typed!(to; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32, U64 => u64, S64 => i64;
+            lanes!(|a: f64| -> T { if a.is_nan() { ((1 as T) << (T::BITS - 1)) as T } else { a as T } }))
+        }
     }
 }
 
@@ -159,9 +183,15 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
         (_, Type::F32) => steps.push(directed!(rounding; WAY => {
             lanes!(|a: f64| -> f32 { canonical(round::narrow(a, 0.0, WAY)) })
         })),
-        (Type::F32, Type::F16) if nearest => steps.push(lanes!(|a: f32| -> f16 { f16::from_f64(f64::from(a)) })),
-        (Type::F64, Type::F16) if nearest => steps.push(lanes!(|a: f64| -> f16 { f16::from_f64(a) })),
-        (Type::F32, Type::Bf16) if nearest => steps.push(lanes!(|a: f32| -> bf16 { bf16::from_f32(a) })),
+        (Type::F32, Type::F16) if nearest => {
+            steps.push(lanes!(|a: f32| -> f16 { f16::from_f64(f64::from(a)) }))
+        }
+        (Type::F64, Type::F16) if nearest => {
+            steps.push(lanes!(|a: f64| -> f16 { f16::from_f64(a) }))
+        }
+        (Type::F32, Type::Bf16) if nearest => {
+            steps.push(lanes!(|a: f32| -> bf16 { bf16::from_f32(a) }))
+        }
         _ => return None,
     }
     Some(())
@@ -171,7 +201,8 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
 pub fn pair(ty: Type) -> Option<Form> {
     Some(match ty {
         Type::F16x2 => lanes!(|a: f32, b: f32| -> u32 {
-            u32::from(f16::from_f64(f64::from(b)).to_bits()) | u32::from(f16::from_f64(f64::from(a)).to_bits()) << 16
+            u32::from(f16::from_f64(f64::from(b)).to_bits())
+                | u32::from(f16::from_f64(f64::from(a)).to_bits()) << 16
         }),
         Type::Bf16x2 => lanes!(|a: f32, b: f32| -> u32 {
             u32::from(bf16::from_f32(b).to_bits()) | u32::from(bf16::from_f32(a).to_bits()) << 16

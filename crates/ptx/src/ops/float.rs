@@ -26,10 +26,22 @@ macro_rules! single {
 macro_rules! directed {
     ($rounding:expr; $way:ident => $form:expr) => {
         match $rounding {
-            Rounding::Nearest => { const $way: Rounding = Rounding::Nearest; $form }
-            Rounding::Zero => { const $way: Rounding = Rounding::Zero; $form }
-            Rounding::Down => { const $way: Rounding = Rounding::Down; $form }
-            Rounding::Up => { const $way: Rounding = Rounding::Up; $form }
+            Rounding::Nearest => {
+                const $way: Rounding = Rounding::Nearest;
+                $form
+            }
+            Rounding::Zero => {
+                const $way: Rounding = Rounding::Zero;
+                $form
+            }
+            Rounding::Down => {
+                const $way: Rounding = Rounding::Down;
+                $form
+            }
+            Rounding::Up => {
+                const $way: Rounding = Rounding::Up;
+                $form
+            }
         }
     };
 }
@@ -48,13 +60,21 @@ pub fn canonical(value: f32) -> f32 {
 /// Subnormal numbers become zeros of their sign.
 #[inline(always)]
 pub fn flushed(value: f32) -> f32 {
-    if value.abs() < f32::MIN_POSITIVE { 0.0f32.copysign(value) } else { value }
+    if value.abs() < f32::MIN_POSITIVE {
+        0.0f32.copysign(value)
+    } else {
+        value
+    }
 }
 
 pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     let ty = opcode.ty();
     let ftz = opcode.takes("ftz");
-    let form = if ty == Type::F32 { singles(opcode, ftz) } else { doubles(opcode) }?;
+    let form = if ty == Type::F32 {
+        singles(opcode, ftz)
+    } else {
+        doubles(opcode)
+    }?;
     let mut forms = vec![form];
     if opcode.takes("sat") {
         forms.push(saturate(ty)?);
@@ -82,8 +102,20 @@ fn singles(opcode: &mut Opcode<'_>, ftz: bool) -> Option<Form> {
         "div" => single!(ftz; |a, b| a / b),
         "rcp" => single!(ftz; |a| 1.0 / a),
         "sqrt" => single!(ftz; |a| a.sqrt()),
-        "neg" => if ftz { lanes!(|a: f32| -> f32 { -flushed(a) }) } else { lanes!(|a: f32| -> f32 { -a }) },
-        "abs" => if ftz { lanes!(|a: f32| -> f32 { flushed(a).abs() }) } else { lanes!(|a: f32| -> f32 { a.abs() }) },
+        "neg" => {
+            if ftz {
+                lanes!(|a: f32| -> f32 { -flushed(a) })
+            } else {
+                lanes!(|a: f32| -> f32 { -a })
+            }
+        }
+        "abs" => {
+            if ftz {
+                lanes!(|a: f32| -> f32 { flushed(a).abs() })
+            } else {
+                lanes!(|a: f32| -> f32 { a.abs() })
+            }
+        }
         "min" | "max" => extreme(opcode, ftz),
         "copysign" => lanes!(|a: f32, b: f32| -> f32 { b.copysign(a) }),
         "rsqrt" if approximate => single!(ftz; |a| (1.0 / f64::from(a).sqrt()) as f32),
@@ -101,7 +133,9 @@ fn directed_single(base: &str, rounding: Rounding, ftz: bool) -> Option<Form> {
         "add" => directed!(rounding; WAY => single!(ftz; |a, b| round::add32(a, b, WAY))),
         "sub" => directed!(rounding; WAY => single!(ftz; |a, b| round::add32(a, -b, WAY))),
         "mul" => directed!(rounding; WAY => single!(ftz; |a, b| round::mul32(a, b, WAY))),
-        "fma" | "mad" => directed!(rounding; WAY => single!(ftz; |a, b, c| round::fma32(a, b, c, WAY))),
+        "fma" | "mad" => {
+            directed!(rounding; WAY => single!(ftz; |a, b, c| round::fma32(a, b, c, WAY)))
+        }
         "div" => directed!(rounding; WAY => single!(ftz; |a, b| round::div32(a, b, WAY))),
         "rcp" => directed!(rounding; WAY => single!(ftz; |a| round::div32(1.0, a, WAY))),
         "sqrt" => directed!(rounding; WAY => single!(ftz; |a| round::sqrt32(a, WAY))),
@@ -113,9 +147,13 @@ fn extreme(opcode: &mut Opcode<'_>, ftz: bool) -> Form {
     let nan = opcode.takes("NaN");
     match (opcode.base == "min", nan) {
         (true, false) => single!(ftz; |a, b| smaller32(a, b)),
-        (true, true) => single!(ftz; |a, b| if a.is_nan() || b.is_nan() { NAN } else { smaller32(a, b) }),
+        (true, true) => {
+            single!(ftz; |a, b| if a.is_nan() || b.is_nan() { NAN } else { smaller32(a, b) })
+        }
         (false, false) => single!(ftz; |a, b| -smaller32(-a, -b)),
-        (false, true) => single!(ftz; |a, b| if a.is_nan() || b.is_nan() { NAN } else { -smaller32(-a, -b) }),
+        (false, true) => {
+            single!(ftz; |a, b| if a.is_nan() || b.is_nan() { NAN } else { -smaller32(-a, -b) })
+        }
     }
 }
 
@@ -160,10 +198,18 @@ fn doubles(opcode: &mut Opcode<'_>) -> Option<Form> {
 
 fn directed_double(base: &str, rounding: Rounding) -> Option<Form> {
     Some(match base {
-        "add" => directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::add(a, b, WAY) })),
-        "sub" => directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::add(a, -b, WAY) })),
-        "mul" => directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::mul(a, b, WAY) })),
-        "div" => directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::div(a, b, WAY) })),
+        "add" => {
+            directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::add(a, b, WAY) }))
+        }
+        "sub" => {
+            directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::add(a, -b, WAY) }))
+        }
+        "mul" => {
+            directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::mul(a, b, WAY) }))
+        }
+        "div" => {
+            directed!(rounding; WAY => lanes!(|a: f64, b: f64| -> f64 { round::div(a, b, WAY) }))
+        }
         "rcp" => directed!(rounding; WAY => lanes!(|a: f64| -> f64 { round::div(1.0, a, WAY) })),
         "sqrt" => directed!(rounding; WAY => lanes!(|a: f64| -> f64 { round::sqrt(a, WAY) })),
         _ => return None,

@@ -21,8 +21,12 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
         "min" => integers!(ty; lanes!(|a: T, b: T| -> T { a.min(b) })),
         "max" => integers!(ty; lanes!(|a: T, b: T| -> T { a.max(b) })),
         "neg" => patterns!(ty; lanes!(|a: T| -> T { a.wrapping_neg() })),
-        "abs" => typed!(ty; S16 => i16, S32 => i32, S64 => i64; lanes!(|a: T| -> T { a.wrapping_abs() })),
-        "sad" => integers!(ty; lanes!(|a: T, b: T, c: T| -> T { c.wrapping_add(a.abs_diff(b) as T) })),
+        "abs" => {
+            typed!(ty; S16 => i16, S32 => i32, S64 => i64; lanes!(|a: T| -> T { a.wrapping_abs() }))
+        }
+        "sad" => {
+            integers!(ty; lanes!(|a: T, b: T, c: T| -> T { c.wrapping_add(a.abs_diff(b) as T) }))
+        }
         _ => None,
     }
 }
@@ -38,10 +42,18 @@ fn saturating(base: &str, ty: Type) -> Option<Form> {
 fn multiply(opcode: &mut Opcode<'_>, ty: Type) -> Option<Form> {
     if opcode.takes("wide") {
         return match ty {
-            Type::U16 => Some(lanes!(|a: u16, b: u16| -> u32 { u32::from(a) * u32::from(b) })),
-            Type::S16 => Some(lanes!(|a: i16, b: i16| -> i32 { i32::from(a) * i32::from(b) })),
-            Type::U32 => Some(lanes!(|a: u32, b: u32| -> u64 { u64::from(a) * u64::from(b) })),
-            Type::S32 => Some(lanes!(|a: i32, b: i32| -> i64 { i64::from(a) * i64::from(b) })),
+            Type::U16 => Some(lanes!(|a: u16, b: u16| -> u32 {
+                u32::from(a) * u32::from(b)
+            })),
+            Type::S16 => Some(lanes!(|a: i16, b: i16| -> i32 {
+                i32::from(a) * i32::from(b)
+            })),
+            Type::U32 => Some(lanes!(|a: u32, b: u32| -> u64 {
+                u64::from(a) * u64::from(b)
+            })),
+            Type::S32 => Some(lanes!(|a: i32, b: i32| -> i64 {
+                i64::from(a) * i64::from(b)
+            })),
             _ => None,
         };
     }
@@ -58,8 +70,12 @@ fn high(ty: Type) -> Option<Form> {
         Type::S16 => lanes!(|a: i16, b: i16| -> i16 { (i32::from(a) * i32::from(b) >> 16) as i16 }),
         Type::U32 => lanes!(|a: u32, b: u32| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 }),
         Type::S32 => lanes!(|a: i32, b: i32| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 }),
-        Type::U64 => lanes!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 }),
-        Type::S64 => lanes!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 }),
+        Type::U64 => {
+            lanes!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 })
+        }
+        Type::S64 => {
+            lanes!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 })
+        }
         _ => return None,
     })
 }
@@ -67,23 +83,45 @@ fn high(ty: Type) -> Option<Form> {
 fn multiply_add(opcode: &mut Opcode<'_>, ty: Type) -> Option<Form> {
     if opcode.takes("wide") {
         return match ty {
-            Type::U16 => Some(lanes!(|a: u16, b: u16, c: u32| -> u32 { (u32::from(a) * u32::from(b)).wrapping_add(c) })),
-            Type::S16 => Some(lanes!(|a: i16, b: i16, c: i32| -> i32 { (i32::from(a) * i32::from(b)).wrapping_add(c) })),
-            Type::U32 => Some(lanes!(|a: u32, b: u32, c: u64| -> u64 { (u64::from(a) * u64::from(b)).wrapping_add(c) })),
-            Type::S32 => Some(lanes!(|a: i32, b: i32, c: i64| -> i64 { (i64::from(a) * i64::from(b)).wrapping_add(c) })),
+            Type::U16 => Some(lanes!(|a: u16, b: u16, c: u32| -> u32 {
+                (u32::from(a) * u32::from(b)).wrapping_add(c)
+            })),
+            Type::S16 => Some(lanes!(|a: i16, b: i16, c: i32| -> i32 {
+                (i32::from(a) * i32::from(b)).wrapping_add(c)
+            })),
+            Type::U32 => Some(lanes!(|a: u32, b: u32, c: u64| -> u64 {
+                (u64::from(a) * u64::from(b)).wrapping_add(c)
+            })),
+            Type::S32 => Some(lanes!(|a: i32, b: i32, c: i64| -> i64 {
+                (i64::from(a) * i64::from(b)).wrapping_add(c)
+            })),
             _ => None,
         };
     }
     if opcode.takes("hi") {
         let saturates = opcode.takes("sat");
         return Some(match ty {
-            Type::S32 if saturates => lanes!(|a: i32, b: i32, c: i32| -> i32 { ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c) }),
-            Type::U16 => lanes!(|a: u16, b: u16, c: u16| -> u16 { ((u32::from(a) * u32::from(b) >> 16) as u16).wrapping_add(c) }),
-            Type::S16 => lanes!(|a: i16, b: i16, c: i16| -> i16 { ((i32::from(a) * i32::from(b) >> 16) as i16).wrapping_add(c) }),
-            Type::U32 => lanes!(|a: u32, b: u32, c: u32| -> u32 { ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c) }),
-            Type::S32 => lanes!(|a: i32, b: i32, c: i32| -> i32 { ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c) }),
-            Type::U64 => lanes!(|a: u64, b: u64, c: u64| -> u64 { ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c) }),
-            Type::S64 => lanes!(|a: i64, b: i64, c: i64| -> i64 { ((i128::from(a) * i128::from(b) >> 64) as i64).wrapping_add(c) }),
+            Type::S32 if saturates => lanes!(|a: i32, b: i32, c: i32| -> i32 {
+                ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c)
+            }),
+            Type::U16 => lanes!(|a: u16, b: u16, c: u16| -> u16 {
+                ((u32::from(a) * u32::from(b) >> 16) as u16).wrapping_add(c)
+            }),
+            Type::S16 => lanes!(|a: i16, b: i16, c: i16| -> i16 {
+                ((i32::from(a) * i32::from(b) >> 16) as i16).wrapping_add(c)
+            }),
+            Type::U32 => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c)
+            }),
+            Type::S32 => lanes!(|a: i32, b: i32, c: i32| -> i32 {
+                ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c)
+            }),
+            Type::U64 => lanes!(|a: u64, b: u64, c: u64| -> u64 {
+                ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c)
+            }),
+            Type::S64 => lanes!(|a: i64, b: i64, c: i64| -> i64 {
+                ((i128::from(a) * i128::from(b) >> 64) as i64).wrapping_add(c)
+            }),
             _ => return None,
         });
     }
@@ -98,12 +136,24 @@ fn short(opcode: &mut Opcode<'_>, ty: Type) -> Option<Form> {
     Some(match (opcode.base, ty, high) {
         ("mul24", Type::U32, false) => lanes!(|a: u32, b: u32| -> u32 { unsigned24(a, b) as u32 }),
         ("mul24", Type::S32, false) => lanes!(|a: i32, b: i32| -> i32 { signed24(a, b) as i32 }),
-        ("mul24", Type::U32, true) => lanes!(|a: u32, b: u32| -> u32 { (unsigned24(a, b) >> 16) as u32 }),
-        ("mul24", Type::S32, true) => lanes!(|a: i32, b: i32| -> i32 { (signed24(a, b) >> 16) as i32 }),
-        ("mad24", Type::U32, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { (unsigned24(a, b) as u32).wrapping_add(c) }),
-        ("mad24", Type::S32, false) => lanes!(|a: i32, b: i32, c: i32| -> i32 { (signed24(a, b) as i32).wrapping_add(c) }),
-        ("mad24", Type::U32, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { ((unsigned24(a, b) >> 16) as u32).wrapping_add(c) }),
-        ("mad24", Type::S32, true) => lanes!(|a: i32, b: i32, c: i32| -> i32 { ((signed24(a, b) >> 16) as i32).wrapping_add(c) }),
+        ("mul24", Type::U32, true) => {
+            lanes!(|a: u32, b: u32| -> u32 { (unsigned24(a, b) >> 16) as u32 })
+        }
+        ("mul24", Type::S32, true) => {
+            lanes!(|a: i32, b: i32| -> i32 { (signed24(a, b) >> 16) as i32 })
+        }
+        ("mad24", Type::U32, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { (unsigned24(a, b) as u32).wrapping_add(c) })
+        }
+        ("mad24", Type::S32, false) => {
+            lanes!(|a: i32, b: i32, c: i32| -> i32 { (signed24(a, b) as i32).wrapping_add(c) })
+        }
+        ("mad24", Type::U32, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            ((unsigned24(a, b) >> 16) as u32).wrapping_add(c)
+        }),
+        ("mad24", Type::S32, true) => lanes!(|a: i32, b: i32, c: i32| -> i32 {
+            ((signed24(a, b) >> 16) as i32).wrapping_add(c)
+        }),
         _ => return None,
     })
 }

@@ -40,13 +40,21 @@ fn overflowed(nearest: f64, operands: &[f64], rounding: Rounding) -> Option<f64>
         Rounding::Down => nearest > 0.0,
         Rounding::Up => nearest < 0.0,
     };
-    Some(if stays { f64::MAX.copysign(nearest) } else { nearest })
+    Some(if stays {
+        f64::MAX.copysign(nearest)
+    } else {
+        nearest
+    })
 }
 
 /// A sum of zero is negative when rounding down, unless both were positive.
 fn signed_zero(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {
     let cancels = sum == 0.0 && (a != 0.0 || a.is_sign_negative() != b.is_sign_negative());
-    if cancels && rounding == Rounding::Down { -0.0 } else { sum }
+    if cancels && rounding == Rounding::Down {
+        -0.0
+    } else {
+        sum
+    }
 }
 
 /// `a + b`.
@@ -55,7 +63,11 @@ pub fn add(a: f64, b: f64, rounding: Rounding) -> f64 {
     if let Some(limit) = overflowed(sum, &[a, b], rounding) {
         return limit;
     }
-    toward64(signed_zero(sum, a, b, rounding), sum_error(a, b, sum), rounding)
+    toward64(
+        signed_zero(sum, a, b, rounding),
+        sum_error(a, b, sum),
+        rounding,
+    )
 }
 
 fn sum_error(a: f64, b: f64, sum: f64) -> f64 {
@@ -114,14 +126,28 @@ pub fn narrow(high: f64, low: f64, rounding: Rounding) -> f32 {
     }
     let rest = (high - f64::from(nearest)) + low;
     // Only the sign matters, and it must survive.
-    toward32(nearest, if rest > 0.0 { 1.0 } else if rest < 0.0 { -1.0 } else { 0.0 }, rounding)
+    toward32(
+        nearest,
+        if rest > 0.0 {
+            1.0
+        } else if rest < 0.0 {
+            -1.0
+        } else {
+            0.0
+        },
+        rounding,
+    )
 }
 
 /// `a + b` of singles: their sum as doubles, and its error.
 pub fn add32(a: f32, b: f32, rounding: Rounding) -> f32 {
     let (a, b) = (f64::from(a), f64::from(b));
     let sum = a + b;
-    narrow(signed_zero(sum, a, b, rounding), finite(sum_error(a, b, sum)), rounding)
+    narrow(
+        signed_zero(sum, a, b, rounding),
+        finite(sum_error(a, b, sum)),
+        rounding,
+    )
 }
 
 /// `a · b` of singles, which is exact as a double.
@@ -133,7 +159,11 @@ pub fn mul32(a: f32, b: f32, rounding: Rounding) -> f32 {
 pub fn fma32(a: f32, b: f32, c: f32, rounding: Rounding) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let sum = product + c;
-    narrow(signed_zero(sum, product, c, rounding), finite(sum_error(product, c, sum)), rounding)
+    narrow(
+        signed_zero(sum, product, c, rounding),
+        finite(sum_error(product, c, sum)),
+        rounding,
+    )
 }
 
 /// `a / b` of singles.
@@ -186,7 +216,16 @@ mod tests {
     /// Nearest, down, up and zero bracket the value, found by brute force from neighbours.
     #[test]
     fn directed_results_bracket_the_true_one() {
-        let values = [0.1f32, -0.3, 1.0e-3, 3.0, 7.7e5, -1.0e-7, 16_777_216.0, 0.333_333_34];
+        let values = [
+            0.1f32,
+            -0.3,
+            1.0e-3,
+            3.0,
+            7.7e5,
+            -1.0e-7,
+            16_777_216.0,
+            0.333_333_34,
+        ];
         for a in values {
             for b in values {
                 let exact = f64::from(a) * f64::from(b);
@@ -219,7 +258,13 @@ mod tests {
         }
         assert_eq!(add(f64::MAX, f64::MAX, Rounding::Zero), f64::MAX);
         assert_eq!(mul(f64::MAX, 2.0, Rounding::Down), f64::MAX);
-        assert_eq!(add(1.0, -1.0, Rounding::Down).to_bits(), (-0.0f64).to_bits());
-        assert_eq!(whole(i128::from(i64::MAX), Rounding::Zero), 9_223_372_036_854_774_784.0);
+        assert_eq!(
+            add(1.0, -1.0, Rounding::Down).to_bits(),
+            (-0.0f64).to_bits()
+        );
+        assert_eq!(
+            whole(i128::from(i64::MAX), Rounding::Zero),
+            9_223_372_036_854_774_784.0
+        );
     }
 }

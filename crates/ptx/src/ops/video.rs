@@ -8,7 +8,9 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
     let signs = (*a == Type::S32, *b == Type::S32);
     match opcode.base {
         "dp4a" => Some(match signs {
-            (false, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) }),
+            (false, false) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) })
+            }
             (false, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, true) }),
             (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, false) }),
             (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, true, true) }),
@@ -17,14 +19,30 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
             let high = opcode.takes("hi");
             opcode.takes("lo");
             Some(match (signs, high) {
-                ((false, false), false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, false, false) }),
-                ((false, true), false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, false, true) }),
-                ((true, false), false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, true, false) }),
-                ((true, true), false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, true, true) }),
-                ((false, false), true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, false, false) }),
-                ((false, true), true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, false, true) }),
-                ((true, false), true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, true, false) }),
-                ((true, true), true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, true, true) }),
+                ((false, false), false) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, false, false) })
+                }
+                ((false, true), false) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, false, true) })
+                }
+                ((true, false), false) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, true, false) })
+                }
+                ((true, true), false) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b, c, true, true) })
+                }
+                ((false, false), true) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, false, false) })
+                }
+                ((false, true), true) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, false, true) })
+                }
+                ((true, false), true) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, true, false) })
+                }
+                ((true, true), true) => {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 { dot2(a, b >> 16, c, true, true) })
+                }
             })
         }
         _ => None,
@@ -34,13 +52,21 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Form> {
 #[inline(always)]
 fn byte(value: u32, index: u32, signed: bool) -> u32 {
     let byte = (value >> (8 * index)) as u8;
-    if signed { byte as i8 as u32 } else { u32::from(byte) }
+    if signed {
+        byte as i8 as u32
+    } else {
+        u32::from(byte)
+    }
 }
 
 #[inline(always)]
 fn half(value: u32, index: u32, signed: bool) -> u32 {
     let half = (value >> (16 * index)) as u16;
-    if signed { half as i16 as u32 } else { u32::from(half) }
+    if signed {
+        half as i16 as u32
+    } else {
+        u32::from(half)
+    }
 }
 
 #[inline(always)]

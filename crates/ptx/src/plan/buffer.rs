@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::npy;
 use super::PlanError;
+use super::npy;
 use crate::device::DeviceError;
 use crate::machine::random::Random;
 use crate::syntax::types::Type;
@@ -29,12 +29,33 @@ impl Element {
             None => Type::named(name)?,
         };
         use Type::{F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
-        [U8, U16, U32, U64, S8, S16, S32, S64, F32, F64].contains(&ty).then_some(Element(ty))
+        [U8, U16, U32, U64, S8, S16, S32, S64, F32, F64]
+            .contains(&ty)
+            .then_some(Element(ty))
     }
 
     /// Bytes.
     pub fn size(self) -> u64 {
         u64::from(self.0.size())
+    }
+
+    /// Adds random numbers.
+    fn fill(
+        self,
+        bytes: &mut Vec<u8>,
+        count: u64,
+        random: &mut Random,
+        range: std::ops::Range<f64>,
+    ) {
+        for _ in 0..count {
+            let value = random.unit().mul_add(range.end - range.start, range.start);
+            let value = if self.0.is_float() {
+                value
+            } else {
+                value.floor()
+            };
+            bytes.extend_from_slice(&self.bytes(value)[..self.size() as usize]);
+        }
     }
 
     /// The bytes of a number of this type.
@@ -92,11 +113,20 @@ impl Buffer {
     /// The bytes, `limit` of them at most.
     pub(super) fn bytes(&self, limit: u64) -> Result<(Vec<u8>, Element), PlanError> {
         let room = |element: &Element, count: u64| {
-            let size = element.size().checked_mul(count).filter(|&size| size <= limit);
-            size.map(|size| Vec::with_capacity(size as usize)).ok_or_else(|| {
-                let size = element.size().saturating_mul(count);
-                PlanError::Device(DeviceError::OutOfMemory { name: self.name.clone(), size, left: limit, limit })
-            })
+            let size = element
+                .size()
+                .checked_mul(count)
+                .filter(|&size| size <= limit);
+            size.map(|size| Vec::with_capacity(size as usize))
+                .ok_or_else(|| {
+                    let size = element.size().saturating_mul(count);
+                    PlanError::Device(DeviceError::OutOfMemory {
+                        name: self.name.clone(),
+                        size,
+                        left: limit,
+                        limit,
+                    })
+                })
         };
         match &self.content {
             Content::Zeros { element, count } => {
@@ -104,7 +134,12 @@ impl Buffer {
                 bytes.resize((element.size() * count) as usize, 0);
                 Ok((bytes, *element))
             }
-            Content::Ramp { element, count, start, step } => {
+            Content::Ramp {
+                element,
+                count,
+                start,
+                step,
+            } => {
                 let mut bytes = room(element, *count)?;
                 for index in 0..*count {
                     let value = element.bytes((index as f64).mul_add(*step, *start));
@@ -112,19 +147,23 @@ impl Buffer {
                 }
                 Ok((bytes, *element))
             }
-            Content::Random { element, count, seed, low, high } => {
+            Content::Random {
+                element,
+                count,
+                seed,
+                low,
+                high,
+            } => {
                 let mut bytes = room(element, *count)?;
-                let mut random = Random::new(*seed);
-                for _ in 0..*count {
-                    let value = random.unit().mul_add(high - low, *low);
-                    let value = if element.0.is_float() { value } else { value.floor() };
-                    bytes.extend_from_slice(&element.bytes(value)[..element.size() as usize]);
-                }
+                element.fill(&mut bytes, *count, &mut Random::new(*seed), *low..*high);
                 Ok((bytes, *element))
             }
             Content::Npy(path) => {
                 let bytes = read(path, limit, &self.name)?;
-                npy::read(&bytes).map_err(|error| PlanError::Npy { path: path.clone(), error })
+                npy::read(&bytes).map_err(|error| PlanError::Npy {
+                    path: path.clone(),
+                    error,
+                })
             }
             Content::Raw(path) => Ok((read(path, limit, &self.name)?, Element(Type::U8))),
         }
@@ -133,10 +172,20 @@ impl Buffer {
 
 /// A file that fits.
 fn read(path: &PathBuf, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
-    let failed = |error| PlanError::File { what: "read", path: path.clone(), error };
+    let failed = |error| PlanError::File {
+        what: "read",
+        path: path.clone(),
+        error,
+    };
     let size = std::fs::metadata(path).map_err(failed)?.len();
     if size > limit {
-        return Err(DeviceError::OutOfMemory { name: name.to_owned(), size, left: limit, limit }.into());
+        return Err(DeviceError::OutOfMemory {
+            name: name.to_owned(),
+            size,
+            left: limit,
+            limit,
+        }
+        .into());
     }
     std::fs::read(path).map_err(failed)
 }

@@ -8,7 +8,13 @@ use std::process::{Command, Output};
 const HEADER: &str = include_str!("../../include/reuselens_cuda.h");
 
 /// Headers of CUDA that sources include by name; all are the one above.
-const NAMES: [&str; 5] = ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "reuselens_cuda.h"];
+const NAMES: [&str; 5] = [
+    "cuda.h",
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "device_launch_parameters.h",
+    "reuselens_cuda.h",
+];
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
 const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang"];
@@ -58,7 +64,9 @@ fn install() -> &'static str {
 /// # Errors
 /// If there is no compiler, or it says no.
 pub fn compile(path: &Path) -> Result<String, CompileError> {
-    let chosen = ["NVCC", "CUDA_CLANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let chosen = ["NVCC", "CUDA_CLANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok());
     let mut last = None;
     for compiler in chosen.chain(COMPILERS.map(str::to_owned)) {
         match with(&compiler, path) {
@@ -68,14 +76,21 @@ pub fn compile(path: &Path) -> Result<String, CompileError> {
             done => return done,
         }
     }
-    Err(last.unwrap_or_else(|| CompileError::NoCompiler { path: path.to_owned() }))
+    Err(last.unwrap_or_else(|| CompileError::NoCompiler {
+        path: path.to_owned(),
+    }))
 }
 
 fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
-    let io = |error| CompileError::Io { compiler: compiler.to_owned(), error };
+    let io = |error| CompileError::Io {
+        compiler: compiler.to_owned(),
+        error,
+    };
     let folder = tempfile::tempdir().map_err(io)?;
     let ptx = folder.path().join("kernel.ptx");
-    let is_nvcc = Path::new(compiler).file_name().is_some_and(|name| name.to_string_lossy().contains("nvcc"));
+    let is_nvcc = Path::new(compiler)
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().contains("nvcc"));
     let mut command = Command::new(compiler);
     if is_nvcc {
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
@@ -83,14 +98,43 @@ fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
         for name in NAMES {
             std::fs::write(folder.path().join(name), HEADER).map_err(io)?;
         }
-        command.args(["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-S", "-O3", "-gline-tables-only"]);
-        command.args(["--cuda-feature=+ptx70", "-Wno-unknown-cuda-version", "-include", "reuselens_cuda.h"]);
-        command.arg(format!("--cuda-gpu-arch={ARCHITECTURE}")).arg("-I").arg(folder.path());
+        command.args([
+            "-x",
+            "cuda",
+            "--cuda-device-only",
+            "-nocudainc",
+            "-nocudalib",
+            "-S",
+            "-O3",
+            "-gline-tables-only",
+        ]);
+        command.args([
+            "--cuda-feature=+ptx70",
+            "-Wno-unknown-cuda-version",
+            "-include",
+            "reuselens_cuda.h",
+        ]);
+        command
+            .arg(format!("--cuda-gpu-arch={ARCHITECTURE}"))
+            .arg("-I")
+            .arg(folder.path());
     }
-    let Output { status, stdout, stderr } = command.arg("-o").arg(&ptx).arg(path).output().map_err(io)?;
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.arg("-o").arg(&ptx).arg(path).output().map_err(io)?;
     if !status.success() {
-        let output = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        return Err(CompileError::Failed { compiler: compiler.to_owned(), path: path.to_owned(), output });
+        let output = format!(
+            "{}{}",
+            String::from_utf8_lossy(&stdout),
+            String::from_utf8_lossy(&stderr)
+        );
+        return Err(CompileError::Failed {
+            compiler: compiler.to_owned(),
+            path: path.to_owned(),
+            output,
+        });
     }
     std::fs::read_to_string(&ptx).map_err(io)
 }

@@ -68,7 +68,11 @@ impl Plan {
     /// # Errors
     /// What cannot be read, and what is none.
     pub fn read(path: &Path) -> Result<Plan, PlanError> {
-        let text = std::fs::read_to_string(path).map_err(|error| PlanError::File { what: "read", path: path.to_owned(), error })?;
+        let text = std::fs::read_to_string(path).map_err(|error| PlanError::File {
+            what: "read",
+            path: path.to_owned(),
+            error,
+        })?;
         Plan::parse(&text, path)
     }
 
@@ -77,13 +81,22 @@ impl Plan {
     /// # Errors
     /// What is no description.
     pub fn parse(text: &str, path: &Path) -> Result<Plan, PlanError> {
-        let wrong = |what: String| PlanError::Description { path: path.to_owned(), what };
-        let description: Description = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |what: String| PlanError::Description {
+            path: path.to_owned(),
+            what,
+        };
+        let description: Description =
+            toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut plan = Plan::default();
         for (name, text) in description.buffers {
-            let (kind, rest) = text.split_once(':').ok_or_else(|| wrong(format!("the buffer '{name}' is '{text}'; write e.g. zeros:f32:1000")))?;
-            let mut content = spec::content(kind, rest).map_err(|what| wrong(format!("the buffer '{name}': {what}")))?;
+            let (kind, rest) = text.split_once(':').ok_or_else(|| {
+                wrong(format!(
+                    "the buffer '{name}' is '{text}'; write e.g. zeros:f32:1000"
+                ))
+            })?;
+            let mut content = spec::content(kind, rest)
+                .map_err(|what| wrong(format!("the buffer '{name}': {what}")))?;
             if let Content::Npy(file) | Content::Raw(file) = &mut content {
                 *file = folder.join(&*file);
             }
@@ -94,11 +107,26 @@ impl Plan {
         }
         for launch in description.launch {
             let kernel = launch.kernel.as_ref().or(description.kernel.as_ref());
-            let kernel = kernel.ok_or_else(|| wrong(format!("the launch of {} names no file; add kernel = \"FILE\"", launch.entry)))?;
+            let kernel = kernel.ok_or_else(|| {
+                wrong(format!(
+                    "the launch of {} names no file; add kernel = \"FILE\"",
+                    launch.entry
+                ))
+            })?;
             plan.steps.push(Step {
                 kernel: folder.join(kernel),
-                grid: sizes(&launch.grid).ok_or_else(|| wrong(format!("the grid of {} has no sizes, or more than three", launch.entry)))?,
-                block: sizes(&launch.block).ok_or_else(|| wrong(format!("the block of {} has no sizes, or more than three", launch.entry)))?,
+                grid: sizes(&launch.grid).ok_or_else(|| {
+                    wrong(format!(
+                        "the grid of {} has no sizes, or more than three",
+                        launch.entry
+                    ))
+                })?,
+                block: sizes(&launch.block).ok_or_else(|| {
+                    wrong(format!(
+                        "the block of {} has no sizes, or more than three",
+                        launch.entry
+                    ))
+                })?,
                 entry: launch.entry,
                 shared: launch.shared,
                 arguments: launch.args.into_iter().map(given).collect(),
@@ -139,14 +167,28 @@ mod tests {
         let plan = Plan::parse(WHOLE, Path::new("folder/a.toml")).unwrap();
         assert_eq!(plan.buffers[0].content, Content::Npy("folder/x.npy".into()));
         let step = &plan.steps[0];
-        assert_eq!((step.grid, step.block, step.repeat), ([4, 2, 1], [32, 1, 1], 3));
-        assert_eq!(step.arguments, [Given::Integer(1), Given::Float(2.5), Given::Buffer("x".to_owned())]);
+        assert_eq!(
+            (step.grid, step.block, step.repeat),
+            ([4, 2, 1], [32, 1, 1], 3)
+        );
+        assert_eq!(
+            step.arguments,
+            [
+                Given::Integer(1),
+                Given::Float(2.5),
+                Given::Buffer("x".to_owned())
+            ]
+        );
         assert_eq!(step.kernel, Path::new("folder/k.ptx"));
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let told = |text: &str| Plan::parse(text, Path::new("a.toml")).unwrap_err().to_string();
+        let told = |text: &str| {
+            Plan::parse(text, Path::new("a.toml"))
+                .unwrap_err()
+                .to_string()
+        };
         assert!(told("").contains("nothing is launched"));
         assert!(told(&WHOLE.replace("kernel = 'k.ptx'", "")).contains("names no file"));
         assert!(told(&WHOLE.replace("[4, 2]", "[]")).contains("the grid of f"));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
 pub use compile::{CompileError, compile};
-pub use npy::NpyError;
+pub use npy::{NpyError, read as read_npy};
 pub use spec::SpecError;
 
 use crate::arguments::{Argument, ArgumentError};
@@ -176,13 +176,19 @@ impl Plan {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
                     let ptx = ptx_of(path)?;
-                    let wrong = |error| PlanError::Ptx { path: path.to_owned(), error };
+                    let wrong = |error| PlanError::Ptx {
+                        path: path.to_owned(),
+                        error,
+                    };
                     place.insert(session.device.load(Module::parse(&ptx).map_err(wrong)?)?)
                 }
             };
             let kernel = session.device.kernel(loaded, &step.entry, options);
             session.kernels.push(kernel.map_err(|error| match error {
-                DeviceError::Ptx(error) => PlanError::Ptx { path: path.to_owned(), error },
+                DeviceError::Ptx(error) => PlanError::Ptx {
+                    path: path.to_owned(),
+                    error,
+                },
                 other => other.into(),
             })?);
         }
@@ -195,7 +201,11 @@ fn ptx_of(path: &Path) -> Result<String, PlanError> {
     if path.extension().is_some_and(|ending| ending == "cu") {
         return Ok(compile(path)?);
     }
-    std::fs::read_to_string(path).map_err(|error| PlanError::File { what: "read", path: path.to_owned(), error })
+    std::fs::read_to_string(path).map_err(|error| PlanError::File {
+        what: "read",
+        path: path.to_owned(),
+        error,
+    })
 }
 
 impl Session {
@@ -208,7 +218,14 @@ impl Session {
         let address = self.device.allocate(&buffer.name, bytes.len() as u64)?;
         self.device.write(address, &bytes)?;
         let size = bytes.len() as u64;
-        self.buffers.insert(buffer.name.clone(), Placed { address, size, element });
+        self.buffers.insert(
+            buffer.name.clone(),
+            Placed {
+                address,
+                size,
+                element,
+            },
+        );
         Ok(())
     }
 
@@ -221,7 +238,14 @@ impl Session {
     ///
     /// # Errors
     /// Arguments that do not fit, and whatever the kernel does that it must not.
-    pub fn step<S: Sink + Send>(&mut self, plan: &Plan, index: usize, options: &Options, sink: &mut S, before: &mut dyn FnMut(&mut S, &Kernel, &Launch) -> Result<(), PlanError>) -> Result<Done, PlanError> {
+    pub fn step<S: Sink + Send>(
+        &mut self,
+        plan: &Plan,
+        index: usize,
+        options: &Options,
+        sink: &mut S,
+        before: &mut dyn FnMut(&mut S, &Kernel, &Launch) -> Result<(), PlanError>,
+    ) -> Result<Done, PlanError> {
         let (step, kernel) = (&plan.steps[index], &self.kernels[index]);
         let mut arguments = Vec::new();
         for given in &step.arguments {
@@ -233,7 +257,11 @@ impl Session {
         }
         let launch = kernel.launch(step.grid, step.block, step.shared, &arguments)?;
         let kernel = kernel.clone();
-        let mut done = Done { kernel: kernel.name().to_owned(), times: 0, stats: Stats::default() };
+        let mut done = Done {
+            kernel: kernel.name().to_owned(),
+            times: 0,
+            stats: Stats::default(),
+        };
         while done.times < step.repeat {
             for name in &step.zero {
                 let Placed { address, size, .. } = *self.buffer(name)?;
@@ -255,7 +283,10 @@ impl Session {
         self.buffers.get(name).ok_or_else(|| {
             let mut known: Vec<&str> = self.buffers.keys().map(String::as_str).collect();
             known.sort_unstable();
-            PlanError::NoBuffer { name: name.to_owned(), known: known.join(", ") }
+            PlanError::NoBuffer {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
         })
     }
 

@@ -35,19 +35,36 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<u8>, Element), NpyError> {
         Some(rest.trim_start().strip_prefix(':')?.trim_start())
     };
     let descr = field("descr").ok_or(NpyError::NoArray)?;
-    let descr = descr.strip_prefix('\'').and_then(|rest| rest.split('\'').next());
+    let descr = descr
+        .strip_prefix('\'')
+        .and_then(|rest| rest.split('\'').next());
     let descr = descr.ok_or_else(|| NpyError::Element("a structure".to_owned()))?;
     let element = element(descr).ok_or_else(|| NpyError::Element(descr.to_owned()))?;
-    if field("fortran_order").ok_or(NpyError::NoArray)?.starts_with("True") {
+    if field("fortran_order")
+        .ok_or(NpyError::NoArray)?
+        .starts_with("True")
+    {
         return Err(NpyError::Order);
     }
-    let shape = field("shape").and_then(|text| text.strip_prefix('(')).ok_or(NpyError::NoArray)?;
+    let shape = field("shape")
+        .and_then(|text| text.strip_prefix('('))
+        .ok_or(NpyError::NoArray)?;
     let shape = shape.split(')').next().unwrap_or_default();
-    let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
-    let count = sizes.map(|size| size.parse::<u64>().ok()).try_fold(1u64, |count, size| count.checked_mul(size?));
-    let wanted = count.and_then(|count| count.checked_mul(element.size())).ok_or(NpyError::NoArray)?;
+    let sizes = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|size| !size.is_empty());
+    let count = sizes
+        .map(|size| size.parse::<u64>().ok())
+        .try_fold(1u64, |count, size| count.checked_mul(size?));
+    let wanted = count
+        .and_then(|count| count.checked_mul(element.size()))
+        .ok_or(NpyError::NoArray)?;
     if data.len() as u64 != wanted {
-        return Err(NpyError::Length { found: data.len(), wanted });
+        return Err(NpyError::Length {
+            found: data.len(),
+            wanted,
+        });
     }
     Ok((data.to_vec(), element))
 }
@@ -95,7 +112,10 @@ pub fn write(data: &[u8], element: Element) -> Vec<u8> {
     };
     let order = if element.size() == 1 { '|' } else { '<' };
     let count = data.len() as u64 / element.size();
-    let mut head = format!("{{'descr': '{order}{kind}{}', 'fortran_order': False, 'shape': ({count},), }}", element.size());
+    let mut head = format!(
+        "{{'descr': '{order}{kind}{}', 'fortran_order': False, 'shape': ({count},), }}",
+        element.size()
+    );
     // The data begin at a multiple of 64 bytes, behind a line's end.
     let unpadded = MAGIC.len() + 4 + head.len() + 1;
     head.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
@@ -132,17 +152,41 @@ mod tests {
             file.extend_from_slice(data);
             file
         };
-        let good = file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n", &[1; 12]);
+        let good = file(
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n",
+            &[1; 12],
+        );
         assert_eq!(read(&good).unwrap().0, [1; 12]);
-        let cut = file("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n", &[1; 11]);
-        assert_eq!(read(&cut), Err(NpyError::Length { found: 11, wanted: 12 }));
-        let scalar = file("{'descr': '<f8', 'fortran_order': False, 'shape': (), }", &[0; 8]);
+        let cut = file(
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n",
+            &[1; 11],
+        );
+        assert_eq!(
+            read(&cut),
+            Err(NpyError::Length {
+                found: 11,
+                wanted: 12
+            })
+        );
+        let scalar = file(
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (), }",
+            &[0; 8],
+        );
         assert!(read(&scalar).is_ok());
-        let other = file("{'descr': '>f8', 'fortran_order': False, 'shape': (), }", &[0; 8]);
+        let other = file(
+            "{'descr': '>f8', 'fortran_order': False, 'shape': (), }",
+            &[0; 8],
+        );
         assert_eq!(read(&other), Err(NpyError::Element(">f8".to_owned())));
-        let turned = file("{'descr': '<f8', 'fortran_order': True, 'shape': (1,), }", &[0; 8]);
+        let turned = file(
+            "{'descr': '<f8', 'fortran_order': True, 'shape': (1,), }",
+            &[0; 8],
+        );
         assert_eq!(read(&turned), Err(NpyError::Order));
-        let huge = file("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", &[]);
+        let huge = file(
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
+            &[],
+        );
         assert_eq!(read(&huge), Err(NpyError::NoArray));
         assert_eq!(read(b"\x93NUMPY\x01"), Err(NpyError::NoArray));
     }

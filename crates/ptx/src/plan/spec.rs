@@ -22,7 +22,10 @@ impl Plan {
     /// # Errors
     /// What is none of those.
     pub fn argument(&mut self, text: &str, number: usize) -> Result<Given, SpecError> {
-        let wrong = |what: String| SpecError { text: text.to_owned(), what };
+        let wrong = |what: String| SpecError {
+            text: text.to_owned(),
+            what,
+        };
         if let Some(name) = text.strip_prefix('&') {
             return Ok(Given::Buffer(name.to_owned()));
         }
@@ -30,21 +33,34 @@ impl Plan {
             return Ok(given);
         }
         let named = text.split_once('=').filter(|(name, _)| is_name(name));
-        let (name, rest) = named.map_or_else(|| (format!("arg{number}"), text), |(name, rest)| (name.to_owned(), rest));
-        let (kind, rest) = rest.split_once(':').ok_or_else(|| wrong(FORMS.to_owned()))?;
+        let (name, rest) = named.map_or_else(
+            || (format!("arg{number}"), text),
+            |(name, rest)| (name.to_owned(), rest),
+        );
+        let (kind, rest) = rest
+            .split_once(':')
+            .ok_or_else(|| wrong(FORMS.to_owned()))?;
         let content = content(kind, rest).map_err(wrong)?;
-        self.buffers.push(Buffer { name: name.clone(), content });
+        self.buffers.push(Buffer {
+            name: name.clone(),
+            content,
+        });
         Ok(Given::Buffer(name))
     }
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 /// A number: decimal, hexadecimal, or with a point or an exponent.
 fn scalar(text: &str) -> Option<Given> {
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (negative, digits) = text
+        .strip_prefix('-')
+        .map_or((false, text), |rest| (true, rest));
     if let Some(digits) = digits.strip_prefix("0x") {
         let value = i128::from(u64::from_str_radix(digits, 16).ok()?);
         return Some(Given::Integer(if negative { -value } else { value }));
@@ -75,18 +91,40 @@ pub(super) fn content(kind: &str, rest: &str) -> Result<Content, String> {
     if parts.len() < 2 || parts.len() > most {
         return Err(format!("{kind} takes other parts; {FORMS}"));
     }
-    let element = Element::named(parts[0]).ok_or_else(|| format!("'{}' is no type; there are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64", parts[0]))?;
-    let count = parts[1].parse().map_err(|_| format!("'{}' is no number of elements", parts[1]))?;
+    let element = Element::named(parts[0]).ok_or_else(|| {
+        format!(
+            "'{}' is no type; there are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64",
+            parts[0]
+        )
+    })?;
+    let count = parts[1]
+        .parse()
+        .map_err(|_| format!("'{}' is no number of elements", parts[1]))?;
     let number = |index: usize, otherwise: f64| -> Result<f64, String> {
-        parts.get(index).map_or(Ok(otherwise), |text| text.parse().map_err(|_| format!("'{text}' is no number")))
+        parts.get(index).map_or(Ok(otherwise), |text| {
+            text.parse().map_err(|_| format!("'{text}' is no number"))
+        })
     };
     Ok(match kind {
         "zeros" => Content::Zeros { element, count },
-        "ramp" => Content::Ramp { element, count, start: number(2, 0.0)?, step: number(3, 1.0)? },
+        "ramp" => Content::Ramp {
+            element,
+            count,
+            start: number(2, 0.0)?,
+            step: number(3, 1.0)?,
+        },
         _ => {
-            let seed = parts.get(2).map_or(Ok(0), |text| text.parse().map_err(|_| format!("'{text}' is no seed")))?;
+            let seed = parts.get(2).map_or(Ok(0), |text| {
+                text.parse().map_err(|_| format!("'{text}' is no seed"))
+            })?;
             let high = if element.0.is_float() { 1.0 } else { 100.0 };
-            Content::Random { element, count, seed, low: number(3, 0.0)?, high: number(4, high)? }
+            Content::Random {
+                element,
+                count,
+                seed,
+                low: number(3, 0.0)?,
+                high: number(4, high)?,
+            }
         }
     })
 }
@@ -100,14 +138,29 @@ mod tests {
         let mut plan = Plan::default();
         assert_eq!(plan.argument("42", 1), Ok(Given::Integer(42)));
         assert_eq!(plan.argument("-0x10", 1), Ok(Given::Integer(-16)));
-        assert_eq!(plan.argument("18446744073709551615", 1), Ok(Given::Integer(i128::from(u64::MAX))));
+        assert_eq!(
+            plan.argument("18446744073709551615", 1),
+            Ok(Given::Integer(i128::from(u64::MAX)))
+        );
         assert_eq!(plan.argument("1e3", 1), Ok(Given::Float(1000.0)));
-        assert_eq!(plan.argument("zeros:f32:8", 3), Ok(Given::Buffer("arg3".to_owned())));
-        assert_eq!(plan.argument("x=ramp:i16:8:5", 4), Ok(Given::Buffer("x".to_owned())));
+        assert_eq!(
+            plan.argument("zeros:f32:8", 3),
+            Ok(Given::Buffer("arg3".to_owned()))
+        );
+        assert_eq!(
+            plan.argument("x=ramp:i16:8:5", 4),
+            Ok(Given::Buffer("x".to_owned()))
+        );
         assert_eq!(plan.argument("&x", 5), Ok(Given::Buffer("x".to_owned())));
-        assert_eq!(plan.argument("in=npy:a=b.npy", 6), Ok(Given::Buffer("in".to_owned())));
+        assert_eq!(
+            plan.argument("in=npy:a=b.npy", 6),
+            Ok(Given::Buffer("in".to_owned()))
+        );
         assert_eq!(plan.buffers.len(), 3);
-        assert_eq!(plan.buffers[2].content, Content::Npy(PathBuf::from("a=b.npy")));
+        assert_eq!(
+            plan.buffers[2].content,
+            Content::Npy(PathBuf::from("a=b.npy"))
+        );
     }
 
     #[test]

@@ -215,7 +215,10 @@ fn listed(cursor: &mut Cursor<'_>, end: u8) -> Result<Vec<Operand>, PtxError> {
 fn simple(cursor: &mut Cursor<'_>) -> Result<Operand, PtxError> {
     if cursor.takes(b'!') {
         let name = cursor.word("a predicate")?;
-        return Ok(Operand::Not(Box::new(Operand::Name(name.text.to_owned(), 0))));
+        return Ok(Operand::Not(Box::new(Operand::Name(
+            name.text.to_owned(),
+            0,
+        ))));
     }
     let negative = cursor.takes(b'-');
     let token = cursor.peek();
@@ -234,7 +237,10 @@ fn simple(cursor: &mut Cursor<'_>) -> Result<Operand, PtxError> {
 
 fn signed(token: Token<'_>, negative: bool) -> Result<Operand, PtxError> {
     let value = number::value(token.text).ok_or_else(|| {
-        PtxError::new(token.at, format!("'{}' is no number that fits into 64 bits", token.text))
+        PtxError::new(
+            token.at,
+            format!("'{}' is no number that fits into 64 bits", token.text),
+        )
     })?;
     let sign = u64::from(negative);
     Ok(match value {

@@ -67,7 +67,8 @@ fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
             "reg" => space = Some(StateSpace::Param),
             word if Type::named(word).is_some() => ty = Type::named(word),
             "texref" | "samplerref" | "surfref" | "tex" => {
-                let what = "textures and surfaces are not supported; read from global memory instead";
+                let what =
+                    "textures and surfaces are not supported; read from global memory instead";
                 return Err(PtxError::unsupported(token.at, what));
             }
             "attribute" => {
@@ -87,19 +88,31 @@ fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
         let what = "expected a directive, a function or a variable with its space and type";
         return Err(PtxError::new(start.at, what));
     };
-    Ok(Head { space, ty, lanes, align })
+    Ok(Head {
+        space,
+        ty,
+        lanes,
+        align,
+    })
 }
 
 fn alignment(cursor: &mut Cursor<'_>) -> Result<u64, PtxError> {
     let at = cursor.peek().at;
     let align: u64 = cursor.integer("an alignment in bytes")?;
     if !align.is_power_of_two() || align > 1 << 20 {
-        return Err(PtxError::new(at, format!("an alignment of {align} is no power of two up to a MiB")));
+        return Err(PtxError::new(
+            at,
+            format!("an alignment of {align} is no power of two up to a MiB"),
+        ));
     }
     Ok(align)
 }
 
-fn declarator(cursor: &mut Cursor<'_>, head: &Head, is_external: bool) -> Result<Variable, PtxError> {
+fn declarator(
+    cursor: &mut Cursor<'_>,
+    head: &Head,
+    is_external: bool,
+) -> Result<Variable, PtxError> {
     let name = cursor.word("the name of a variable")?;
     let element = u64::from(head.ty.size()) * head.lanes;
     let mut size = Some(element);
@@ -142,7 +155,9 @@ fn initializer(cursor: &mut Cursor<'_>, variable: &Variable) -> Result<Vec<Init>
         if cursor.takes(b'{') {
             depth += 1;
         } else if cursor.takes(b'}') {
-            depth = depth.checked_sub(1).ok_or_else(|| cursor.unexpected("a value"))?;
+            depth = depth
+                .checked_sub(1)
+                .ok_or_else(|| cursor.unexpected("a value"))?;
         } else if depth > 0 && cursor.takes(b',') {
         } else {
             values.push(initial(cursor, variable.ty)?);
@@ -153,7 +168,10 @@ fn initializer(cursor: &mut Cursor<'_>, variable: &Variable) -> Result<Vec<Init>
     }
     let bytes = values.len() as u64 * u64::from(variable.ty.size());
     if variable.size.is_some_and(|size| bytes > size) {
-        return Err(PtxError::new(at, format!("more values than {} has room for", variable.name)));
+        return Err(PtxError::new(
+            at,
+            format!("more values than {} has room for", variable.name),
+        ));
     }
     Ok(values)
 }
@@ -163,20 +181,39 @@ fn initial(cursor: &mut Cursor<'_>, ty: Type) -> Result<Init, PtxError> {
     let token = cursor.take();
     if token.kind == Kind::Word {
         let generic = token.text == "generic" && cursor.takes(b'(');
-        let name = if generic { cursor.word("a variable")?.text } else { token.text };
+        let name = if generic {
+            cursor.word("a variable")?.text
+        } else {
+            token.text
+        };
         if generic {
             cursor.expect(b')')?;
         }
-        let offset = if cursor.takes(b'+') { cursor.integer("bytes")? } else { 0i64 };
-        return Ok(Init::Address { name: name.to_owned(), offset, generic });
+        let offset = if cursor.takes(b'+') {
+            cursor.integer("bytes")?
+        } else {
+            0i64
+        };
+        return Ok(Init::Address {
+            name: name.to_owned(),
+            offset,
+            generic,
+        });
     }
-    let value = (token.kind == Kind::Number).then(|| number::value(token.text)).flatten();
+    let value = (token.kind == Kind::Number)
+        .then(|| number::value(token.text))
+        .flatten();
     let bits = match value {
         Some(Operand::Integer(bits)) if negative => bits.wrapping_neg(),
         Some(Operand::Integer(bits)) => bits,
         Some(Operand::Single(bits)) => u64::from(bits) ^ u64::from(negative) << 31,
         Some(Operand::Double(bits)) => narrowed(bits ^ u64::from(negative) << 63, ty),
-        _ => return Err(PtxError::new(token.at, format!("'{}' is no value", token.text))),
+        _ => {
+            return Err(PtxError::new(
+                token.at,
+                format!("'{}' is no value", token.text),
+            ));
+        }
     };
     Ok(Init::Bits(bits))
 }

@@ -171,7 +171,11 @@ fn attributes(cursor: &mut Cursor<'_>, function: &mut Function) -> Result<(), Pt
                 cursor.take();
                 cursor.expect(b';')?;
             }
-            ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank" | ".abi_preserve"
+            ".minnctapersm"
+            | ".maxnctapersm"
+            | ".maxnreg"
+            | ".maxclusterrank"
+            | ".abi_preserve"
             | ".abi_preserve_control" => {
                 cursor.integer::<u32>("a number")?;
             }

@@ -7,7 +7,9 @@ pub fn value(text: &str) -> Option<Operand> {
     let two = text.get(..2).unwrap_or_default();
     let rest = text.get(2..).unwrap_or_default();
     match two {
-        "0f" | "0F" if rest.len() == 8 => Some(Operand::Single(u32::from_str_radix(rest, 16).ok()?)),
+        "0f" | "0F" if rest.len() == 8 => {
+            Some(Operand::Single(u32::from_str_radix(rest, 16).ok()?))
+        }
         "0d" | "0D" if rest.len() == 16 => {
             Some(Operand::Double(u64::from_str_radix(rest, 16).ok()?))
         }

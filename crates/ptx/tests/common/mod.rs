@@ -16,7 +16,8 @@ pub struct Run {
 /// PTX of a file of the suite.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn ptx(compiler: &str, file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../kernels/ptx/{compiler}/{file}.ptx"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("../../kernels/ptx/{compiler}/{file}.ptx"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -25,7 +26,11 @@ pub fn ptx(compiler: &str, file: &str) -> String {
 pub fn everywhere(file: &str, test: impl Fn(&mut Run)) {
     for compiler in ["clang", "nvcc"] {
         for (threads, seed) in [(1, None), (3, None), (2, Some(7))] {
-            let options = Options { threads, seed, ..Options::default() };
+            let options = Options {
+                threads,
+                seed,
+                ..Options::default()
+            };
             test(&mut Run::new(&ptx(compiler, file), options));
         }
     }
@@ -35,12 +40,22 @@ impl Run {
     pub fn new(text: &str, options: Options) -> Run {
         let mut device = Device::new();
         let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
-        let module = device.load(module).unwrap_or_else(|error| panic!("{error}"));
-        Run { device, module, options, stats: Stats::default(), count: Count::default() }
+        let module = device
+            .load(module)
+            .unwrap_or_else(|error| panic!("{error}"));
+        Run {
+            device,
+            module,
+            options,
+            stats: Stats::default(),
+            count: Count::default(),
+        }
     }
 
     pub fn kernel(&self, name: &str) -> Kernel {
-        self.device.kernel(&self.module, name, &self.options).unwrap_or_else(|error| panic!("{name}: {error}"))
+        self.device
+            .kernel(&self.module, name, &self.options)
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Puts numbers on the device.
@@ -53,16 +68,29 @@ impl Run {
 
     /// Gets them back.
     pub fn get<T: Number>(&self, buffer: &Argument, count: usize) -> Vec<T> {
-        let Argument::Pointer(address) = buffer else { panic!("no buffer") };
+        let Argument::Pointer(address) = buffer else {
+            panic!("no buffer")
+        };
         let size = std::mem::size_of::<T>();
         let bytes = self.device.read(*address, (count * size) as u64).unwrap();
         bytes.chunks_exact(size).map(T::from_bytes).collect()
     }
 
-    pub fn launch(&mut self, name: &str, grid: [u32; 3], block: [u32; 3], shared: u64, arguments: &[Argument]) {
+    pub fn launch(
+        &mut self,
+        name: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u64,
+        arguments: &[Argument],
+    ) {
         let kernel = self.kernel(name);
-        let launch = kernel.launch(grid, block, shared, arguments).unwrap_or_else(|error| panic!("{error}"));
-        let stats = self.device.launch(&kernel, &launch, &self.options, &mut self.count);
+        let launch = kernel
+            .launch(grid, block, shared, arguments)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let stats = self
+            .device
+            .launch(&kernel, &launch, &self.options, &mut self.count);
         self.stats = stats.unwrap_or_else(|error| panic!("{error}"));
     }
 
@@ -105,7 +133,10 @@ pub fn noise(count: usize, seed: u64) -> Vec<u64> {
 /// Whole numbers of both signs, small ones among them.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn ints(count: usize, seed: u64) -> Vec<i32> {
-    noise(count, seed).into_iter().map(|bits| (bits as i32) >> (bits >> 32 & 31)).collect()
+    noise(count, seed)
+        .into_iter()
+        .map(|bits| (bits as i32) >> (bits >> 32 & 31))
+        .collect()
 }
 
 /// Singles of both signs and many sizes.
