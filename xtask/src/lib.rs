@@ -8,6 +8,7 @@
 
 mod checks;
 mod finding;
+pub mod kernels;
 pub mod slowdown;
 mod source;
 mod workspace;

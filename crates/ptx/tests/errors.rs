@@ -57,7 +57,7 @@ fn what_is_no_ptx_is_told_with_its_place() {
     assert!(told(".version 7.0 .target sm_80 .address_size 32").contains("32 bits"));
     assert!(
         told(".version 7.0\n.target sm_80\n.visible .entry k() {\n")
-            .contains("line 3, column 19: this '{' is never closed")
+            .contains("line 3, column 21: this '{' is never closed")
     );
     assert!(told(".version 7.0\n.target sm_80\n.global .texref t;").contains("textures"));
     assert!(told(".version 7.0\n/* ").contains("no end"));
@@ -352,4 +352,23 @@ proptest! {
         }
         decode_all(&String::from_utf8_lossy(&bytes));
     }
+}
+
+/// What a pointer points to says nothing of where the parameter lies.
+#[test]
+fn parameters_with_attributes_of_pointers_are_laid_out_like_others() {
+    let text = module(
+        ".param .u32 n, .param .u64 .ptr .global .align 4 a",
+        "ld.param.u64 %x1, [a]; ld.param.u32 %r1, [n]; st.global.u32 [%x1], %r1; ret;",
+    );
+    let mut run = Run::new(&text, Options::default());
+    let a = run.put(&[0u32]);
+    run.launch(
+        "k",
+        [1, 1, 1],
+        [1, 1, 1],
+        0,
+        &[Argument::Integer(7), a.clone()],
+    );
+    assert_eq!(run.get::<u32>(&a, 1), [7]);
 }

@@ -17,7 +17,11 @@ const LONG_FILES: &[Exception] = &[Exception {
 }];
 
 /// Functions that may be longer: file, name, reason.
-const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
+const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[(
+    "crates/ptx/src/machine/warp.rs",
+    "run_warp",
+    "the loop over instructions is one function, so that nothing of it is called per instruction",
+)];
 
 /// Finds files and functions that are too long. Tests may be as long as they like.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {

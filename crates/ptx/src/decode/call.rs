@@ -68,30 +68,7 @@ impl Decoder<'_> {
         results: &[Operand],
         arguments: &[Operand],
     ) -> Result<(), PtxError> {
-        if self
-            .frames
-            .iter()
-            .any(|frame| frame.function == function.name)
-        {
-            return Err(self.unsupported(format!(
-                "{} calls itself: recursion is not supported",
-                function.name
-            )));
-        }
-        if self.frames.len() >= MOST_FRAMES {
-            return Err(self.unsupported(format!(
-                "more than {MOST_FRAMES} calls inside of each other"
-            )));
-        }
-        if results.len() != function.returns.len() || arguments.len() != function.params.len() {
-            let what = format!(
-                "{} takes {} arguments and returns {} values",
-                function.name,
-                function.params.len(),
-                function.returns.len()
-            );
-            return Err(self.error(what));
-        }
+        self.may_inline(function, results, arguments)?;
         let mut scope = Scope::default();
         for (param, argument) in function.params.iter().zip(arguments) {
             let address = self.handed(param, argument, true)?;
@@ -120,6 +97,39 @@ impl Decoder<'_> {
             if self.is_register(result)? {
                 self.move_value(result, address, Space::Local, param.ty.size(), false)?;
             }
+        }
+        Ok(())
+    }
+
+    fn may_inline(
+        &self,
+        function: &Function,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
+        if self
+            .frames
+            .iter()
+            .any(|frame| frame.function == function.name)
+        {
+            return Err(self.unsupported(format!(
+                "{} calls itself: recursion is not supported",
+                function.name
+            )));
+        }
+        if self.frames.len() >= MOST_FRAMES {
+            return Err(self.unsupported(format!(
+                "more than {MOST_FRAMES} calls inside of each other"
+            )));
+        }
+        if results.len() != function.returns.len() || arguments.len() != function.params.len() {
+            let what = format!(
+                "{} takes {} arguments and returns {} values",
+                function.name,
+                function.params.len(),
+                function.returns.len()
+            );
+            return Err(self.error(what));
         }
         Ok(())
     }

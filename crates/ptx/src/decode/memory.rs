@@ -76,10 +76,7 @@ impl Decoder<'_> {
                 self.opcode
             )));
         }
-        let mut registers = [Register::default(); 4];
-        for (register, part) in registers.iter_mut().zip(parts) {
-            *register = self.element(part, ty, is_store)?;
-        }
+        let registers = self.elements(parts, ty, is_store)?;
         let site = self.site();
         self.kernel.memory.push(MemoryOp {
             space,
@@ -95,6 +92,19 @@ impl Decoder<'_> {
             Code::Memory(self.kernel.memory.len() as u32 - 1),
             Slots::default(),
         )
+    }
+
+    fn elements(
+        &mut self,
+        parts: &[Operand],
+        ty: Type,
+        is_store: bool,
+    ) -> Result<[Register; 4], PtxError> {
+        let mut registers = [Register::default(); 4];
+        for (register, part) in registers.iter_mut().zip(parts) {
+            *register = self.element(part, ty, is_store)?;
+        }
+        Ok(registers)
     }
 
     /// `atom` and `red`.
@@ -136,13 +146,11 @@ impl Decoder<'_> {
             }),
             None => None,
         };
-        let result = match returns {
-            true => Some(Register {
-                slot: self.result(&operands[0], ty)?,
-                wide,
-            }),
-            false => None,
-        };
+        let mut result = None;
+        if returns {
+            let slot = self.result(&operands[0], ty)?;
+            result = Some(Register { slot, wide });
+        }
         let site = self.site();
         self.kernel.atomics.push(AtomicOp {
             space,

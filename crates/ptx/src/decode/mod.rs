@@ -8,6 +8,7 @@ mod decoder;
 mod instruction;
 pub mod kernel;
 mod memory;
+mod mov;
 mod operands;
 mod scope;
 mod setp;

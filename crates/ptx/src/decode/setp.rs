@@ -28,31 +28,7 @@ impl Decoder<'_> {
         let junction = opcode.take(junction);
         let (form, slots) = self.comparison(opcode, operands, junction.is_some())?;
         let Some(junction) = junction else {
-            // The second result first: the first may be the guard.
-            if let Some(second) = second {
-                let kept = self.fresh_slot(Type::Pred)?;
-                self.emit_form(form, Slots { d: kept, ..slots })?;
-                let d = self.result(second, Type::Pred)?;
-                self.emit_form(
-                    predicates!(|a| !a),
-                    Slots {
-                        d,
-                        a: kept,
-                        ..Slots::default()
-                    },
-                )?;
-                let d = self.result(first, Type::Pred)?;
-                return self.emit_form(
-                    predicates!(|a| a),
-                    Slots {
-                        d,
-                        a: kept,
-                        ..Slots::default()
-                    },
-                );
-            }
-            let d = self.result(first, Type::Pred)?;
-            return self.emit_form(form, Slots { d, ..slots });
+            return self.alone(first, second, form, slots);
         };
         let b = self.source(&operands[3], Type::Pred, false)?;
         let a = self.fresh_slot(Type::Pred)?;
@@ -96,6 +72,41 @@ impl Decoder<'_> {
                 ..Slots::default()
             },
         )
+    }
+
+    /// A comparison that is joined with nothing.
+    fn alone(
+        &mut self,
+        first: &Operand,
+        second: Option<&Operand>,
+        form: Form,
+        slots: Slots,
+    ) -> Result<(), PtxError> {
+        // The second result first: the first may be the guard.
+        if let Some(second) = second {
+            let kept = self.fresh_slot(Type::Pred)?;
+            self.emit_form(form, Slots { d: kept, ..slots })?;
+            let d = self.result(second, Type::Pred)?;
+            self.emit_form(
+                predicates!(|a| !a),
+                Slots {
+                    d,
+                    a: kept,
+                    ..Slots::default()
+                },
+            )?;
+            let d = self.result(first, Type::Pred)?;
+            return self.emit_form(
+                predicates!(|a| a),
+                Slots {
+                    d,
+                    a: kept,
+                    ..Slots::default()
+                },
+            );
+        }
+        let d = self.result(first, Type::Pred)?;
+        self.emit_form(form, Slots { d, ..slots })
     }
 
     /// The form of the comparison and its sources, which are the second and third operand.

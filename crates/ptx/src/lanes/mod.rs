@@ -6,7 +6,7 @@ mod macros;
 mod registers;
 
 pub use isa::{Exec, Isa, LaneOp, Picked, run_warp};
-pub use registers::{Lane, Predicate, Registers, Slots};
+pub use registers::{Lane, Predicate, Registers, Single, Slots};
 
 pub use crate::syntax::types::Type;
 

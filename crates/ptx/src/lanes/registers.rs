@@ -132,6 +132,12 @@ lane!(
     |value| u32::from(value.to_bits())
 );
 
+/// A single as bits: compilers take one NaN for as good as another, and PTX has one only.
+#[derive(Clone, Copy, Debug)]
+pub struct Single(pub u32);
+
+lane!(Single, F32, u32, narrow, Single, |value| value.0);
+
 /// Predicates are written as a whole: a bit for each lane.
 pub struct Predicate;
 

@@ -357,7 +357,7 @@ fn generic<B: BlockSink>(
         if lanes == 0 {
             continue;
         }
-        let whole = warp.addresses.clone();
+        let whole = *warp.addresses;
         let window = windows::base(space).unwrap_or(0);
         warp.addresses
             .iter_mut()
@@ -375,7 +375,7 @@ fn generic<B: BlockSink>(
         } else {
             in_space(memory, warp, sink, op, space, lanes)?;
         }
-        warp.addresses = whole;
+        *warp.addresses = whole;
     }
     Ok(())
 }

@@ -26,13 +26,13 @@ pub fn atomic<B: BlockSink>(
     }
     for (space, lanes) in split(&warp.addresses, mask) {
         if lanes != 0 {
-            let whole = warp.addresses.clone();
+            let whole = *warp.addresses;
             let window = windows::base(space).unwrap_or(0);
             warp.addresses
                 .iter_mut()
                 .for_each(|address| *address = address.wrapping_sub(window));
             in_space(memory, warp, sink, op, space, lanes)?;
-            warp.addresses = whole;
+            *warp.addresses = whole;
         }
     }
     Ok(())
@@ -62,7 +62,7 @@ fn in_space<B: BlockSink>(
                 space,
                 address,
                 u64::from(width),
-                (warp.id, warp.syncs),
+                (warp.id, warp.syncs, warp.position),
                 lane as u32,
             )?;
         }

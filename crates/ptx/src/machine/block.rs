@@ -5,7 +5,7 @@ use crate::lanes::{Isa, WARP, run_warp};
 use crate::sink::BlockSink;
 
 use super::fault::{Fault, FaultKind, KernelError};
-use super::launch::Launch;
+use super::grid::Launch;
 use super::memory::BlockMemory;
 use super::random::Random;
 use super::warp::{Path, Pause, Stop, Warp};

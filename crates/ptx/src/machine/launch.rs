@@ -15,6 +15,8 @@ use crate::sink::{BlockSink, Sink};
 use super::block::{self, BlockRun};
 use super::device_memory::DeviceMemory;
 use super::fault::KernelError;
+use super::grid::Launch;
+use super::line::{Line, State};
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
 use super::races::Races;
@@ -25,19 +27,6 @@ use super::warp::Warp;
 const WAVE: u32 = 256;
 /// Blocks that may have ended and wait for one before them, for each thread.
 const AHEAD: u32 = 4;
-
-/// What a kernel is launched with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Launch {
-    /// Blocks, in three directions.
-    pub grid: [u32; 3],
-    /// Threads of a block, in three directions.
-    pub block: [u32; 3],
-    /// Bytes of shared memory that the kernel does not declare itself.
-    pub shared: u64,
-    /// Parameters, laid out as the kernel declares them.
-    pub params: Vec<u8>,
-}
 
 /// How a kernel is run.
 #[derive(Clone, Debug)]
@@ -97,99 +86,8 @@ pub enum LaunchError {
     Stopped(#[from] KernelError),
 }
 
-impl Launch {
-    /// Threads of a block.
-    pub fn threads_of_block(&self) -> u32 {
-        self.block.iter().product()
-    }
-
-    /// Blocks.
-    pub fn blocks(&self) -> u32 {
-        self.grid.iter().product()
-    }
-
-    /// Place of a block in the grid.
-    pub fn place(&self, block: u32) -> [u32; 3] {
-        split(block, self.grid)
-    }
-
-    /// Place of a thread in its block.
-    pub fn thread(&self, thread: u32) -> [u32; 3] {
-        split(thread, self.block)
-    }
-
-    /// Demands what every GPU demands, and what the kernel does.
-    fn check(&self, kernel: &Kernel) -> Result<(), LaunchError> {
-        let refuse = |what: String| Err(LaunchError::Refused(what));
-        let [x, y, z] = self.block;
-        let threads = u64::from(x) * u64::from(y) * u64::from(z);
-        if threads == 0 || threads > 1024 || z > 64 {
-            return refuse(format!(
-                "a block of {x} x {y} x {z} threads; from 1 to 1024 are possible, and up to 64 in z"
-            ));
-        }
-        let blocks: u128 = self.grid.iter().map(|&size| u128::from(size)).product();
-        if blocks == 0 || blocks > u128::from(u32::MAX / 2) {
-            return refuse(format!(
-                "a grid of {} x {} x {} blocks; from 1 to {} are possible",
-                self.grid[0],
-                self.grid[1],
-                self.grid[2],
-                u32::MAX / 2
-            ));
-        }
-        if let Some(required) = kernel.required_threads
-            && required != self.block
-        {
-            return refuse(format!(
-                "{} was compiled for blocks of {required:?} threads, not {:?}",
-                kernel.name, self.block
-            ));
-        }
-        if let Some(most) = kernel.max_threads
-            && threads > most
-        {
-            return refuse(format!(
-                "{} was compiled for up to {most} threads in a block, not {threads}",
-                kernel.name
-            ));
-        }
-        const MOST_SHARED: u64 = 227 << 10;
-        let shared = kernel.shared_bytes.saturating_add(self.shared);
-        if shared > MOST_SHARED {
-            return refuse(format!(
-                "{shared} bytes of shared memory for a block; the largest GPUs have {MOST_SHARED}"
-            ));
-        }
-        if self.params.len() as u64 != kernel.param_bytes {
-            return refuse(format!(
-                "{} takes {} bytes of parameters, not {}",
-                kernel.name,
-                kernel.param_bytes,
-                self.params.len()
-            ));
-        }
-        const MOST_LOCAL: u64 = 1 << 30;
-        if kernel.local_bytes * threads > MOST_LOCAL {
-            return refuse(format!(
-                "{} bytes of local memory for each of {threads} threads",
-                kernel.local_bytes
-            ));
-        }
-        Ok(())
-    }
-}
-
-fn split(number: u32, sizes: [u32; 3]) -> [u32; 3] {
-    [
-        number % sizes[0],
-        number / sizes[0] % sizes[1],
-        number / sizes[0] / sizes[1],
-    ]
-}
-
 /// What a block leaves.
-struct Ended<B> {
+pub(super) struct Ended<B> {
     sink: B,
     patches: Vec<Patch>,
     stats: Stats,
@@ -285,7 +183,7 @@ impl Workspace {
 }
 
 /// Blocks that find memory in the same state.
-struct Wave<'a> {
+pub(super) struct Wave<'a> {
     kernel: &'a Kernel,
     launch: &'a Launch,
     options: &'a Options,
@@ -295,10 +193,10 @@ struct Wave<'a> {
     used: u64,
 }
 
-type WaveResult = (Stats, Vec<Vec<Patch>>, Result<(), LaunchError>);
+pub(super) type WaveResult = (Stats, Vec<Vec<Patch>>, Result<(), LaunchError>);
 
 impl Wave<'_> {
-    fn number(&self, index: u32) -> u32 {
+    pub(super) fn number(&self, index: u32) -> u32 {
         self.order
             .as_ref()
             .map_or(index, |order| order[index as usize])
@@ -361,7 +259,13 @@ impl Wave<'_> {
     }
 
     /// Adds a block that has ended to those before it.
-    fn add<S: Sink>(&self, block: u32, ended: Ended<S::Block>, sum: &mut WaveResult, sink: &mut S) {
+    pub(super) fn add<S: Sink>(
+        &self,
+        block: u32,
+        ended: Ended<S::Block>,
+        sum: &mut WaveResult,
+        sink: &mut S,
+    ) {
         sink.close(block, ended.sink);
         sum.0 += ended.stats;
         sum.1.push(ended.patches);
@@ -442,66 +346,5 @@ impl Wave<'_> {
             });
             line.put(self, index, ended);
         }
-    }
-}
-
-/// Blocks on their way from the threads that ran them to the sink, in order.
-struct Line<'s, S: Sink> {
-    next: AtomicU32,
-    end: u32,
-    state: Mutex<State<'s, S>>,
-    moved: Condvar,
-    ahead: u32,
-}
-
-struct State<'s, S: Sink> {
-    sink: &'s mut S,
-    /// Blocks that wait for one before them.
-    ended: Vec<(u32, Ended<S::Block>)>,
-    /// The next one to be delivered.
-    delivered: u32,
-    sum: WaveResult,
-}
-
-impl<S: Sink> Line<'_, S> {
-    /// A sink for a block, when it is not too far ahead; none once a block has failed.
-    fn open(&self, index: u32, block: u32) -> Option<S::Block> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |state: &mut State<'_, S>| {
-            state.sum.2.is_ok() && index >= state.delivered.saturating_add(self.ahead)
-        };
-        let mut state = self
-            .moved
-            .wait_while(state, waits)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.sum.2.is_ok().then(|| state.sink.open(block))
-    }
-
-    /// Lets the sink take what the block whose turn it is has collected.
-    fn drain(&self, index: u32, block: u32, sink: &mut S::Block) {
-        if let Ok(mut state) = self.state.try_lock()
-            && state.delivered == index
-            && state.sum.2.is_ok()
-        {
-            state.sink.drain(block, sink);
-        }
-    }
-
-    /// Delivers a block, and those that have waited for it.
-    fn put(&self, wave: &Wave<'_>, index: u32, ended: Ended<S::Block>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        state.ended.push((index, ended));
-        while state.sum.2.is_ok()
-            && let Some(place) = state
-                .ended
-                .iter()
-                .position(|ended| ended.0 == state.delivered)
-        {
-            let (index, ended) = state.ended.swap_remove(place);
-            state.delivered += 1;
-            wave.add(wave.number(index), ended, &mut state.sum, state.sink);
-        }
-        self.moved.notify_all();
     }
 }

@@ -234,7 +234,7 @@ impl BlockMemory<'_> {
                 space,
                 address,
                 bytes,
-                (warp.id, warp.syncs),
+                (warp.id, warp.syncs, warp.position),
                 lane as u32,
                 op.is_store,
                 changes,

@@ -18,8 +18,14 @@ struct Access {
     /// Barriers of the block before it, and synchronisations of its warp.
     interval: u32,
     syncs: u32,
+    /// Which memory instruction of its warp: lanes that do it together are compared by their values.
+    position: u64,
     is_atomic: bool,
 }
+
+/// A warp where it is: its number, how often its lanes have waited for each other, and its memory
+/// instructions so far.
+pub type Moment = (u32, u32, u64);
 
 /// What is known of a byte: the last write, and reads by up to two threads.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +64,7 @@ impl Races {
         space: Space,
         address: u64,
         bytes: u64,
-        (warp, syncs): (u32, u32),
+        (warp, syncs, position): Moment,
         lane: u32,
         is_store: bool,
         changes: bool,
@@ -78,6 +84,7 @@ impl Races {
             lane,
             interval: self.interval,
             syncs,
+            position,
             is_atomic: false,
         };
         self.note(space, address, bytes, access, is_store)
@@ -89,7 +96,7 @@ impl Races {
         space: Space,
         address: u64,
         bytes: u64,
-        warp: (u32, u32),
+        warp: Moment,
         lane: u32,
     ) -> Result<(), Box<Fault>> {
         let access = Access {
@@ -97,6 +104,7 @@ impl Races {
             lane,
             interval: self.interval,
             syncs: warp.1,
+            position: warp.2,
             is_atomic: true,
         };
         self.note(space, address, bytes, access, true)
@@ -150,7 +158,10 @@ fn remember(reads: &mut [Option<Access>; 2], access: Access) {
 fn is_race(before: &Access, now: &Access) -> bool {
     let same_warp = before.warp == now.warp;
     before.interval == now.interval
-        && !(same_warp && (before.lane == now.lane || before.syncs != now.syncs))
+        && !(same_warp
+            && (before.lane == now.lane
+                || before.syncs != now.syncs
+                || before.position == now.position))
         && !(before.is_atomic && now.is_atomic)
 }
 

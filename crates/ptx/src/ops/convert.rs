@@ -6,7 +6,7 @@ use super::float::{canonical, directed, flushed, saturate};
 use super::opcode::{Opcode, Rounding};
 use super::round;
 use super::typed;
-use crate::lanes::{Form, Type};
+use crate::lanes::{Form, Single, Type};
 
 /// The steps of a conversion.
 pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
@@ -136,8 +136,8 @@ fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -
 /// Halves as singles, which is exact. Returns what it is then.
 fn widened(steps: &mut Vec<Form>, from: Type, ftz: bool) -> Option<Type> {
     match from {
-        Type::F16 => steps.push(lanes!(|a: f16| -> f32 { canonical(a.to_f32()) })),
-        Type::Bf16 => steps.push(lanes!(|a: bf16| -> f32 { canonical(a.to_f32()) })),
+        Type::F16 => steps.push(lanes!(|a: f16| -> Single { canonical(a.to_f32()) })),
+        Type::Bf16 => steps.push(lanes!(|a: bf16| -> Single { canonical(a.to_f32()) })),
         Type::F32 if ftz => steps.push(lanes!(|a: f32| -> f32 { flushed(a) })),
         Type::F32 | Type::F64 => {}
         _ => return None,
@@ -148,7 +148,7 @@ fn widened(steps: &mut Vec<Form>, from: Type, ftz: bool) -> Option<Type> {
 fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
     Some(match ty {
         Type::F32 => {
-            directed!(rounding; WAY => lanes!(|a: f32| -> f32 { round::integral(f64::from(a), WAY) as f32 }))
+            directed!(rounding; WAY => lanes!(|a: f32| -> Single { canonical(round::integral(f64::from(a), WAY) as f32) }))
         }
         _ => directed!(rounding; WAY => lanes!(|a: f64| -> f64 { round::integral(a, WAY) })),
     })
@@ -181,7 +181,7 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
         (Type::F64, Type::F64) => steps.push(lanes!(|a: f64| -> f64 { a })),
         (Type::F32, Type::F64) => steps.push(lanes!(|a: f32| -> f64 { f64::from(a) })),
         (_, Type::F32) => steps.push(directed!(rounding; WAY => {
-            lanes!(|a: f64| -> f32 { canonical(round::narrow(a, 0.0, WAY)) })
+            lanes!(|a: f64| -> Single { canonical(round::narrow(a, 0.0, WAY)) })
         })),
         (Type::F32, Type::F16) if nearest => {
             steps.push(lanes!(|a: f32| -> f16 { f16::from_f64(f64::from(a)) }))

@@ -6,18 +6,18 @@
 use super::opcode::{Opcode, Rounding};
 use super::round;
 use super::typed;
-use crate::lanes::{Form, Type};
+use crate::lanes::{Form, Single, Type};
 
 /// `single!(ftz; |a, b| a + b)`: with subnormal numbers flushed to zero, or not.
 macro_rules! single {
     ($ftz:expr; |$($x:ident),+| $body:expr) => {
         if $ftz {
-            lanes!(|$($x: f32),+| -> f32 {
+            lanes!(|$($x: f32),+| -> Single {
                 $(let $x = flushed($x);)+
                 canonical(flushed($body))
             })
         } else {
-            lanes!(|$($x: f32),+| -> f32 { canonical($body) })
+            lanes!(|$($x: f32),+| -> Single { canonical($body) })
         }
     };
 }
@@ -51,10 +51,12 @@ pub(super) use directed;
 /// PTX's NaN of a single.
 pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
-/// Any NaN becomes [`NAN`].
+/// The bits of a single, with any NaN as [`NAN`].
 #[inline(always)]
-pub fn canonical(value: f32) -> f32 {
-    if value.is_nan() { NAN } else { value }
+pub fn canonical(value: f32) -> Single {
+    let bits = value.to_bits();
+    let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
+    Single(if is_nan { 0x7fff_ffff } else { bits })
 }
 
 /// Subnormal numbers become zeros of their sign.

@@ -39,6 +39,25 @@ impl Element {
         u64::from(self.0.size())
     }
 
+    /// Adds random numbers.
+    fn fill(
+        self,
+        bytes: &mut Vec<u8>,
+        count: u64,
+        random: &mut Random,
+        range: std::ops::Range<f64>,
+    ) {
+        for _ in 0..count {
+            let value = random.unit().mul_add(range.end - range.start, range.start);
+            let value = if self.0.is_float() {
+                value
+            } else {
+                value.floor()
+            };
+            bytes.extend_from_slice(&self.bytes(value)[..self.size() as usize]);
+        }
+    }
+
     /// The bytes of a number of this type.
     fn bytes(self, value: f64) -> [u8; 8] {
         match self.0 {
@@ -136,16 +155,7 @@ impl Buffer {
                 high,
             } => {
                 let mut bytes = room(element, *count)?;
-                let mut random = Random::new(*seed);
-                for _ in 0..*count {
-                    let value = random.unit().mul_add(high - low, *low);
-                    let value = if element.0.is_float() {
-                        value
-                    } else {
-                        value.floor()
-                    };
-                    bytes.extend_from_slice(&element.bytes(value)[..element.size() as usize]);
-                }
+                element.fill(&mut bytes, *count, &mut Random::new(*seed), *low..*high);
                 Ok((bytes, *element))
             }
             Content::Npy(path) => {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
 pub use compile::{CompileError, compile};
-pub use npy::NpyError;
+pub use npy::{NpyError, read as read_npy};
 pub use spec::SpecError;
 
 use crate::arguments::{Argument, ArgumentError};

@@ -52,14 +52,20 @@ struct Head {
 
 fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
     let (mut space, mut ty, mut lanes, mut align) = (None, None, 1, None);
+    let mut is_pointer = false;
     let start = cursor.peek();
     while cursor.peek().kind == Kind::Word && cursor.peek().text.starts_with('.') {
         let token = cursor.take();
         match &token.text[1..] {
+            // Behind `.ptr`, of what the pointer points to.
+            "align" if is_pointer => {
+                alignment(cursor)?;
+            }
             "align" => align = Some(alignment(cursor)?),
+            "ptr" => is_pointer = true,
             "v2" => lanes = 2,
             "v4" => lanes = 4,
-            "ptr" | "managed" | "unified" => {}
+            "managed" | "unified" => {}
             // Which space a pointer points into; the parameter's own was said before.
             word if StateSpace::named(word).is_some() => {
                 space = space.or(StateSpace::named(word));

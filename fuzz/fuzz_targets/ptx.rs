@@ -1,0 +1,18 @@
+//! Any bytes, read as PTX; what is some is decoded.
+#![no_main]
+
+use reuselens_ptx::{Device, Module, Options};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Ok(module) = Module::parse(&String::from_utf8_lossy(bytes)) else {
+        return;
+    };
+    let names: Vec<String> = module.kernels().map(str::to_owned).collect();
+    let mut device = Device::with_limit(1 << 20);
+    let Ok(module) = device.load(module) else {
+        return;
+    };
+    for name in names {
+        let _ = device.kernel(&module, &name, &Options::default());
+    }
+});

@@ -1,0 +1,68 @@
+//! PTX of the suite of kernels, made anew with both compilers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+
+const SOURCES: &str = "kernels/suite";
+const HEADER: &str = "crates/ptx/include/reuselens_cuda.h";
+const ARCHITECTURE: &str = "sm_80";
+
+/// Compiles each file with clang-19 and with nvcc (`NVCC` says which). Products and sums stay two
+/// operations, so that results can be calculated anywhere.
+///
+/// # Errors
+/// If a compiler is not there, or says no.
+pub fn run(root: &Path) -> anyhow::Result<()> {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    for source in sources(&root.join(SOURCES))? {
+        let name = source.with_extension("ptx");
+        let name = name.file_name().context("a source has a name")?;
+        let mut clang = Command::new("clang-19");
+        clang.args([
+            "-x",
+            "cuda",
+            "--cuda-device-only",
+            "-nocudainc",
+            "-nocudalib",
+            "-S",
+            "-O3",
+        ]);
+        clang.args([
+            "--cuda-feature=+ptx70",
+            "-ffp-contract=off",
+            "-Wno-unknown-cuda-version",
+        ]);
+        clang.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
+        clang.arg("-include").arg(root.join(HEADER));
+        compile(clang, &source, &root.join("kernels/ptx/clang").join(name))?;
+        let mut command = Command::new(&nvcc);
+        command.args(["-ptx", "-fmad=false", "-arch", ARCHITECTURE]);
+        compile(command, &source, &root.join("kernels/ptx/nvcc").join(name))?;
+    }
+    Ok(())
+}
+
+fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "cu") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn compile(mut command: Command, source: &Path, to: &Path) -> anyhow::Result<()> {
+    command.arg("-o").arg(to).arg(source);
+    let status = command.status().with_context(|| {
+        let program = command.get_program().to_string_lossy();
+        format!("cannot run {program}; install it, or name it in NVCC")
+    })?;
+    anyhow::ensure!(status.success(), "{} does not compile", source.display());
+    println!("{}", to.display());
+    Ok(())
+}
