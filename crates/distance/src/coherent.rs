@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(one(&mut coherent, 1, a, true).items(), Some(1));
         assert!(one(&mut coherent, 1, d, false).is_cold());
         assert_eq!(one(&mut coherent, 1, d, false).items(), Some(0));
-        // Both loaded it: neither harms the other.
-        assert!(one(&mut coherent, 0, d, false).is_cold());
+        // A load leaves the other's entry valid; a store does not.
+        assert_eq!(one(&mut coherent, 0, d, false).items(), Some(0));
         assert_eq!(one(&mut coherent, 1, d, true).items(), Some(0));
         assert!(one(&mut coherent, 0, d, false).is_cold());
     }

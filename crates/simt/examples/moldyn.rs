@@ -55,8 +55,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         found.total(),
         begun.elapsed()
     );
-    let mut written: Vec<Vec<u32>> = vec![Vec::new(); streams[0].instructions() as usize];
-    streams[0].visit(&mut |position, items| written[position as usize].extend_from_slice(items));
+    prefixes(&streams[0])?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    println!("{}", peak.unwrap_or_default());
+    Ok(())
+}
+
+/// The naive algorithm on prefixes of a stream, whose results must be equal.
+fn prefixes(stream: &dyn Stream) -> Result<(), Box<dyn std::error::Error>> {
+    let mut written: Vec<Vec<u32>> = vec![Vec::new(); stream.instructions() as usize];
+    stream.visit(&mut |position, items| written[position as usize].extend_from_slice(items));
     for prefix in [1000, 2000, 4000] {
         let prefix = prefix.min(written.len());
         let begun = Instant::now();
@@ -70,8 +79,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             time.as_secs_f64() * part / 3600.0
         );
     }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
-    println!("{}", peak.unwrap_or_default());
     Ok(())
 }

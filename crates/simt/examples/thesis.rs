@@ -78,6 +78,11 @@ fn main() -> Result<(), Failure> {
         }
         mapped(kernel, &run)?;
     }
+    vectors()
+}
+
+/// Vectors with their parameters, which is what the published trace has.
+fn vectors() -> Result<(), Failure> {
     let lines = Grain::Lines(Granularity::new(32)?);
     let run = load(
         Kernel::VectorAdd,

@@ -118,6 +118,9 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
     Some((xadj, adjacent, weights))
 }
 
+/// The group of a vertex that has none for now.
+const NOWHERE: u32 = u32::MAX;
+
 /// Groups of equal size from parts of about equal size: vertices with the least in common with their part go to
 /// one with room that they have most in common with.
 fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
@@ -140,7 +143,6 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
             })
             .sum()
     };
-    const NOWHERE: u32 = u32::MAX;
     let mut homeless = Vec::new();
     let last = hypergraph.vertices() - size * (count - 1);
     // The one group that may be smaller is the smallest.
@@ -169,19 +171,13 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
         let mut near: Vec<u32> = near.map(|&pin| group[pin as usize]).collect();
         near.sort_unstable();
         near.dedup();
-        let open = near
-            .into_iter()
-            .filter(|&to| to != NOWHERE && groups[to as usize].len() < room(to as usize));
-        let best = open.max_by_key(|&to| (common(vertex, &group, to), std::cmp::Reverse(to)));
-        let to = best.map_or_else(
-            || {
-                while groups[free].len() >= room(free) {
-                    free += 1;
-                }
-                free
-            },
-            |to| to as usize,
-        );
+        near.retain(|&to| to != NOWHERE && groups[to as usize].len() < room(to as usize));
+        let rank = |&to: &u32| (common(vertex, &group, to), std::cmp::Reverse(to));
+        let to = near.into_iter().max_by_key(rank);
+        while to.is_none() && groups[free].len() >= room(free) {
+            free += 1;
+        }
+        let to = to.map_or(free, |to| to as usize);
         group[vertex as usize] = to as u32;
         groups[to].push(vertex);
     }

@@ -100,14 +100,7 @@ fn record(
         ));
     }
     memory.go(site);
-    let position = if tag & NEXT_POSITION == 0 {
-        cursor.signed()?
-    } else {
-        1
-    };
-    let last = memory.position(memory.warp);
-    *last = last.wrapping_add(position);
-    let position = *last;
+    let position = position(cursor, memory, tag)?;
     let mask = if tag & ALL_LANES == 0 {
         cursor.small()?
     } else {
@@ -136,6 +129,18 @@ fn record(
         addresses: lanes,
     });
     Ok(())
+}
+
+#[inline]
+fn position(cursor: &mut Cursor<'_>, memory: &mut Memory, tag: u8) -> Result<u64, Damage> {
+    let step = if tag & NEXT_POSITION == 0 {
+        cursor.signed()?
+    } else {
+        1
+    };
+    let last = memory.position(memory.warp);
+    *last = last.wrapping_add(step);
+    Ok(*last)
 }
 
 fn kind_from(number: u32) -> Result<(Space, WarpKind, u8), Damage> {
