@@ -80,7 +80,9 @@ fn add(column: &[Kind], kinds: &mut [u64; 16]) {
             return;
         }
         let in_piece = |piece: &[Kind]| {
-            let same = piece.iter().map(|kind| u8::from(*kind as u8 == number as u8));
+            let same = piece
+                .iter()
+                .map(|kind| u8::from(*kind as u8 == number as u8));
             u64::from(same.sum::<u8>())
         };
         let found: u64 = column.chunks(128).map(in_piece).sum();

@@ -55,7 +55,9 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// The LLVM pass cannot be used.
-    #[error("cannot use the LLVM pass: {reason}; install LLVM 19 (Debian and Ubuntu: apt install clang-19 llvm-19-dev, and flang-19 for Fortran), or leave --llvm out")]
+    #[error(
+        "cannot use the LLVM pass: {reason}; install LLVM 19 (Debian and Ubuntu: apt install clang-19 llvm-19-dev, and flang-19 for Fortran), or leave --llvm out"
+    )]
     Llvm {
         /// Why.
         reason: String,

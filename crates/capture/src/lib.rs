@@ -19,5 +19,5 @@ mod segment;
 pub mod toolchain;
 
 pub use error::CaptureError;
-pub use program::{Capture, Launch};
+pub use program::{Capture, Launch, carries_basic_blocks};
 pub use running::Running;

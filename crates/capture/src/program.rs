@@ -37,7 +37,8 @@ pub struct Launch {
     /// How accesses are seen.
     pub capture: Capture,
     /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
-    /// them, so that is what [`Capture::Automatic`] then is; the compiler's hooks do not.
+    /// them, so that is what [`Capture::Automatic`] then is, unless the program was built with `--llvm=blocks`; the
+    /// compiler's hooks do not.
     pub basic_blocks: bool,
 }
 
@@ -65,7 +66,8 @@ impl Launch {
         }
         let randomise = self.randomise;
         let rewritten = match self.capture {
-            Capture::Automatic => self.basic_blocks || !carries_run_time(program),
+            Capture::Automatic if self.basic_blocks => !carries_basic_blocks(program),
+            Capture::Automatic => !carries_run_time(program),
             Capture::CompiledIn => false,
             Capture::Rewriting => true,
         };
@@ -135,10 +137,18 @@ pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
     find(program).is_some_and(|path| has_run_time(&path))
 }
 
+/// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
+pub fn carries_basic_blocks(program: &std::ffi::OsStr) -> bool {
+    find(program).is_some_and(|path| has(&path, b"REUSELENS_BASIC_BLOCKS\0"))
+}
+
 /// Whether a file has our run time in it.
 pub(crate) fn has_run_time(path: &Path) -> bool {
-    let name = reuselens_wire::ENVIRONMENT.as_bytes();
-    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, name).is_some())
+    has(path, reuselens_wire::ENVIRONMENT.as_bytes())
+}
+
+fn has(path: &Path, text: &[u8]) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, text).is_some())
 }
 
 /// The file of a program, looked up like a shell does.

@@ -56,7 +56,7 @@ impl Running {
             child: started.child,
             rewritten: started.rewritten,
             consumer: Consumer::new(segment),
-            decoder: Decoder::default(),
+            decoder: Decoder::new(launch.basic_blocks),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
             unseen: BTreeSet::new(),

@@ -182,4 +182,3 @@ pub fn words_of(records: &mut [Record]) -> &mut [u64] {
     // SAFETY: a record is two words, in this order, without gaps, and any words are a record.
     unsafe { std::slice::from_raw_parts_mut(records.as_mut_ptr().cast(), 2 * records.len()) }
 }
-

@@ -596,7 +596,14 @@ fn rust_programs_are_seen_with_the_flags_that_are_printed() {
     let flags = place.run(&["cc", "--rl-rustflags"]).succeeds().out;
     let mut rustc = Command::new("rustc");
     rustc
-        .args(["--edition", "2024", "-O", &source("count/cells.rs"), "-o", "cells"])
+        .args([
+            "--edition",
+            "2024",
+            "-O",
+            &source("count/cells.rs"),
+            "-o",
+            "cells",
+        ])
         .args(flags.split_whitespace());
     Done::of(rustc.current_dir(place.path(""))).succeeds();
     for kind in ["loads", "stores"] {

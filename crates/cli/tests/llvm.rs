@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+
+use reuselens::trace::{BasicBlock, Block, BlockEnd, Kind, Row, Source, Step};
 
 use common::{Done, Place, expected, has, source};
 
@@ -240,7 +243,16 @@ fn libraries_linked_and_opened_are_found_under_their_own_names() {
     }
     let place = Place::new();
     let library = source("count/dl_lib.c");
-    let words = ["cc", "--llvm", "-O1", "-shared", "-fPIC", &library, "-o", "libcells.so"];
+    let words = [
+        "cc",
+        "--llvm",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        &library,
+        "-o",
+        "libcells.so",
+    ];
     place.run(&words).succeeds();
     let program = build(&place, "count/dl_main.c", &["-ldl"]);
     let command = [program.as_str(), "./libcells.so"];
@@ -260,7 +272,10 @@ fn hooks_and_notes_go_together_in_one_program() {
         "#include <string.h>\nint f(int i);\nvolatile int x[100];\n__attribute__((aligned(64))) char from[4096], to[4096];\nvolatile size_t n = 4096;\n\
          int main(void) { for (int i = 0; i < 100; i++) { x[i] = f(i); memcpy(to, from, n); } return 0; }\n",
     );
-    place.write("b.c", "volatile int y;\nint f(int i) { y = i; return i; }\n");
+    place.write(
+        "b.c",
+        "volatile int y;\nint f(int i) { y = i; return i; }\n",
+    );
     for (one, other) in [("a.c", "b.c"), ("b.c", "a.c")] {
         place.run(&["cc", "--llvm", "-O1", "-c", one]).succeeds();
         place.run(&["cc", "-O1", "-c", other]).succeeds();
@@ -268,10 +283,21 @@ fn hooks_and_notes_go_together_in_one_program() {
             place
                 .run(&[link, &["a.o", "b.o", "-o", "both"]].concat())
                 .succeeds();
-            let by = ["--by", "object,context", "--kind", "stores", "--granularity", "64"];
+            let by = [
+                "--by",
+                "object,context",
+                "--kind",
+                "stores",
+                "--granularity",
+                "64",
+            ];
             let (_, json) = place.profile(&by, &["./both"]);
             let counts = ["x", "y", "to"].map(|name| json.object(name));
-            assert_eq!(counts, [100, 100, 6400], "{one} with notes, linked by {link:?}");
+            assert_eq!(
+                counts,
+                [100, 100, 6400],
+                "{one} with notes, linked by {link:?}"
+            );
             assert_eq!(json.accesses("context", "main > f"), 100);
         }
     }
@@ -297,15 +323,96 @@ fn vectors_with_masks_touch_what_their_masks_say() {
     // Entries 0, 3 … 60 but the last, which is 63 − 63: 21 of 61 have a value that is not 0.
     assert_eq!(json.object("b"), 21);
     let (_, json) = place.profile(&["--by", "object", "--granularity", "8"], &["./masks"]);
-    assert!(json.object("a") >= 21 && json.object("a") <= 64, "{}", json.object("a"));
+    assert!(
+        json.object("a") >= 21 && json.object("a") <= 64,
+        "{}",
+        json.object("a")
+    );
 }
 
 fn is_avx512() -> bool {
-    let found = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512vl"));
+    let found =
+        std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512vl"));
     if !found {
         eprintln!("skipped: no AVX-512");
     }
     found
+}
+
+#[test]
+fn basic_blocks_tell_the_path_where_they_were_asked_for() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let branches = source("rewrite/branches.c");
+    let words = ["cc", "--llvm=blocks", "-O1", &branches, "-o", "branches"];
+    place.run(&words).succeeds();
+    let record = ["record", "-f", "-o", "path.rltrace"];
+    place
+        .run(&[&record[..], &["--basic-blocks", "--", "./branches"]].concat())
+        .succeeds();
+    let rows = rows_of(&place, "path.rltrace");
+    let blocks: Vec<BasicBlock> = rows.iter().filter_map(BasicBlock::of).collect();
+    let mut outcomes: BTreeMap<u64, ([u64; 2], BasicBlock)> = BTreeMap::new();
+    for pair in blocks.windows(2) {
+        if pair[0].end == BlockEnd::Conditional {
+            let taken = usize::from(pair[1].start == pair[0].taken);
+            outcomes.entry(pair[0].start).or_insert(([0; 2], pair[0])).0[taken] += 1;
+        }
+        let strays = pair[0].end == BlockEnd::Jump && pair[1].start != pair[0].taken;
+        assert!(!strays, "{pair:x?}");
+    }
+    let often = |low: u64, high: u64| {
+        let mut counts = outcomes.values();
+        let found = counts.find(|(counts, _)| *counts == [low, high] || *counts == [high, low]);
+        found
+            .unwrap_or_else(|| panic!("no {low} and {high}: {outcomes:x?}"))
+            .1
+    };
+    let end = often(1, 999);
+    assert!(
+        end.taken_loops != end.falls_loops,
+        "one way goes round: {end:x?}"
+    );
+    let fourth = often(250, 750);
+    assert!(!fourth.taken_loops && !fourth.falls_loops, "{fourth:x?}");
+    // Where they were not asked for they are left out, and nothing else is.
+    place
+        .run(&[&record[..], &["--", "./branches"]].concat())
+        .succeeds();
+    let without = rows_of(&place, "path.rltrace");
+    assert!(without.iter().all(|row| row.kind != Kind::BasicBlock));
+    let others = rows.iter().filter(|row| row.kind != Kind::BasicBlock);
+    assert_eq!(
+        others.map(|row| row.pc).collect::<Vec<_>>(),
+        without.iter().map(|row| row.pc).collect::<Vec<_>>()
+    );
+    // Without blocks in the program it is said where they are to be had.
+    place
+        .run(&["cc", "--llvm", "-O1", &branches, "-o", "plain"])
+        .succeeds();
+    let words = [
+        "--capture",
+        "compiled-in",
+        "--basic-blocks",
+        "--",
+        "./plain",
+    ];
+    let done = place.run(&[&record[..], &words].concat()).fails(2);
+    done.says(&["--llvm=blocks"]);
+}
+
+fn rows_of(place: &Place, trace: &str) -> Vec<Row> {
+    let mut source = reuselens::trace::open(&place.path(trace), None).unwrap();
+    let (mut rows, mut block) = (Vec::new(), Block::new());
+    loop {
+        match source.next(&mut block).unwrap() {
+            Step::Block => rows.extend(block.rows()),
+            Step::Event(_) => {}
+            Step::End => return rows,
+        }
+    }
 }
 
 #[test]
@@ -319,7 +426,10 @@ fn a_built_program_runs_alone_too() {
         .succeeds();
     let mut alone = Command::new(place.path("count"));
     let done = Done::of(alone.args(["5000", "50", "9"]).current_dir(place.path(""))).succeeds();
-    assert!(done.out.contains("right") && done.err.is_empty(), "{done:?}");
+    assert!(
+        done.out.contains("right") && done.err.is_empty(),
+        "{done:?}"
+    );
     assert_eq!(place.files(), ["count", "count.c"]);
 }
 

@@ -69,9 +69,7 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
 pub fn prepare() -> bool {
     let t = tls();
     // SAFETY: this thread's own state.
-    unsafe {
-        (*t).busy == 0 && !Segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t))
-    }
+    unsafe { (*t).busy == 0 && !Segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t)) }
 }
 
 /// First address above this thread's stack as its slot knows it.

@@ -23,13 +23,8 @@ mod stage;
 mod unpack;
 
 pub use atomic_file::AtomicFile;
-<<<<<<< HEAD
-pub use block::{Block, Columns, Kind, Row};
-=======
 pub use basic_block::{BasicBlock, BlockEnd};
-pub(crate) use block::Columns;
-pub use block::{Block, Kind, Row};
->>>>>>> main
+pub use block::{Block, Columns, Kind, Row};
 pub use convert::{Converted, Target, convert};
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use formats::{AnySource, FORMATS, FormatInfo, open, read};

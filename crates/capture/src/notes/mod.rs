@@ -13,8 +13,8 @@ use reuselens_wire::{NOTE, NOTE_BYTES_MOST, Record};
 
 use crate::decode::ROWS_WANTED;
 use crate::segment::words_of;
-use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
 pub(crate) use table::Table;
+use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
 
 /// Words of the longest note; a power of two.
 const WORDS: usize = NOTE_BYTES_MOST / 8;
@@ -66,7 +66,7 @@ impl Notes {
             };
             let (length, rows) = (usize::from(found.records), usize::from(found.rows));
             // A loop writes the same note again and again.
-            let most = (end - at).div_ceil(rows);
+            let most = (end - at).div_ceil(rows.max(1));
             let count = repeated(&words[2 * position..], address, length, most);
             if count == 0 {
                 self.lost += 1;
@@ -252,7 +252,9 @@ mod tests {
         notes.add(3, Arc::new(table(descriptors, LOW)));
         let mut block = Block::new();
         notes.expand(3, records, 0, 0, &mut block);
-        let rows = block.rows().map(|row| (row.kind, row.size, row.pc, row.addr));
+        let rows = block
+            .rows()
+            .map(|row| (row.kind, row.size, row.pc, row.addr));
         (rows.collect(), notes.lost)
     }
 
@@ -265,7 +267,13 @@ mod tests {
         let one = bytes(
             0x1000,
             3,
-            &[(6, 1, 0, 0), (14, 0, 1, 0), (1, 8, 2, -8), (2, 4, HERE, 0x20), (3, 4, 2, 4)],
+            &[
+                (6, 1, 0, 0),
+                (14, 0, 1, 0),
+                (1, 8, 2, -8),
+                (2, 4, HERE, 0x20),
+                (3, 4, 2, 4),
+            ],
         );
         let note = [record(0x7000, LOW), record(0x5555, 0x600)];
         let twice = &mut [note, note].concat()[..];
@@ -284,7 +292,11 @@ mod tests {
     #[test]
     fn masks_say_which_lanes_are_there() {
         let contiguous = bytes(0, 2, &[(1, 4, 0, 0), (0x41, 0, 1, 8)]);
-        let gather = bytes(0, 3, &[(1, 8, 0, 0), (0x40, 0, 2, 0), (1, 8, 1, 0), (0x40, 0, 2, 1)]);
+        let gather = bytes(
+            0,
+            3,
+            &[(1, 8, 0, 0), (0x40, 0, 2, 0), (1, 8, 1, 0), (0x40, 0, 2, 1)],
+        );
         let second = LOW + contiguous.len() as u64;
         let mut records = [
             record(0x100, LOW),
@@ -303,7 +315,11 @@ mod tests {
     #[test]
     fn unknown_and_torn_notes_are_counted_and_end_the_stretch() {
         let one = bytes(0, 3, &[(1, 8, 2, 0)]);
-        for bad in [vec![record(1, 0x9999)], vec![record(1, LOW)], vec![record(1, 0)]] {
+        for bad in [
+            vec![record(1, 0x9999)],
+            vec![record(1, LOW)],
+            vec![record(1, 0)],
+        ] {
             let good = vec![record(1, LOW), record(2, 0x700)];
             let (rows, lost) = rows(std::slice::from_ref(&one), &mut [good, bad].concat());
             assert_eq!((rows.len(), rows[0].3, lost), (1, 0x700, 1));

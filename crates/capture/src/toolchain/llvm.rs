@@ -35,7 +35,10 @@ pub(super) fn install(files: &RunTimeFiles) -> Result<(), CaptureError> {
         .prefix(".new-")
         .suffix(".so")
         .tempfile_in(files.directory())
-        .map_err(|source| CaptureError::RunTime { path: pass.clone(), source })?;
+        .map_err(|source| CaptureError::RunTime {
+            path: pass.clone(),
+            source,
+        })?;
     let mut reason = String::from("there is no C++ compiler");
     for compiler in ["clang++-19", "g++"] {
         match compile(compiler, &include, &files.pass_source(), temporary.path()) {
@@ -43,7 +46,10 @@ pub(super) fn install(files: &RunTimeFiles) -> Result<(), CaptureError> {
                 return temporary
                     .persist(&pass)
                     .map(drop)
-                    .map_err(|error| CaptureError::RunTime { path: pass, source: error.error });
+                    .map_err(|error| CaptureError::RunTime {
+                        path: pass,
+                        source: error.error,
+                    });
             }
             Err(Some(said)) => reason = said,
             Err(None) => {}
@@ -54,8 +60,15 @@ pub(super) fn install(files: &RunTimeFiles) -> Result<(), CaptureError> {
 
 /// The folder of LLVM's headers.
 fn include_folder() -> Result<PathBuf, CaptureError> {
-    for config in ["llvm-config-19", "/usr/lib/llvm-19/bin/llvm-config", "llvm-config"] {
-        let Ok(done) = Command::new(config).args(["--version", "--includedir"]).output() else {
+    for config in [
+        "llvm-config-19",
+        "/usr/lib/llvm-19/bin/llvm-config",
+        "llvm-config",
+    ] {
+        let Ok(done) = Command::new(config)
+            .args(["--version", "--includedir"])
+            .output()
+        else {
             continue;
         };
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -75,10 +88,27 @@ fn include_folder() -> Result<PathBuf, CaptureError> {
 }
 
 /// Compiles the pass. What the compiler said if it failed; nothing if there is no such compiler.
-fn compile(compiler: &str, include: &Path, source: &Path, pass: &Path) -> Result<(), Option<String>> {
+fn compile(
+    compiler: &str,
+    include: &Path,
+    source: &Path,
+    pass: &Path,
+) -> Result<(), Option<String>> {
     let done = Command::new(compiler)
-        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-fno-rtti", "-fno-exceptions", "-w"])
-        .args(["-D_GNU_SOURCE", "-D__STDC_CONSTANT_MACROS", "-D__STDC_FORMAT_MACROS"])
+        .args([
+            "-std=c++17",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-fno-rtti",
+            "-fno-exceptions",
+            "-w",
+        ])
+        .args([
+            "-D_GNU_SOURCE",
+            "-D__STDC_CONSTANT_MACROS",
+            "-D__STDC_FORMAT_MACROS",
+        ])
         .args(["-D__STDC_LIMIT_MACROS", "-isystem"])
         .arg(include)
         .arg(source)
@@ -90,7 +120,10 @@ fn compile(compiler: &str, include: &Path, source: &Path, pass: &Path) -> Result
         return Ok(());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    let first = said.lines().find(|line| line.contains("error")).unwrap_or("it failed");
+    let first = said
+        .lines()
+        .find(|line| line.contains("error"))
+        .unwrap_or("it failed");
     Err(Some(format!("{compiler}: {first}")))
 }
 
@@ -105,8 +138,13 @@ pub(super) fn check(compiler: &std::ffi::OsStr) -> Result<(), CaptureError> {
         source,
     })?;
     let said = String::from_utf8_lossy(&done.stdout);
-    let mut words = said.split_whitespace().skip_while(|word| *word != "version");
-    if words.nth(1).is_some_and(|version| version.split('.').next() == Some(VERSION)) {
+    let mut words = said
+        .split_whitespace()
+        .skip_while(|word| *word != "version");
+    if words
+        .nth(1)
+        .is_some_and(|version| version.split('.').next() == Some(VERSION))
+    {
         return Ok(());
     }
     Err(CaptureError::Llvm {

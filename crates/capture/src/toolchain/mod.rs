@@ -158,6 +158,9 @@ fn compile_flags(
         let mut plugin = OsString::from("-fpass-plugin=");
         plugin.push(files.pass());
         command.arg(plugin);
+        if arguments.basic_blocks {
+            command.env("REUSELENS_BASIC_BLOCKS", "1");
+        }
         return;
     }
     command.arg("-fsanitize=thread");
@@ -341,10 +344,19 @@ mod tests {
     #[test]
     fn the_pass_takes_the_place_of_the_hooks() {
         let object = line(Language::C, "--llvm -O2 -c a.c");
-        assert_eq!(object, "-O2 -c a.c -g -isystem /rl/include -fpass-plugin=/rl/pass-19.so");
+        assert_eq!(
+            object,
+            "-O2 -c a.c -g -isystem /rl/include -fpass-plugin=/rl/pass-19.so"
+        );
         let program = line(Language::Fortran, "--llvm a.o -o a");
-        assert!(program.contains("reuselens.o") && program.contains("--wrap=memcpy"), "{program}");
-        assert!(!program.contains("sanitize") && !program.contains("-B"), "{program}");
+        assert!(
+            program.contains("reuselens.o") && program.contains("--wrap=memcpy"),
+            "{program}"
+        );
+        assert!(
+            !program.contains("sanitize") && !program.contains("-B"),
+            "{program}"
+        );
         let names = line(Language::Cxx, "--llvm --rl-names a.cc -o a");
         assert!(!names.contains("plugin"), "{names}");
     }

@@ -29,7 +29,10 @@ pub fn rust_flags() -> Result<String, CaptureError> {
     }
     let mut flags: Vec<String> = HOOKS.map(str::to_owned).to_vec();
     flags.push(format!("-Clink-arg={object}"));
-    flags.push(format!("-Clink-arg=-Wl,--dynamic-list={}", files.dynamic_list().display()));
+    flags.push(format!(
+        "-Clink-arg=-Wl,--dynamic-list={}",
+        files.dynamic_list().display()
+    ));
     flags.extend(WRAPPED.map(|function| format!("-Clink-arg=-Wl,--wrap={function}")));
     Ok(flags.join(" "))
 }
