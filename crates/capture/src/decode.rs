@@ -48,6 +48,16 @@ impl Decoder {
         }
     }
 
+    /// From here on rows of notes are counted by kind, and not made.
+    pub fn count_only(&mut self) {
+        self.notes.counted = Some([0; 16]);
+    }
+
+    /// What was counted in place of rows.
+    pub fn counted(&self) -> [u64; 16] {
+        self.notes.counted.unwrap_or_default()
+    }
+
     /// Starts on a new raw block; the one before must be used up.
     pub fn begin(&mut self, raw: RawBlock) {
         self.by_call = self.rewritten.contains(&raw.process);
@@ -281,7 +291,7 @@ impl Decoder {
 }
 
 /// The row kind of each record kind whose word 0 is the row's address as it stands.
-const PLAIN: [Option<Kind>; 256] = {
+pub(crate) const PLAIN: [Option<Kind>; 256] = {
     let mut table = [None; 256];
     let mut number = 0;
     while number < 32 {

@@ -67,6 +67,17 @@ impl Running {
         })
     }
 
+    /// From here on the rows of code that the LLVM pass has seen are counted, and not delivered: shows what capture costs
+    /// without its reader. All other rows are delivered as ever.
+    pub fn count_only(&mut self) {
+        self.decoder.count_only();
+    }
+
+    /// What was counted in place of rows, by the number of the row's kind.
+    pub fn counted(&self) -> [u64; 16] {
+        self.decoder.counted()
+    }
+
     /// How the program ended; `None` while it runs.
     pub fn ended(&self) -> Option<ProcessEnd> {
         self.ended
