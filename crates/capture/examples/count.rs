@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p reuselens-capture --example count -- ./program args
+//! cargo run --release -p reuselens-capture --example count -- --only ./program args     # no rows made of what --llvm notes
 //! cargo run --release -p reuselens-capture --example count -- --cc cc -O2 a.c -o a
 //! ```
 
@@ -12,7 +13,7 @@ use reuselens_capture::{Launch, Running, toolchain};
 use reuselens_trace::{Block, Kind, Source, Step};
 
 fn main() {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--cc") {
         let language = match arguments[1].to_str() {
             Some("c++") => toolchain::Language::Cxx,
@@ -22,11 +23,18 @@ fn main() {
         let status = toolchain::compile(language, &arguments[2..]).expect("the compiler runs");
         std::process::exit(status.code().unwrap_or(1));
     }
+    let only = arguments.first().is_some_and(|first| first == "--only");
+    if only {
+        arguments.remove(0);
+    }
     let mut running = Running::start(&Launch {
         command: arguments,
         ..Launch::default()
     })
     .expect("the program starts");
+    if only {
+        running.count_only();
+    }
     let mut block = Block::new();
     let mut kinds = [0_u64; 16];
     let mut blocks = 0_u64;
@@ -42,6 +50,9 @@ fn main() {
             Step::Event(event) => eprintln!("{event:?}"),
             Step::End => break,
         }
+    }
+    for (count, more) in kinds.iter_mut().zip(running.counted()) {
+        *count += more;
     }
     let names = [
         "",

@@ -15,6 +15,7 @@
 // never runs, with the debug information of the access. So a program counter in the stream is an address in the
 // program, and names its line, its function and what was inlined, however far code generation moves things about.
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -29,18 +30,24 @@
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
+#include <cstdlib>
+
 using namespace llvm;
 
 namespace {
 
 // Rows' numbers, as in the wire crate.
-enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Operand = 14 };
+enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Operand = 14, Block = 15 };
 // What follows an access that is not always made: `word` has a bit for each lane; `displacement` says which bit is
 // this access's, or how many lanes the access is.
 enum Condition : uint8_t { OneLane = 0x40, Lanes = 0x41 };
 
-// Words of an address that is the displacement alone, from the displacement's own place on.
-constexpr uint16_t FROM_HERE = 0xffff;
+// How a basic block ends, as in the trace crate.
+enum Ending : uint8_t { Falls = 0, Conditional = 1, Jump = 2, Indirect = 3, Calls = 4, Returns = 5 };
+constexpr uint8_t TAKEN_LOOPS = 8, FALLS_LOOPS = 16;
+
+// Words of an address that is the displacement alone: from the displacement's own place on, or from 0 on.
+constexpr uint16_t FROM_HERE = 0xffff, FROM_ZERO = 0xfffe;
 // A note's words; the run time has room to spare for so many where nothing is recorded.
 constexpr size_t WORDS_MOST = 62;
 // Entries of a descriptor; the reader makes room for so many rows at once.
@@ -63,6 +70,8 @@ struct Entry {
   int64_t Displacement;
   GlobalValue *Global; // for FROM_HERE
   DebugLoc Place;
+  /// Of a basic block: itself, and where it leads.
+  BasicBlock *Self = nullptr, *Taken = nullptr;
 };
 
 /// What a stretch of code does.
@@ -82,13 +91,15 @@ constexpr uint64_t INLINE_BYTES = 32;
 /// One function: first all is looked at, then all is written.
 class Pass {
 public:
-  Pass(Function &F, ScalarEvolution &SE) : F(F), SE(SE), Layout(F.getParent()->getDataLayout()) {}
+  Pass(Function &F, ScalarEvolution &SE, LoopInfo *Loops)
+      : F(F), SE(SE), Loops(Loops), Layout(F.getParent()->getDataLayout()) {}
 
   bool look();
   void write(GlobalVariable *State, FunctionCallee Room);
 
 private:
   void block(BasicBlock &Block);
+  void begun(Instruction &I, BasicBlock *Self);
   void instruction(Instruction &I);
   void access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of);
   void bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes);
@@ -110,10 +121,15 @@ private:
 
   Function &F;
   ScalarEvolution &SE;
+  /// If basic blocks are noted too.
+  LoopInfo *Loops;
   const DataLayout &Layout;
   SmallVector<Segment, 32> Segments;
   bool Open = false;
   Function *Shadow = nullptr;
+  /// The entry of the basic block that is looked at: its segment, and its number there.
+  std::pair<size_t, size_t> Begun;
+  DenseMap<BasicBlock *, size_t> Sites;
 };
 
 bool isSeen(const Function &F) {
@@ -322,9 +338,49 @@ void Pass::instruction(Instruction &I) {
     if (C->isMustTailCall())
       left(I);
     end();
-    if (C->hasFnAttr(Attribute::ReturnsTwice) && !C->isTerminator())
-      entered(*C->getNextNonDebugInstruction(), true);
+    if (C->isTerminator() || C->isMustTailCall())
+      return;
+    Instruction &Next = *C->getNextNonDebugInstruction();
+    if (Loops && !C->isInlineAsm() && !isa<UnreachableInst>(Next)) {
+      Entry &Before = Segments[Begun.first].Entries[Begun.second];
+      Before.Size = Calls;
+      Before.Taken = nullptr;
+      begun(Next, nullptr);
+    }
+    if (C->hasFnAttr(Attribute::ReturnsTwice))
+      entered(Next, true);
   }
+}
+
+/// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its block ends there.
+void Pass::begun(Instruction &I, BasicBlock *Self) {
+  if (!Loops)
+    return;
+  BasicBlock &Block = *I.getParent();
+  Instruction *Last = Block.getTerminator();
+  BasicBlock *Taken = nullptr;
+  uint8_t How = Falls;
+  auto GoesBack = [&](BasicBlock *To) {
+    Loop *L = Loops->getLoopFor(To);
+    return L && L->getHeader() == To && L->contains(&Block);
+  };
+  if (auto *B = dyn_cast<BranchInst>(Last)) {
+    Taken = B->getSuccessor(0);
+    How = B->isConditional() ? Conditional : Jump;
+    if (B->isConditional() && GoesBack(B->getSuccessor(1)))
+      How |= FALLS_LOOPS;
+    if (GoesBack(Taken))
+      How |= TAKEN_LOOPS;
+  } else if (isa<SwitchInst, IndirectBrInst>(Last)) {
+    How = Indirect;
+  } else if (isa<InvokeInst, CallBrInst>(Last)) {
+    How = Calls;
+  } else if (isa<ReturnInst>(Last)) {
+    How = Returns;
+  }
+  Segment &S = at(I);
+  entry(S, {uint8_t(Kind::Block), How, FROM_ZERO, 0, nullptr, I.getDebugLoc(), Self, Taken});
+  Begun = {Segments.size() - 1, S.Entries.size() - 1};
 }
 
 void Pass::block(BasicBlock &Block) {
@@ -343,15 +399,18 @@ void Pass::block(BasicBlock &Block) {
     for (AllocaInst *A : Late)
       A->moveBefore(Start);
     entered(*Start, false);
-  } else if (Block.isLandingPad()) {
-    entered(*Block.getFirstInsertionPt(), true);
+    begun(*Start, &Block);
+  } else {
+    begun(*Block.getFirstInsertionPt(), &Block);
+    if (Block.isLandingPad())
+      entered(*Block.getFirstInsertionPt(), true);
   }
   for (Instruction *I : All)
     instruction(*I);
 }
 
 bool Pass::look() {
-  bool Works = false;
+  bool Works = Loops;
   for (Instruction &I : instructions(F))
     Works |= I.mayReadOrWriteMemory();
   if (!Works)
@@ -399,8 +458,13 @@ void Pass::shadow() {
   InlineAsm *Byte = InlineAsm::get(Type, "nop", "", /*hasSideEffects=*/true);
   // Inlined calls are told apart by their locations, which are made once each.
   DenseMap<DILocation *, DebugLoc> Made;
+  size_t Site = 0;
   for (Segment &S : Segments)
     for (Entry &E : S.Entries) {
+      Site++;
+      // As a program counter is given: the one behind it.
+      if (E.Self)
+        Sites[E.Self] = Site;
       if (Named) {
         DebugLoc &Known = Made[E.Place.get()];
         if (!Known)
@@ -432,6 +496,11 @@ Constant *Pass::descriptor(Segment &S, size_t FirstSite) {
   SmallVector<Constant *, 16> Entries;
   for (Entry &E : S.Entries) {
     uint64_t Here = 8 + 8 * Entries.size();
+    if (E.Taken) {
+      E.Word = FROM_HERE;
+      E.Global = Shadow;
+      E.Displacement = Sites[E.Taken];
+    }
     Constant *Displacement = E.Global ? From(E.Global, E.Displacement, Here + 4)
                                       : ConstantInt::get(I32, uint32_t(E.Displacement));
     Entries.push_back(ConstantStruct::get(Each, {ConstantInt::get(I8, E.Kind), ConstantInt::get(I8, E.Size),
@@ -543,6 +612,9 @@ struct Notes : PassInfoMixin<Notes> {
     auto *Two = StructType::get(Context, {Type::getInt64Ty(Context), Pointer});
     FunctionCallee Room = M.getOrInsertFunction("__reuselens_room", Two, Type::getInt64Ty(Context));
     cast<Function>(Room.getCallee())->setCallingConv(CallingConv::PreserveMost);
+    bool Blocks = std::getenv("REUSELENS_BASIC_BLOCKS");
+    if (Blocks)
+      mark(M);
     auto &Functions = Analyses.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     SmallVector<Function *, 64> All;
     for (Function &F : M)
@@ -551,13 +623,22 @@ struct Notes : PassInfoMixin<Notes> {
     for (Function *F : All) {
       callCopies(*F);
       Functions.invalidate(*F, PreservedAnalyses::none());
-      Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F));
+      LoopInfo *Loops = Blocks ? &Functions.getResult<LoopAnalysis>(*F) : nullptr;
+      Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F), Loops);
       if (Seen.look())
         Seen.write(State, Room);
       Functions.invalidate(*F, PreservedAnalyses::none());
     }
     constructor(M);
     return PreservedAnalyses::none();
+  }
+
+  /// Says in the program's file that its basic blocks can be seen.
+  void mark(Module &M) {
+    Constant *Text = ConstantDataArray::getString(M.getContext(), "REUSELENS_BASIC_BLOCKS");
+    auto *Mark = new GlobalVariable(M, Text->getType(), true, GlobalValue::PrivateLinkage, Text, "reuselens.mark");
+    Mark->setSection("reuselens_marks");
+    appendToUsed(M, {Mark});
   }
 
   /// Tells the run time that the program, or a library, is there; once for all that is linked together.

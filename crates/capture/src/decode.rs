@@ -31,6 +31,7 @@ pub struct Decoder {
     /// Whether that of the raw block is.
     by_call: bool,
     notes: Notes,
+    basic_blocks: bool,
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
     tables: BTreeMap<(String, u64, Vec<u8>), Option<Arc<Table>>>,
 }
@@ -39,6 +40,24 @@ pub struct Decoder {
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
+    /// A decoder that gives basic blocks on, where they are seen, or leaves them out.
+    pub fn new(basic_blocks: bool) -> Decoder {
+        Decoder {
+            basic_blocks,
+            ..Decoder::default()
+        }
+    }
+
+    /// From here on rows of notes are counted by kind, and not made.
+    pub fn count_only(&mut self) {
+        self.notes.counted = Some([0; 16]);
+    }
+
+    /// What was counted in place of rows.
+    pub fn counted(&self) -> [u64; 16] {
+        self.notes.counted.unwrap_or_default()
+    }
+
     /// Starts on a new raw block; the one before must be used up.
     pub fn begin(&mut self, raw: RawBlock) {
         self.by_call = self.rewritten.contains(&raw.process);
@@ -257,7 +276,7 @@ impl Decoder {
         };
         let build_id = file.build_id().ok().flatten().unwrap_or_default().to_vec();
         let key = (path.to_owned(), bias, build_id.clone());
-        let read = || Table::read(&file, bias).map(Arc::new);
+        let read = || Table::read(&file, bias, self.basic_blocks).map(Arc::new);
         // Without a build id a file of the same name may be another one.
         let table = if build_id.is_empty() {
             read()
@@ -272,7 +291,7 @@ impl Decoder {
 }
 
 /// The row kind of each record kind whose word 0 is the row's address as it stands.
-const PLAIN: [Option<Kind>; 256] = {
+pub(crate) const PLAIN: [Option<Kind>; 256] = {
     let mut table = [None; 256];
     let mut number = 0;
     while number < 32 {

@@ -26,5 +26,5 @@ mod words;
 
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
-pub use program::{Capture, Launch, report_size_limits};
+pub use program::{Capture, Launch, carries_basic_blocks, report_size_limits};
 pub use running::Running;

@@ -39,7 +39,8 @@ pub struct Launch {
     /// How accesses are seen.
     pub capture: Capture,
     /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
-    /// them, so that is what [`Capture::Automatic`] then is; the compiler's hooks do not.
+    /// them, so that is what [`Capture::Automatic`] then is, unless the program was built with `--llvm=blocks`; the
+    /// compiler's hooks do not.
     pub basic_blocks: bool,
     /// Which accesses are recorded.
     pub control: ControlOptions,
@@ -98,9 +99,9 @@ impl Launch {
         }
         let (randomise, inherited) = (self.randomise, Inherited::now());
         let rewritten = match self.capture {
-            Capture::Automatic => {
-                self.basic_blocks || !carries_run_time(program) || self.is_beyond_notes(program)
-            }
+            Capture::Automatic if self.is_beyond_notes(program) => true,
+            Capture::Automatic if self.basic_blocks => !carries_basic_blocks(program),
+            Capture::Automatic => !carries_run_time(program),
             Capture::CompiledIn if self.is_beyond_notes(program) => {
                 return Err(CaptureError::NotControlled {
                     program: program.clone(),
@@ -185,6 +186,11 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
 /// is in it.
 pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
     find(program).is_some_and(|path| has_run_time(&path))
+}
+
+/// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
+pub fn carries_basic_blocks(program: &std::ffi::OsStr) -> bool {
+    find(program).is_some_and(|path| holds(&path, b"REUSELENS_BASIC_BLOCKS\0"))
 }
 
 /// Whether a file has our run time in it.

@@ -85,7 +85,7 @@ impl Running {
             visible: started.rewritten || carries_run_time(&program),
             program,
             consumer: Consumer::new(segment),
-            decoder: Decoder::default(),
+            decoder: Decoder::new(launch.basic_blocks),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
             unseen: BTreeSet::new(),
@@ -101,6 +101,17 @@ impl Running {
             told_control: false,
             ending: Ending::default(),
         })
+    }
+
+    /// From here on the rows of code that the LLVM pass has seen are counted, and not delivered: shows what capture costs
+    /// without its reader. All other rows are delivered as ever.
+    pub fn count_only(&mut self) {
+        self.decoder.count_only();
+    }
+
+    /// What was counted in place of rows, by the number of the row's kind.
+    pub fn counted(&self) -> [u64; 16] {
+        self.decoder.counted()
     }
 
     /// How the program ended; `None` while it runs.

@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+
+use reuselens::trace::{BasicBlock, Block, BlockEnd, Kind, Row, Source, Step};
 
 use common::{Done, Place, expected, has, source};
 
@@ -334,6 +337,82 @@ fn is_avx512() -> bool {
         eprintln!("skipped: no AVX-512");
     }
     found
+}
+
+#[test]
+fn basic_blocks_tell_the_path_where_they_were_asked_for() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    let branches = source("rewrite/branches.c");
+    let words = ["cc", "--llvm=blocks", "-O1", &branches, "-o", "branches"];
+    place.run(&words).succeeds();
+    let record = ["record", "-f", "-o", "path.rltrace"];
+    place
+        .run(&[&record[..], &["--basic-blocks", "--", "./branches"]].concat())
+        .succeeds();
+    let rows = rows_of(&place, "path.rltrace");
+    let blocks: Vec<BasicBlock> = rows.iter().filter_map(BasicBlock::of).collect();
+    let mut outcomes: BTreeMap<u64, ([u64; 2], BasicBlock)> = BTreeMap::new();
+    for pair in blocks.windows(2) {
+        if pair[0].end == BlockEnd::Conditional {
+            let taken = usize::from(pair[1].start == pair[0].taken);
+            outcomes.entry(pair[0].start).or_insert(([0; 2], pair[0])).0[taken] += 1;
+        }
+        let strays = pair[0].end == BlockEnd::Jump && pair[1].start != pair[0].taken;
+        assert!(!strays, "{pair:x?}");
+    }
+    let often = |low: u64, high: u64| {
+        let mut counts = outcomes.values();
+        let found = counts.find(|(counts, _)| *counts == [low, high] || *counts == [high, low]);
+        found
+            .unwrap_or_else(|| panic!("no {low} and {high}: {outcomes:x?}"))
+            .1
+    };
+    let end = often(1, 999);
+    assert!(
+        end.taken_loops != end.falls_loops,
+        "one way goes round: {end:x?}"
+    );
+    let fourth = often(250, 750);
+    assert!(!fourth.taken_loops && !fourth.falls_loops, "{fourth:x?}");
+    // Where they were not asked for they are left out, and nothing else is.
+    place
+        .run(&[&record[..], &["--", "./branches"]].concat())
+        .succeeds();
+    let without = rows_of(&place, "path.rltrace");
+    assert!(without.iter().all(|row| row.kind != Kind::BasicBlock));
+    let others = rows.iter().filter(|row| row.kind != Kind::BasicBlock);
+    assert_eq!(
+        others.map(|row| row.pc).collect::<Vec<_>>(),
+        without.iter().map(|row| row.pc).collect::<Vec<_>>()
+    );
+    // Without blocks in the program it is said where they are to be had.
+    place
+        .run(&["cc", "--llvm", "-O1", &branches, "-o", "plain"])
+        .succeeds();
+    let words = [
+        "--capture",
+        "compiled-in",
+        "--basic-blocks",
+        "--",
+        "./plain",
+    ];
+    let done = place.run(&[&record[..], &words].concat()).fails(2);
+    done.says(&["--llvm=blocks"]);
+}
+
+fn rows_of(place: &Place, trace: &str) -> Vec<Row> {
+    let mut source = reuselens::trace::open(&place.path(trace), None).unwrap();
+    let (mut rows, mut block) = (Vec::new(), Block::new());
+    loop {
+        match source.next(&mut block).unwrap() {
+            Step::Block => rows.extend(block.rows()),
+            Step::Event(_) => {}
+            Step::End => return rows,
+        }
+    }
 }
 
 #[test]

@@ -10,10 +10,10 @@ pub(crate) use table::SECTION;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reuselens_trace::{Block, Columns};
+use reuselens_trace::{Block, Columns, Kind};
 use reuselens_wire::{NOTE, NOTE_BYTES_MOST, Record};
 
-use crate::decode::ROWS_WANTED;
+use crate::decode::{PLAIN, ROWS_WANTED};
 use crate::segment::words_of;
 pub(crate) use table::Table;
 use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
@@ -30,6 +30,8 @@ pub struct Notes {
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
+    /// Counts rows by their kinds in place of making them.
+    pub counted: Option<[u64; 16]>,
 }
 
 impl Notes {
@@ -38,8 +40,8 @@ impl Notes {
         self.tables.entry(process).or_default().insert(0, table);
     }
 
-    /// Makes rows of the notes from `position` on, from row `at` of the block on, up to the first record that is none or until
-    /// there are enough rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
+    /// Makes rows of the notes from `position` on, from row `at` of the block on, and of the records between them that are rows, up to
+    /// the first other record or until there are enough rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
     pub fn expand(
         &mut self,
         process: u32,
@@ -54,67 +56,116 @@ impl Notes {
         let mut columns = block.overwrite(end + ROWS_MOST + GROUP);
         let mut recent = tables.first();
         let words = words_of(records);
-        while at < end && is_note(words, position) {
+        while at < end && 2 * position < words.len() {
             let address = words[2 * position + 1];
-            let mut found = recent.and_then(|table| table.find(address));
-            if found.is_none() {
-                recent = tables.iter().find(|table| table.find(address).is_some());
-                found = recent.and_then(|table| table.find(address));
+            if !is_note(address) {
+                // Taken along, because to stop and begin again costs more.
+                let Some(kind) = plain_kind(address) else {
+                    break;
+                };
+                let record = Record {
+                    word0: words[2 * position],
+                    word1: address,
+                };
+                put(record, kind, at, &mut columns);
+                (at, position) = (at + 1, position + 1);
+                continue;
             }
-            let (Some(table), Some(found)) = (recent, found) else {
+            let found = find(tables, &mut recent, address);
+            let notes = &mut words[2 * position..];
+            // A loop writes the same note again and again.
+            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, end - at);
+            let count = found.as_ref().map_or(0, repeats);
+            let (Some((table, found)), 1..) = (found, count) else {
                 self.lost += 1;
                 position = words.len() / 2;
                 break;
             };
-            let (length, rows) = (usize::from(found.records), usize::from(found.rows));
-            // A loop writes the same note again and again.
-            let most = (end - at).div_ceil(rows);
-            let count = repeated(&words[2 * position..], address, length, most);
-            if count == 0 {
-                self.lost += 1;
-                position = words.len() / 2;
-                break;
-            }
-            let notes = &mut words[2 * position..];
-            match found.conditions {
-                None => {
+            position += usize::from(found.records) * count;
+            match (&mut self.counted, found.conditions) {
+                (Some(counted), None) => add(table, found, count, counted),
+                (_, None) => {
                     let groups = table.groups_of(found);
-                    code(groups, rows, count, at, &mut columns);
-                    addresses(groups, rows, notes, length, count, &mut columns.addrs[at..]);
-                    at += rows * count;
+                    code(groups, found.rows, count, at, &mut columns);
+                    addresses(groups, found, notes, count, &mut columns.addrs[at..]);
+                    at += usize::from(found.rows) * count;
                 }
-                Some(first) => {
+                (_, Some(first)) => {
                     for note in 0..count {
-                        let note = take(notes, note * length);
+                        let note = take(notes, note * usize::from(found.records));
                         at = some(table, found, first as usize, &note, at, &mut columns);
                     }
                 }
             }
-            position += length * count;
         }
         block.truncate(at);
         position
     }
 }
 
-/// Whether the record at a position is there, and a note.
+/// A descriptor and the table that it is in.
+type Found<'a> = (&'a Table, &'a Descriptor);
+
+/// The descriptor at an address; `recent` is where the one before was.
 #[inline(always)]
-fn is_note(words: &[u64], position: usize) -> bool {
-    let record = |word1| Record { word0: 0, word1 };
-    words
-        .get(2 * position + 1)
-        .is_some_and(|word| record(*word).kind() == NOTE)
+fn find<'a>(
+    tables: &'a [Arc<Table>],
+    recent: &mut Option<&'a Arc<Table>>,
+    address: u64,
+) -> Option<Found<'a>> {
+    let of = |table: &'a Arc<Table>| Some((&**table, table.find(address)?));
+    if let Some(found) = recent.and_then(of) {
+        return Some(found);
+    }
+    *recent = tables.iter().find(|table| table.find(address).is_some());
+    recent.and_then(of)
 }
 
-/// How many whole notes of this descriptor, each so many records long, follow one another; `most` at most.
+/// Whether the second word of a record says that it is a note.
 #[inline(always)]
-fn repeated(words: &[u64], address: u64, length: usize, most: usize) -> usize {
-    let same = |note: &&[u64]| note[1] == address;
-    words
-        .chunks_exact(2 * length)
-        .take(most)
-        .take_while(same)
-        .count()
+fn is_note(word1: u64) -> bool {
+    Record { word0: 0, word1 }.kind() == NOTE
+}
+
+/// The row's kind, if the record with this second word is a row as it stands.
+#[inline(always)]
+fn plain_kind(word1: u64) -> Option<Kind> {
+    PLAIN[usize::from(Record { word0: 0, word1 }.kind())]
+}
+
+/// Writes a record that is a row.
+#[inline(always)]
+fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
+    columns.kinds[at] = kind;
+    columns.sizes[at] = record.size();
+    columns.pcs[at] = record.pc();
+    columns.addrs[at] = record.word0;
+}
+
+/// Counts the rows of so many notes.
+fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
+    let groups = table.groups_of(found).iter();
+    let kinds = groups.flat_map(|group| group.kinds);
+    for kind in kinds.take(usize::from(found.rows)) {
+        counted[kind as usize % 16] += count as u64;
+    }
+}
+
+/// How many whole notes of this descriptor follow one another; as many as make `rows` rows at most.
+#[inline(always)]
+fn repeated(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usize {
+    // Counted by adding up: most notes come alone, and a division would cost more than all the rest.
+    let (step, each) = (
+        2 * usize::from(found.records),
+        usize::from(found.rows.max(1)),
+    );
+    let (mut at, mut made, mut count) = (0, 0, 0);
+    while made < rows && at + step <= words.len() && words[at + 1] == address {
+        at += step;
+        made += each;
+        count += 1;
+    }
+    count
 }
 
 /// The note at a record. Accesses without a word take the descriptor's place for theirs, so that becomes 0.
@@ -136,7 +187,8 @@ fn last(rest: &[u64]) -> [u64; WORDS] {
 
 /// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
 #[inline(always)]
-fn code(groups: &[Group], rows: usize, count: usize, at: usize, columns: &mut Columns<'_>) {
+fn code(groups: &[Group], rows: u16, count: usize, at: usize, columns: &mut Columns<'_>) {
+    let rows = usize::from(rows);
     let kinds = columns.kinds[at..].as_chunks_mut().0;
     let sizes = columns.sizes[at..].as_chunks_mut().0;
     let pcs = columns.pcs[at..].as_chunks_mut().0;
@@ -169,12 +221,12 @@ fn repeat<T: Copy>(column: &mut [T], rows: usize) {
 #[inline(always)]
 fn addresses(
     groups: &[Group],
-    rows: usize,
+    found: &Descriptor,
     notes: &mut [u64],
-    length: usize,
     count: usize,
     column: &mut [u64],
 ) {
+    let (length, rows) = (usize::from(found.records), usize::from(found.rows));
     for note in 0..count {
         let rest = &mut notes[2 * length * note..];
         rest[1] = 0;
@@ -240,8 +292,6 @@ fn some(
 
 #[cfg(test)]
 mod tests {
-    use reuselens_trace::Kind;
-
     use super::table::tests::{bytes, table};
     use super::*;
 

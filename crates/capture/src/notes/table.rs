@@ -15,6 +15,8 @@ const HEAD_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 8;
 /// Instead of a word: the displacement counts from where it stands itself.
 const FROM_HERE: u16 = 0xffff;
+/// Instead of a word: the displacement is the address.
+const FROM_ZERO: u16 = 0xfffe;
 /// The descriptor's own place in a note, which is 0 by the time that rows are made.
 const NO_WORD: u16 = 1;
 const ONE_LANE: u8 = 0x40;
@@ -57,6 +59,8 @@ pub(super) struct Descriptor {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     low: u64,
+    /// Whether basic blocks are wanted.
+    basic_blocks: bool,
     /// For each eight bytes of the section the descriptor that begins there + 1, or 0.
     index: Vec<u32>,
     descriptors: Vec<Descriptor>,
@@ -66,17 +70,18 @@ pub(crate) struct Table {
 
 impl Table {
     /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if it has none.
-    pub fn read(file: &object::File<'_>, bias: u64) -> Option<Table> {
+    pub fn read(file: &object::File<'_>, bias: u64, basic_blocks: bool) -> Option<Table> {
         let section = file.section_by_name(SECTION)?;
         let bytes = section.uncompressed_data().ok()?;
         let low = bias.wrapping_add(section.address());
-        Some(Table::of(&bytes, low))
+        Some(Table::of(&bytes, low, basic_blocks))
     }
 
     /// The descriptors in a section at address `low`. What comes after damage is left out.
-    fn of(bytes: &[u8], low: u64) -> Table {
+    fn of(bytes: &[u8], low: u64, basic_blocks: bool) -> Table {
         let mut table = Table {
             low,
+            basic_blocks,
             index: vec![0; bytes.len() / 8],
             ..Table::default()
         };
@@ -121,18 +126,24 @@ impl Table {
         let mut rows = 0;
         for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
             let place = match number16(entry, 2) {
-                FROM_HERE => NO_WORD,
+                FROM_HERE | FROM_ZERO => NO_WORD,
                 0 => 0,
                 word if word < words => word + 1,
                 _ => return None,
             };
             let displacement = i64::from(signed32(entry, 4));
             let condition = match entry[0] {
+                // Not asked for; what it leaves is a place that nothing has.
+                kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => continue,
                 ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
                 LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
                 kind => {
                     let here = address + (HEAD_BYTES + ENTRY_BYTES * index + 4) as u64;
-                    let base = if place == NO_WORD { here } else { 0 };
+                    let base = if number16(entry, 2) == FROM_HERE {
+                        here
+                    } else {
+                        0
+                    };
                     // As all program counters of a stream, the one behind what accesses.
                     let pc = sites.wrapping_add(index as u64 + 1);
                     self.row(
@@ -156,14 +167,13 @@ impl Table {
         if !conditional {
             self.conditions.truncate(conditions);
         }
-        let known = rows > 0 && rows <= ROWS_MOST;
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
             records: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
         });
-        known.then_some(())
+        (rows <= ROWS_MOST).then_some(())
     }
 
     /// Adds a row, as number `rows` of its descriptor.
@@ -228,7 +238,7 @@ pub(super) mod tests {
     }
 
     pub fn table(descriptors: &[Vec<u8>], low: u64) -> Table {
-        Table::of(&descriptors.concat(), low)
+        Table::of(&descriptors.concat(), low, true)
     }
 
     #[test]

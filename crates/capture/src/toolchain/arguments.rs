@@ -27,6 +27,8 @@ pub struct Arguments {
     pub names_only: bool,
     /// `--llvm`: the LLVM pass in place of hooks.
     pub llvm: bool,
+    /// `--llvm=blocks`: and basic blocks with it.
+    pub basic_blocks: bool,
     pub stage: Stage,
     pub has_sources: bool,
     /// `-x`: the compiler takes all that follows for a source in that language.
@@ -79,6 +81,7 @@ impl Arguments {
             compiler: None,
             names_only: false,
             llvm: false,
+            basic_blocks: false,
             stage: Stage::Link,
             has_sources: false,
             has_language: false,
@@ -111,8 +114,9 @@ impl Arguments {
             return true;
         }
         self.names_only |= text == "--rl-names";
-        self.llvm |= text == "--llvm";
-        text == "--rl-names" || text == "--llvm"
+        self.basic_blocks |= text == "--llvm=blocks";
+        self.llvm |= text == "--llvm" || self.basic_blocks;
+        ["--rl-names", "--llvm", "--llvm=blocks"].contains(&text.as_ref())
     }
 
     /// Looks at a word; true if it is an input. `value_of` is the option whose value comes next.

@@ -158,6 +158,9 @@ fn compile_flags(
         let mut plugin = OsString::from("-fpass-plugin=");
         plugin.push(files.pass());
         command.arg(plugin);
+        if arguments.basic_blocks {
+            command.env("REUSELENS_BASIC_BLOCKS", "1");
+        }
         return;
     }
     command.arg("-fsanitize=thread");

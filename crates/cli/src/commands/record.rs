@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reuselens::RecordingOptions;
-use reuselens::capture::Launch;
+use reuselens::capture::{Launch, carries_basic_blocks};
 use reuselens::trace::ProcessEnd;
 use reuselens::units::Bytes;
 
@@ -70,9 +70,17 @@ pub struct Args {
 impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
-        if self.basic_blocks && matches!(self.capture, CaptureWay::CompiledIn) {
+        if self.basic_blocks
+            && matches!(self.capture, CaptureWay::CompiledIn)
+            && !self
+                .command
+                .first()
+                .is_some_and(|program| carries_basic_blocks(program))
+        {
             return Err(Usage(
-                "--basic-blocks needs --capture rewriting: the compiler's hooks do not see basic blocks".to_owned(),
+                "--basic-blocks needs --capture rewriting, or a program built with `reuselens cc --llvm=blocks`: the \
+                 compiler's hooks do not see basic blocks"
+                    .to_owned(),
             )
             .into());
         }
