@@ -224,7 +224,7 @@ impl Profile {
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
         };
         let groups = self.groups(by);
-        let untold = [unknown, &names::unknown(by)];
+        let untold = [unknown, &crate::names::unknown(by)];
         groups.iter().any(|group| !untold.contains(&&*group.name))
             // Lines are shown with their objects.
             || by == Dimension::Line && self.tells(Dimension::Object)
