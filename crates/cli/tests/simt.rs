@@ -34,34 +34,72 @@ DONE:
 }
 ";
 
-const RUN: [&str; 9] = ["simt", "run", "k.ptx", "--entry", "scale", "--grid", "4", "--block", "64"];
+const RUN: [&str; 9] = [
+    "simt", "run", "k.ptx", "--entry", "scale", "--grid", "4", "--block", "64",
+];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     RUN.iter().copied().chain(more.iter().copied()).collect()
 }
 
 fn singles(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    bytes
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect()
 }
 
 #[test]
 fn results_and_stream_are_written_and_the_same_on_any_number_of_threads() {
     let place = Place::new();
     place.write("k.ptx", PTX);
-    let arguments = ["--arg", "200", "--arg", "2.5", "--arg", "ramp:f32:200", "--arg", "y=zeros:f32:200"];
+    let arguments = [
+        "--arg",
+        "200",
+        "--arg",
+        "2.5",
+        "--arg",
+        "ramp:f32:200",
+        "--arg",
+        "y=zeros:f32:200",
+    ];
     for threads in ["1", "3"] {
         let out = format!("y=y{threads}.npy");
         let stream = format!("s{threads}.rlwarp");
-        let all = [&arguments[..], &["--out", &out, "-o", &stream, "--threads", threads]].concat();
-        place.run(&with(&all)).succeeds().prints(&["scale: 4 blocks", "memory instructions of warps", "Next: reuselens simt analyze"]);
+        let all = [
+            &arguments[..],
+            &["--out", &out, "-o", &stream, "--threads", threads],
+        ]
+        .concat();
+        place.run(&with(&all)).succeeds().prints(&[
+            "scale: 4 blocks",
+            "memory instructions of warps",
+            "Next: reuselens simt analyze",
+        ]);
     }
     let npy = place.read("y1.npy");
     assert_eq!(npy, place.read("y3.npy"));
     assert_eq!(place.read("s1.rlwarp"), place.read("s3.rlwarp"));
     let data = &npy[npy.len() - 800..];
-    assert_eq!(singles(data), (0..200).map(|i| i as f32 * 2.5).collect::<Vec<f32>>());
+    assert_eq!(
+        singles(data),
+        (0..200).map(|i| i as f32 * 2.5).collect::<Vec<f32>>()
+    );
     // What was written can be an argument again.
-    let again = [&["--arg", "200", "--arg", "2", "--arg", "npy:y1.npy", "--arg", "zeros:f32:200", "--out", "arg4=z.raw", "-q"][..]].concat();
+    let again = [&[
+        "--arg",
+        "200",
+        "--arg",
+        "2",
+        "--arg",
+        "npy:y1.npy",
+        "--arg",
+        "zeros:f32:200",
+        "--out",
+        "arg4=z.raw",
+        "-q",
+    ][..]]
+    .concat();
     assert_eq!(place.run(&with(&again)).succeeds().out, "");
     assert_eq!(singles(&place.read("z.raw"))[199], 199.0 * 5.0);
 }
@@ -71,7 +109,17 @@ fn a_description_runs_launches_on_the_same_memory() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     place.write("plan.toml", "kernel = 'k.ptx'\n[buffers]\nx = 'ramp:f32:64'\ny = 'zeros:f32:64'\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [64]\nargs = [64, 3.0, 'x', 'y']\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [64]\nargs = [64, 2.0, 'y', 'y']\nrepeat = 2\n");
-    let done = place.run(&["simt", "run", "plan.toml", "--out", "y=y.raw", "--seed", "5"]).succeeds();
+    let done = place
+        .run(&[
+            "simt",
+            "run",
+            "plan.toml",
+            "--out",
+            "y=y.raw",
+            "--seed",
+            "5",
+        ])
+        .succeeds();
     done.prints(&["scale, 2 times"]);
     assert_eq!(singles(&place.read("y.raw"))[7], 7.0 * 12.0);
 }
@@ -81,23 +129,80 @@ fn what_is_wrong_is_told() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     let buffers = ["--arg", "ramp:f32:200", "--arg", "zeros:f32:100"];
-    place.run(&with(&["--arg", "200"])).fails(1).says(&["takes 4 arguments (u32, f32, u64, u64), not 1"]);
+    place
+        .run(&with(&["--arg", "200"]))
+        .fails(1)
+        .says(&["takes 4 arguments (u32, f32, u64, u64), not 1"]);
     let short = [&["--arg", "200", "--arg", "1"][..], &buffers].concat();
-    place.run(&with(&short)).fails(1).says(&["a store of 4 bytes", "0 bytes behind the end of 'arg4' (400 bytes)", "block (1, 0, 0), thread (36, 0, 0)", "line 25"]);
-    place.run(&with(&["--arg", "ones:f32:3"])).fails(2).says(&["there is no 'ones'"]);
+    place.run(&with(&short)).fails(1).says(&[
+        "a store of 4 bytes",
+        "0 bytes behind the end of 'arg4' (400 bytes)",
+        "block (1, 0, 0), thread (36, 0, 0)",
+        "line 25",
+    ]);
+    place
+        .run(&with(&["--arg", "ones:f32:3"]))
+        .fails(2)
+        .says(&["there is no 'ones'"]);
     place.run(&with(&["--arg", "&z"])).fails(1).says(&["not 1"]);
-    place.run(&["simt", "run", "k.ptx", "--entry", "nope", "--grid", "1", "--block", "1"]).fails(1).says(&["there is no kernel nope; there are: scale"]);
-    place.run(&["simt", "run", "k.ptx"]).fails(2).says(&["--entry NAME"]);
-    place.run(&["simt", "run", "no.ptx", "--entry", "f", "--grid", "1", "--block", "1"]).fails(1).says(&["cannot read no.ptx"]);
-    let huge = [&["--arg", "200", "--arg", "1", "--arg", "zeros:f32:9999999999999", "--arg", "zeros:f32:1"][..]].concat();
+    place
+        .run(&[
+            "simt", "run", "k.ptx", "--entry", "nope", "--grid", "1", "--block", "1",
+        ])
+        .fails(1)
+        .says(&["there is no kernel nope; there are: scale"]);
+    place
+        .run(&["simt", "run", "k.ptx"])
+        .fails(2)
+        .says(&["--entry NAME"]);
+    place
+        .run(&[
+            "simt", "run", "no.ptx", "--entry", "f", "--grid", "1", "--block", "1",
+        ])
+        .fails(1)
+        .says(&["cannot read no.ptx"]);
+    let huge = [&[
+        "--arg",
+        "200",
+        "--arg",
+        "1",
+        "--arg",
+        "zeros:f32:9999999999999",
+        "--arg",
+        "zeros:f32:1",
+    ][..]]
+    .concat();
     place.run(&with(&huge)).fails(1).says(&["--memory-limit"]);
     place.write("bad.ptx", PTX.replace("mul.f32", "mull.f32"));
-    let bad = ["simt", "run", "bad.ptx", "--entry", "scale", "--grid", "1", "--block", "1"];
-    place.run(&bad).fails(1).says(&["bad.ptx, line 23, column 2", "mull.f32"]);
-    place.write("endless.ptx", PTX.replace("@%p1 bra DONE;", "AGAIN: bra AGAIN;"));
-    let endless = ["simt", "run", "endless.ptx", "--entry", "scale", "--grid", "4", "--block", "64", "--max-instructions", "100000"];
+    let bad = [
+        "simt", "run", "bad.ptx", "--entry", "scale", "--grid", "1", "--block", "1",
+    ];
+    place
+        .run(&bad)
+        .fails(1)
+        .says(&["bad.ptx, line 23, column 2", "mull.f32"]);
+    place.write(
+        "endless.ptx",
+        PTX.replace("@%p1 bra DONE;", "AGAIN: bra AGAIN;"),
+    );
+    let endless = [
+        "simt",
+        "run",
+        "endless.ptx",
+        "--entry",
+        "scale",
+        "--grid",
+        "4",
+        "--block",
+        "64",
+        "--max-instructions",
+        "100000",
+    ];
     let endless = [&endless[..], &["--arg", "200", "--arg", "1"], &buffers].concat();
-    place.run(&endless).fails(1).says(&["more than 100000 instructions"]);
+    place
+        .run(&endless)
+        .fails(1)
+        .says(&["more than 100000 instructions"]);
 }
 
 #[test]
@@ -107,7 +212,23 @@ fn cuda_sources_are_compiled() {
     }
     let place = Place::new();
     place.write("k.cu", "#include <cuda_runtime.h>\n__global__ void add(int *a, int by) {\n  __shared__ int s[64];\n  s[threadIdx.x] = a[threadIdx.x];\n  __syncthreads();\n  a[threadIdx.x] = s[63 - threadIdx.x] + by;\n}\n");
-    let words = ["simt", "run", "k.cu", "--entry", "add", "--grid", "1", "--block", "64", "--arg", "a=ramp:i32:64", "--arg", "100", "--out", "a=a.raw"];
+    let words = [
+        "simt",
+        "run",
+        "k.cu",
+        "--entry",
+        "add",
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--arg",
+        "a=ramp:i32:64",
+        "--arg",
+        "100",
+        "--out",
+        "a=a.raw",
+    ];
     let run = |buffer: &str| {
         let mut words = words;
         words[10] = buffer;
@@ -115,11 +236,21 @@ fn cuda_sources_are_compiled() {
         common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
     };
     run("a=ramp:i32:64").succeeds();
-    let found: Vec<i32> = place.read("a.raw").chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap())).collect();
+    let found: Vec<i32> = place
+        .read("a.raw")
+        .chunks_exact(4)
+        .map(|b| i32::from_le_bytes(b.try_into().unwrap()))
+        .collect();
     assert_eq!(found, (0..64).map(|i| 163 - i).collect::<Vec<i32>>());
     // Errors name the line of the source.
-    run("a=ramp:i32:63").fails(1).says(&["k.cu:4", "thread (63, 0, 0)"]);
+    run("a=ramp:i32:63")
+        .fails(1)
+        .says(&["k.cu:4", "thread (63, 0, 0)"]);
     place.write("wrong.cu", "__global__ void add( {}\n");
-    let mut command = place.command(&["simt", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1"]);
-    common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC")).fails(1).says(&["does not compile", "wrong.cu"]);
+    let mut command = place.command(&[
+        "simt", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1",
+    ]);
+    common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
+        .fails(1)
+        .says(&["does not compile", "wrong.cu"]);
 }

@@ -69,7 +69,10 @@ fn sizes(text: &str) -> Result<[u32; 3], String> {
         return Err("there are three directions at most".to_owned());
     }
     for (size, part) in sizes.iter_mut().zip(parts) {
-        *size = part.trim().parse().map_err(|_| format!("'{part}' is no number"))?;
+        *size = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("'{part}' is no number"))?;
     }
     Ok(sizes)
 }
@@ -98,14 +101,18 @@ impl Args {
                 let mut count = Count::default();
                 self.steps(&plan, &mut session, &options, &mut count, |_, _, _| Ok(()))?;
                 if !self.quiet {
-                    println!("{} memory instructions of warps, {} accesses, {} bytes", count.instructions, count.accesses, count.bytes);
+                    println!(
+                        "{} memory instructions of warps, {} accesses, {} bytes",
+                        count.instructions, count.accesses, count.bytes
+                    );
                 }
             }
         }
         for (name, path) in &outs {
             let bytes = session.file(name, path)?;
             let mut file = AtomicFile::create(path, self.force)?;
-            file.write_all(&bytes).with_context(|| path.display().to_string())?;
+            file.write_all(&bytes)
+                .with_context(|| path.display().to_string())?;
             file.commit()?;
         }
         if !self.quiet {
@@ -115,15 +122,26 @@ impl Args {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
-        if self.kernel.extension().is_some_and(|ending| ending == "toml") {
-            if self.entry.is_some() || self.grid.is_some() || self.block.is_some() || !self.arg.is_empty() {
+        if self
+            .kernel
+            .extension()
+            .is_some_and(|ending| ending == "toml")
+        {
+            if self.entry.is_some()
+                || self.grid.is_some()
+                || self.block.is_some()
+                || !self.arg.is_empty()
+            {
                 let what = "a description says itself what is launched; leave out --entry, --grid, --block and --arg";
                 return Err(Usage(what.to_owned()).into());
             }
             return Ok(Plan::read(&self.kernel)?);
         }
         let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
-            return Err(Usage("a kernel needs --entry NAME, --grid BLOCKS and --block THREADS".to_owned()).into());
+            return Err(Usage(
+                "a kernel needs --entry NAME, --grid BLOCKS and --block THREADS".to_owned(),
+            )
+            .into());
         };
         let mut plan = Plan::default();
         let mut arguments = Vec::new();
@@ -147,8 +165,14 @@ impl Args {
 
     fn outs(&self) -> Result<Vec<(String, PathBuf)>, Usage> {
         let out = |text: &String| {
-            let parts = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
-            let (name, path) = parts.ok_or_else(|| Usage(format!("--out '{text}': write NAME=FILE, e.g. arg1=result.npy")))?;
+            let parts = text
+                .split_once('=')
+                .filter(|(name, path)| !name.is_empty() && !path.is_empty());
+            let (name, path) = parts.ok_or_else(|| {
+                Usage(format!(
+                    "--out '{text}': write NAME=FILE, e.g. arg1=result.npy"
+                ))
+            })?;
             Ok((name.to_owned(), PathBuf::from(path)))
         };
         self.out.iter().map(out).collect()
@@ -160,7 +184,11 @@ impl Args {
         session: &mut Session,
         options: &Options,
         sink: &mut S,
-        mut before: impl FnMut(&mut S, &reuselens_ptx::Kernel, &reuselens_ptx::Launch) -> Result<(), PlanError>,
+        mut before: impl FnMut(
+            &mut S,
+            &reuselens_ptx::Kernel,
+            &reuselens_ptx::Launch,
+        ) -> Result<(), PlanError>,
     ) -> anyhow::Result<()> {
         for index in 0..plan.steps.len() {
             let done = session.step(plan, index, options, sink, &mut before)?;
@@ -171,11 +199,23 @@ impl Args {
         Ok(())
     }
 
-    fn write_stream(&self, path: &Path, plan: &Plan, session: &mut Session, options: &Options) -> anyhow::Result<()> {
+    fn write_stream(
+        &self,
+        path: &Path,
+        plan: &Plan,
+        session: &mut Session,
+        options: &Options,
+    ) -> anyhow::Result<()> {
         let file = AtomicFile::create(path, self.force)?;
         let description = format!("{} on the interpreter", self.kernel.display());
         let mut stream = Stream::new(Writer::new(file, path, &description)?);
-        self.steps(plan, session, options, &mut stream, |stream, kernel, launch| Ok(stream.launch(kernel, launch)?))?;
+        self.steps(
+            plan,
+            session,
+            options,
+            &mut stream,
+            |stream, kernel, launch| Ok(stream.launch(kernel, launch)?),
+        )?;
         let writer = stream.finish()?;
         let records = writer.records();
         writer.finish()?.commit()?;
@@ -197,7 +237,11 @@ impl Args {
 fn told(done: &Done) -> String {
     let stats = done.stats;
     let lanes = stats.thread_instructions as f64 / stats.warp_instructions.max(1) as f64;
-    let times = if done.times == 1 { String::new() } else { format!(", {} times", done.times) };
+    let times = if done.times == 1 {
+        String::new()
+    } else {
+        format!(", {} times", done.times)
+    };
     format!(
         "{}{times}: {} blocks, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes)",
         done.kernel, stats.blocks, stats.warp_instructions, stats.thread_instructions
