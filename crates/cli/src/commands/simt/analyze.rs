@@ -108,7 +108,7 @@ impl Args {
         let number = run.blocks().get(most).map_or(0, |block| block.number);
         let sharing = SheetSection {
             title: "Sharing".to_owned(),
-            explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Dark \
+            explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
                       squares off the diagonal are data that would be reused if the two ran together."
                 .to_owned(),
             table: (Vec::new(), Vec::new()),
