@@ -32,6 +32,6 @@ fn main() {
     let threads = rows.map(|mut row| std::thread::spawn(move || work(&mut row)));
     let sum: u64 = threads.map(|thread| thread.join().unwrap()).into_iter().sum();
     let each = 2 * CELLS * ROUNDS;
-    println!("expect row loads {each} stores {each}");
+    println!("expect zeroed loads {each} stores {each}");
     assert_eq!(sum, (2 * CELLS * ROUNDS * (ROUNDS - 1) / 2) as u64);
 }

@@ -611,11 +611,11 @@ fn rust_programs_are_seen_with_the_flags_that_are_printed() {
         let (done, json) = place.profile(&options, &["./cells"]);
         let cells = json.groups("object").into_iter();
         let seen: u64 = cells
-            .filter(|group| group.name.contains("cells::row"))
+            .filter(|group| group.name.contains("alloc_zeroed"))
             .map(|group| group.accesses)
             .sum();
         let wanted = expected(&done.out, kind);
-        assert_eq!(wanted, [("row".to_owned(), seen)], "{kind}");
+        assert_eq!(wanted, [("zeroed".to_owned(), seen)], "{kind}");
     }
     // Alone it runs as it is.
     let mut alone = Command::new(place.path("cells"));
