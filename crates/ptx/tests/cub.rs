@@ -14,7 +14,7 @@ use reuselens_ptx::{Argument, Options, Stats};
 
 const BITS: u32 = 40;
 /// Pairs that a block takes in a pass.
-const TILE: usize = 384 * 15;
+const TILE: usize = 384 * 10;
 /// Bits of a pass.
 const DIGIT: u32 = 8;
 
