@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
-    clippy::nonminimal_bool,
+    clippy::double_comparisons,
     reason = "that is what unordered comparisons are"
 )]
 
