@@ -2,6 +2,11 @@
 //! from the interpreter; with all lanes and with every second one; for each set of the processor's
 //! instructions.
 
+#![allow(
+    clippy::precedence,
+    reason = "shifts of products, as the manual writes them"
+)]
+
 mod common;
 
 use common::{Run, noise};
@@ -400,7 +405,7 @@ fn kernel(case: &Case) -> String {
             text.push_str(&format!("setp.eq.u32 %p{number}, 0, 1;\n{guard}{} %p{number}{list};\nselp.b32 %t2, 1, 0, %p{number};\nst.global.b32 [%a1+{}], %t2;\n", case.opcode, 256 * (number - 7)));
         } else {
             let ty = case.result.replace('f', "b");
-            text.push_str(&format!("mov.{} {result}{number}, 0;\n{guard}{} {result}{number}{list};\nst.global.{ty} [%a1+{}], {result}{number};\n", ty.replace('b', "b"), case.opcode, 256 * (number - 7)));
+            text.push_str(&format!("mov.{} {result}{number}, 0;\n{guard}{} {result}{number}{list};\nst.global.{ty} [%a1+{}], {result}{number};\n", ty, case.opcode, 256 * (number - 7)));
         }
     }
     text + "ret; }\n"
@@ -527,7 +532,7 @@ fn lop3_conforms() {
         );
         let mut run = Run::new(&text, Options::default());
         let out = run.put(&[0u32]);
-        run.launch("k", [1, 1, 1], [1, 1, 1], 0, &[out.clone()]);
+        run.launch("k", [1, 1, 1], [1, 1, 1], 0, std::slice::from_ref(&out));
         assert_eq!(run.get::<u32>(&out, 1), [table * 0x0101_0101]);
     }
 }

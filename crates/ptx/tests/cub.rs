@@ -93,7 +93,12 @@ fn a_million_pairs_are_sorted() {
             int(BITS as usize),
         ],
     );
-    sort.launch("ExclusiveSumKernel", passes as usize, 256, &[bins.clone()]);
+    sort.launch(
+        "ExclusiveSumKernel",
+        passes as usize,
+        256,
+        std::slice::from_ref(&bins),
+    );
     for pass in 0..passes {
         let lookback = sort.run.put(&vec![0u32; 256 * blocks]);
         let counter = sort.run.put(&[0u32]);

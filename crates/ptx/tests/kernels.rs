@@ -1,6 +1,11 @@
 //! Each kernel of the suite gives what the same calculation on the CPU gives, bit for bit unless it says
 //! otherwise: as clang and as nvcc compiled it, on several threads, in order and in random order.
 
+#![allow(
+    clippy::precedence,
+    reason = "shifts of products, as the manual writes them"
+)]
+
 mod common;
 
 use common::{Run, everywhere, floats, ints, noise};
@@ -385,7 +390,13 @@ fn reverse_block() {
     everywhere("shared", |run| {
         let a = ints(1024, 21);
         let data = run.put(&a);
-        run.launch("reverse_block", [4, 1, 1], [256, 1, 1], 0, &[data.clone()]);
+        run.launch(
+            "reverse_block",
+            [4, 1, 1],
+            [256, 1, 1],
+            0,
+            std::slice::from_ref(&data),
+        );
         let expected: Vec<i32> = a
             .chunks(256)
             .flat_map(|block| block.iter().rev().copied())
@@ -806,7 +817,13 @@ fn constants_and_module_variables() {
         let a = ints(N, 37);
         let (da, out, kept) = (run.put(&a), run.put(&vec![0i32; N]), run.put(&[0i32; 64]));
         run.line("constants", N, &[da, out.clone()]);
-        run.launch("read_scratch", [1, 1, 1], [64, 1, 1], 0, &[kept.clone()]);
+        run.launch(
+            "read_scratch",
+            [1, 1, 1],
+            [64, 1, 1],
+            0,
+            std::slice::from_ref(&kept),
+        );
         let expected: Vec<i32> = (0..N)
             .map(|i| TABLE[(a[i] & 15) as usize] * 100 + TABLE[i & 15] + 7)
             .collect();

@@ -10,9 +10,9 @@ use super::kernel::{Code, Kernel, NONE, Op};
 pub fn reconverge(kernel: &mut Kernel) {
     let graph = Graph::new(kernel);
     let meets = graph.post_dominators();
-    for block in 0..graph.starts.len() {
+    for (block, &meet) in meets.iter().enumerate().take(graph.starts.len()) {
         let last = graph.last(block);
-        let meet = match meets[block] {
+        let meet = match meet {
             Some(meet) if meet < graph.starts.len() => graph.starts[meet] as u32,
             _ => NONE,
         };

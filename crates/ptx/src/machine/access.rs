@@ -168,7 +168,7 @@ fn whole_row<const N: usize, T: Copy>(
     to: impl Fn(T) -> [u8; N],
 ) -> bool {
     let shape = shape(addresses, N as u64);
-    if shape.bits % N as u64 != 0 {
+    if !shape.bits.is_multiple_of(N as u64) {
         return false;
     }
     let end = shape.high.wrapping_add(N as u64);

@@ -238,7 +238,7 @@ pub fn permute(mode: &str) -> Option<Form> {
         }
         "ecl" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             let n = c & 3;
-            permuted(a, b, n.max(0) | n.max(1) << 4 | n.max(2) << 8 | 3 << 12)
+            permuted(a, b, n | n.max(1) << 4 | n.max(2) << 8 | 3 << 12)
         }),
         "ecr" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             let n = c & 3;

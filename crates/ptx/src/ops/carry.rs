@@ -14,7 +14,7 @@ pub fn makes_carry(opcode: &mut Opcode<'_>) -> bool {
 /// are the same bit here: it is set when a subtraction borrows.
 pub fn carrying(opcode: &Opcode<'_>) -> Option<(Form, Form)> {
     let ty = opcode.ty();
-    let result = match opcode.base {
+    match opcode.base {
         "add" | "mad" => typed!(ty; U32 | S32 | B32 => u32, U64 | S64 | B64 => u64; (
             lanes!(|a: T, b: T| -> T { a.wrapping_add(b) }),
             test!(|a: T, b: T| a.overflowing_add(b).1),
@@ -32,6 +32,5 @@ pub fn carrying(opcode: &Opcode<'_>) -> Option<(Form, Form)> {
             test!(|a: T, b: T; p| a.overflowing_sub(b).1 | a.wrapping_sub(b).overflowing_sub(T::from(p)).1),
         )),
         _ => None,
-    };
-    result
+    }
 }

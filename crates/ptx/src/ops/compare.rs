@@ -1,5 +1,11 @@
 //! Comparisons and choices.
 
+#![allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::double_comparisons,
+    reason = "that is what unordered comparisons are"
+)]
+
 use super::float::flushed;
 use super::opcode::Opcode;
 use super::{integers, patterns, typed};
@@ -97,10 +103,6 @@ macro_rules! ordered {
     };
 }
 
-#[allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "that is what unordered means"
-)]
 fn floats(comparison: Comparison, ty: Type) -> Option<Form> {
     macro_rules! plain {
         (|$a:ident, $b:ident| $body:expr) => {
@@ -110,10 +112,6 @@ fn floats(comparison: Comparison, ty: Type) -> Option<Form> {
     typed!(ty; F32 => f32, F64 => f64; ordered!(comparison; plain))
 }
 
-#[allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "that is what unordered means"
-)]
 fn flushing(comparison: Comparison) -> Option<Form> {
     macro_rules! flush {
         (|$a:ident, $b:ident| $body:expr) => {
@@ -126,10 +124,6 @@ fn flushing(comparison: Comparison) -> Option<Form> {
     Some(ordered!(comparison; flush))
 }
 
-#[allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "that is what unordered means"
-)]
 fn halves(comparison: Comparison) -> Option<Form> {
     use half::f16;
     macro_rules! half {

@@ -94,6 +94,7 @@ fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
 }
 
 /// The nearest value that there is, of a number of 64 bits.
+#[allow(clippy::unnecessary_cast, reason = "for one of the types it is")]
 fn clamped(from: Type, to: Type) -> Option<Form> {
     match from {
         Type::U64 => {

@@ -66,15 +66,23 @@ fn multiply(opcode: &mut Opcode<'_>, ty: Type) -> Option<Form> {
 
 fn high(ty: Type) -> Option<Form> {
     Some(match ty {
-        Type::U16 => lanes!(|a: u16, b: u16| -> u16 { (u32::from(a) * u32::from(b) >> 16) as u16 }),
-        Type::S16 => lanes!(|a: i16, b: i16| -> i16 { (i32::from(a) * i32::from(b) >> 16) as i16 }),
-        Type::U32 => lanes!(|a: u32, b: u32| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 }),
-        Type::S32 => lanes!(|a: i32, b: i32| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 }),
+        Type::U16 => {
+            lanes!(|a: u16, b: u16| -> u16 { ((u32::from(a) * u32::from(b)) >> 16) as u16 })
+        }
+        Type::S16 => {
+            lanes!(|a: i16, b: i16| -> i16 { ((i32::from(a) * i32::from(b)) >> 16) as i16 })
+        }
+        Type::U32 => {
+            lanes!(|a: u32, b: u32| -> u32 { ((u64::from(a) * u64::from(b)) >> 32) as u32 })
+        }
+        Type::S32 => {
+            lanes!(|a: i32, b: i32| -> i32 { ((i64::from(a) * i64::from(b)) >> 32) as i32 })
+        }
         Type::U64 => {
-            lanes!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 })
+            lanes!(|a: u64, b: u64| -> u64 { ((u128::from(a) * u128::from(b)) >> 64) as u64 })
         }
         Type::S64 => {
-            lanes!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 })
+            lanes!(|a: i64, b: i64| -> i64 { ((i128::from(a) * i128::from(b)) >> 64) as i64 })
         }
         _ => return None,
     })
@@ -102,25 +110,25 @@ fn multiply_add(opcode: &mut Opcode<'_>, ty: Type) -> Option<Form> {
         let saturates = opcode.takes("sat");
         return Some(match ty {
             Type::S32 if saturates => lanes!(|a: i32, b: i32, c: i32| -> i32 {
-                ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c)
+                (((i64::from(a) * i64::from(b)) >> 32) as i32).saturating_add(c)
             }),
             Type::U16 => lanes!(|a: u16, b: u16, c: u16| -> u16 {
-                ((u32::from(a) * u32::from(b) >> 16) as u16).wrapping_add(c)
+                (((u32::from(a) * u32::from(b)) >> 16) as u16).wrapping_add(c)
             }),
             Type::S16 => lanes!(|a: i16, b: i16, c: i16| -> i16 {
-                ((i32::from(a) * i32::from(b) >> 16) as i16).wrapping_add(c)
+                (((i32::from(a) * i32::from(b)) >> 16) as i16).wrapping_add(c)
             }),
             Type::U32 => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c)
+                (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(c)
             }),
             Type::S32 => lanes!(|a: i32, b: i32, c: i32| -> i32 {
-                ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c)
+                (((i64::from(a) * i64::from(b)) >> 32) as i32).wrapping_add(c)
             }),
             Type::U64 => lanes!(|a: u64, b: u64, c: u64| -> u64 {
-                ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c)
+                (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(c)
             }),
             Type::S64 => lanes!(|a: i64, b: i64, c: i64| -> i64 {
-                ((i128::from(a) * i128::from(b) >> 64) as i64).wrapping_add(c)
+                (((i128::from(a) * i128::from(b)) >> 64) as i64).wrapping_add(c)
             }),
             _ => return None,
         });
