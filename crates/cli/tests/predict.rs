@@ -45,7 +45,7 @@ fn a_loop_is_predicted_where_it_will_be() {
         .succeeds();
     done.prints(&[
         "Predicted for data of",
-        "accuracy 100 %",
+        "accuracy 99.4 %",
         "Intervals: from the next slower",
         "Next: reuselens predict",
     ]);

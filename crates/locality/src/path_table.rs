@@ -51,7 +51,6 @@ pub struct PathTable {
     slots: Vec<u32>,
     /// By instruction: the cell of its last access, and one.
     recent: Vec<u32>,
-    /// Bins of all cells, about.
     bins: usize,
 }
 
@@ -120,7 +119,6 @@ impl PathTable {
         })
     }
 
-    /// The cell of an instruction and a path, made if there is none.
     fn find(&mut self, site: u32, path: &Path, recent: u32) -> usize {
         let length = self.length;
         let at = loop {
@@ -234,16 +232,13 @@ impl PathTable {
         (length <= self.length).then(|| join(self.cells.iter().map(shortened).collect()))
     }
 
-    /// What paths of a length say about the program; none if paths that long were not kept. A pattern whose mean
-    /// is at least `long` items is long.
-    ///
-    /// Source: Fang et al. 2006, section 4.2: figures 3 to 5, tables 1 to 3. There, aliasing is known of 16
-    /// outcomes, and derived for fewer; here every length is looked at.
+    /// What paths of a length say about the program; none if that was not kept. From a mean of `long` items on, a
+    /// pattern is long. Source: Fang et al. 2006, section 4.2; aliasing is looked at for every length here.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {
         (length <= self.length).then(|| self.all_shares(&[length], rule, long).remove(0))
     }
 
-    /// That of several lengths, ascending; those that were not kept are left out. Cost: a sort of the cells for each.
+    /// That of several lengths, ascending, without those that were not kept. Cost: a sort of the cells for each.
     pub fn all_shares(&self, lengths: &[u32], rule: PatternRule, long: u64) -> Vec<PathShares> {
         let mut cells = join(self.cells.clone());
         let shorter = |cells: &[PathCell], length| {
@@ -340,7 +335,6 @@ mod tests {
 
     type Access = (u32, u32, u64);
 
-    /// The definition: histories cut to `length`, each with its distances.
     fn by_definition(accesses: &[Access], length: u32) -> BTreeMap<(u32, u32), PatternBins> {
         let mut cells: BTreeMap<(u32, u32), PatternBins> = BTreeMap::new();
         for (site, outcomes, items) in accesses {

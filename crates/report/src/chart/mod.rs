@@ -113,6 +113,16 @@ pub fn chart(panels: &[Panel]) -> String {
     svg(panels, &style)
 }
 
+/// The panels as an element of a page, with colours of their own, of which there are more than the page has.
+pub(crate) fn embedded(panels: &[Panel]) -> String {
+    let file = chart(panels);
+    // Within a page an element needs no name space, which looks like an address.
+    match (file.find(" xmlns="), file.find(" class=\"chart\"")) {
+        (Some(from), Some(to)) if from < to => format!("{}{}", &file[..from], &file[to..]),
+        _ => file,
+    }
+}
+
 /// The panels as an element of a page in the colours of its style sheet.
 pub(crate) fn inline(panels: &[Panel]) -> String {
     let series = ["var(--miss)", "var(--hit)", "var(--cold)"];

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, pictures, why};
 use crate::caches;
-use crate::chart::chart;
+use crate::chart::embedded;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
 
@@ -38,7 +38,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     let moves = pictures::moves(forecast);
     page::top(&mut out, &links, |id| id != "moves" || moves.is_some());
     head(&mut out, forecast);
-    let draw = |panel| move |out: &mut String| out.push_str(&chart(&[panel]));
+    let draw = |panel| move |out: &mut String| out.push_str(&embedded(&[panel]));
     page::picture(
         &mut out,
         "sizes",
