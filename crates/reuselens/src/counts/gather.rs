@@ -38,7 +38,7 @@ mod tests {
         let plain = Columns {
             items: vec![1, 2],
             cells: vec![3, 4],
-            elements: Vec::new(),
+            ..Columns::default()
         };
         let with = Columns {
             elements: vec![0, 9],

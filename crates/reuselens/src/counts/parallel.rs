@@ -352,7 +352,7 @@ mod tests {
                     many.add(&Columns {
                         items: vec![at; 10],
                         cells: vec![0; cells],
-                        elements: Vec::new(),
+                        ..Columns::default()
                     });
                 }
                 Box::new(many).finish().histogram.accesses()

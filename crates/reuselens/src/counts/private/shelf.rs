@@ -315,7 +315,7 @@ mod tests {
         let columns = Columns {
             items: (0..100_000).collect(),
             cells: vec![0; 100_000],
-            elements: Vec::new(),
+            ..Columns::default()
         };
         let mut shelf = Shelf::new(recipe);
         shelf.touch(3, &columns, 0..100_000);

@@ -355,7 +355,7 @@ mod tests {
         let wrong = Columns {
             items: vec![1; 10],
             cells: vec![0; 5],
-            elements: Vec::new(),
+            ..Columns::default()
         };
         let mut batch = Batch::default();
         batch.push(0, &wrong);
