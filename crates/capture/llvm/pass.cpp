@@ -205,7 +205,8 @@ Entry Pass::address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Valu
 }
 
 void Pass::bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes) {
-  if (Pointer->getType()->getPointerAddressSpace() != 0)
+  // Copies of nothing touch nothing, and a segment without accesses has no descriptor.
+  if (Bytes == 0 || Pointer->getType()->getPointerAddressSpace() != 0)
     return;
   Segment &S = at(I, 1, 1 + Bytes / 128);
   // Larger than a row's size can be (whole structures, vectors of many registers): in pieces.

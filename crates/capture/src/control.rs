@@ -52,7 +52,7 @@ pub struct ControlOptions {
 
 impl ControlOptions {
     /// Whether threads have to look at anything.
-    pub(crate) fn is_active(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.leaves_out() || self.is_limited()
     }
 
@@ -62,7 +62,7 @@ impl ControlOptions {
     }
 
     /// Whether accesses between others are left out, or before them.
-    pub(crate) fn leaves_out(&self) -> bool {
+    pub fn leaves_out(&self) -> bool {
         self.regions != Regions::Ignored
             || self.function.is_some()
             || self.after.is_some()

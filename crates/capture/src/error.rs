@@ -33,7 +33,7 @@ pub enum CaptureError {
         reason: String,
     },
     /// The program's own stores cannot leave accesses out.
-    #[error("'{}' was built with --llvm, which records all or nothing; leave --capture compiled-in away, so that it is rewritten, or build it without --llvm", program.display())]
+    #[error("'{}' was built with --llvm, which cannot leave accesses out between others; build it with `reuselens cc` without --llvm, or as it is without reuselens", program.display())]
     NotControlled {
         /// What was typed.
         program: OsString,
@@ -41,6 +41,12 @@ pub enum CaptureError {
     /// The program was gone before any of its accesses could be seen.
     #[error("'{}' ended before anything of it was seen; was it killed?", program.display())]
     Vanished {
+        /// What was typed.
+        program: OsString,
+    },
+    /// The program was built so that its basic blocks are not seen.
+    #[error("'{}' was built with `reuselens cc`, whose hooks do not see its basic blocks; build it with --llvm=blocks, or as it is without reuselens", program.display())]
+    NoBasicBlocks {
         /// What was typed.
         program: OsString,
     },

@@ -39,8 +39,7 @@ pub struct Launch {
     /// How accesses are seen.
     pub capture: Capture,
     /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
-    /// them, so that is what [`Capture::Automatic`] then is, unless the program was built with `--llvm=blocks`; the
-    /// compiler's hooks do not.
+    /// them, and what `--llvm=blocks` builds in; the compiler's hooks do not.
     pub basic_blocks: bool,
     /// Which accesses are recorded.
     pub control: ControlOptions,
@@ -79,8 +78,7 @@ impl Launch {
 
     /// Whether the program writes notes, and not all that it does is to be recorded: notes are records only later.
     fn is_beyond_notes(&self, program: &std::ffi::OsStr) -> bool {
-        let section = crate::notes::SECTION.as_bytes();
-        self.control.is_active() && find(program).is_some_and(|path| holds(&path, section))
+        self.control.leaves_out() && writes_notes(program)
     }
 
     /// Starts the program with `segment` in its environment.
@@ -99,16 +97,20 @@ impl Launch {
         }
         let (randomise, inherited) = (self.randomise, Inherited::now());
         let rewritten = match self.capture {
-            Capture::Automatic if self.is_beyond_notes(program) => true,
-            Capture::Automatic if self.basic_blocks => !carries_basic_blocks(program),
-            Capture::Automatic => !carries_run_time(program),
-            Capture::CompiledIn if self.is_beyond_notes(program) => {
+            Capture::Rewriting => true,
+            _ if self.is_beyond_notes(program) => {
                 return Err(CaptureError::NotControlled {
                     program: program.clone(),
                 });
             }
-            Capture::CompiledIn => false,
-            Capture::Rewriting => true,
+            Capture::Automatic if !carries_run_time(program) => true,
+            // Its hooks would be measured with it.
+            Capture::Automatic if self.basic_blocks && !carries_basic_blocks(program) => {
+                return Err(CaptureError::NoBasicBlocks {
+                    program: program.clone(),
+                });
+            }
+            Capture::Automatic | Capture::CompiledIn => false,
         };
         // SAFETY: the closure makes a few async-signal-safe calls in the child.
         unsafe {
@@ -186,6 +188,12 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
 /// is in it.
 pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
     find(program).is_some_and(|path| has_run_time(&path))
+}
+
+/// Whether the LLVM pass has built a program.
+pub(crate) fn writes_notes(program: &std::ffi::OsStr) -> bool {
+    let section = crate::notes::SECTION.as_bytes();
+    find(program).is_some_and(|path| holds(&path, section))
 }
 
 /// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).

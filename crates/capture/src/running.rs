@@ -15,16 +15,17 @@ use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{Launch, carries_run_time, process_end};
+use crate::program::{Launch, carries_run_time, process_end, writes_notes};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
     rewritten: bool,
-    /// The program, and whether its accesses can be seen at all.
+    /// The program, whether it carries the run time, and whether the LLVM pass has built it.
     program: OsString,
-    visible: bool,
+    instrumented: bool,
+    noted: bool,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
@@ -82,7 +83,8 @@ impl Running {
         Ok(Running {
             child: started.child,
             rewritten: started.rewritten,
-            visible: started.rewritten || carries_run_time(&program),
+            instrumented: carries_run_time(&program),
+            noted: writes_notes(&program),
             program,
             consumer: Consumer::new(segment),
             decoder: Decoder::new(launch.basic_blocks),
@@ -130,7 +132,7 @@ impl Running {
     /// # Errors
     /// [`CaptureError::Vanished`] if it ended before.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
-        if self.saw_run_time() || !self.visible {
+        if self.saw_run_time() || !(self.rewritten || self.instrumented) {
             return Ok(());
         }
         Err(CaptureError::Vanished {
@@ -343,6 +345,14 @@ impl Running {
                 "build the program with `reuselens cc`: then every access up to the last is kept",
             );
         }
+        if self.rewritten && self.instrumented {
+            self.note(
+                "hooks-measured",
+                "the program was built with `reuselens cc` and rewritten: what its hooks do is measured with it"
+                    .to_owned(),
+                "profile it without --capture rewriting, or a build without reuselens",
+            );
+        }
         self.note_losses();
     }
 
@@ -441,7 +451,7 @@ impl Source for Running {
                 "code rewritten while it ran: all loads and stores of the program and its libraries, \
                  the stack and spilled registers among them"
             }
-            _ if self.decoder.notes().0 => {
+            _ if self.noted || self.decoder.notes().0 => {
                 "stores compiled in by the LLVM pass: loads, stores, atomics and memory ranges of the recompiled \
                  code, locals in memory and constants among them; not seen: register spills, libraries that were \
                  not recompiled, memory touched by inline assembly"

@@ -47,6 +47,18 @@ pub struct Control {
     pub then_stop: bool,
 }
 
+/// Paths are made of all basic blocks: refuses to leave some out.
+pub fn refuse_gaps(control: &ControlOptions, basic_blocks: bool) -> Result<(), Usage> {
+    if basic_blocks && control.leaves_out() {
+        return Err(Usage(
+            "paths need every basic block, and --regions, --region, --function, --after and --burst leave some out; take \
+             the one or the other (limits such as --for and --max-accesses go with paths)"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
 impl Control {
     /// What the library is asked for; `sized` if there is a limit elsewhere that stops the recording.
     pub fn options(&self, sized: bool) -> Result<ControlOptions, Usage> {
@@ -54,7 +66,7 @@ impl Control {
         if self.then_stop && !limits && !sized {
             return Err(Usage(
                 "--then-stop ends the program when recording stops, but nothing stops it; give --for, \
-                 --max-accesses or --max-time too"
+                 --max-accesses or --max-time too (record: or --max-size)"
                     .to_owned(),
             ));
         }

@@ -956,6 +956,14 @@ fn kill(child: &std::process::Child, signal: &str) {
     assert!(sent.unwrap().success());
 }
 
+/// Whether a signal is ignored by whoever runs the tests (in the background, or under `nohup`).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask >> (signal - 1) & 1 == 1
+}
+
 #[test]
 fn a_signal_ends_an_analysis_with_what_there_is() {
     use std::io::Write;
@@ -963,6 +971,10 @@ fn a_signal_ends_an_analysis_with_what_there_is() {
 
     let place = Place::new();
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        if is_ignored(code - 128) {
+            println!("SIG{} is ignored here, and stays so", &signal[1..]);
+            continue;
+        }
         let words = [
             "analyze", "-", "-f", "-o", "x", "--format", "text", "--json", "x.json",
         ];
@@ -1009,12 +1021,7 @@ fn a_signal_ends_who_waits_for_a_silent_pipe_and_leaves_no_file() {
     input
         .write_all("a b c ".repeat(100_000).as_bytes())
         .unwrap();
-    let begin = std::time::Instant::now();
-    while place.files().len() < 2 {
-        assert!(begin.elapsed().as_secs() < 60, "it does not begin");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    // Time to read what there is, and to wait for more.
+    // More than a pipe holds: it has begun. Time to read what there is, and to wait for more.
     std::thread::sleep(std::time::Duration::from_secs(1));
     kill(&child, "-TERM");
     let status = child.wait().unwrap();

@@ -90,7 +90,7 @@ impl Keeping {
         };
         let left_out = self.left_out;
         Some(Note {
-            code: "left-out".into(),
+            code: "other-data".into(),
             message: format!(
                 "only accesses to {data} were kept; {left_out} others were left out (--data)"
             ),

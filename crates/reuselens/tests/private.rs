@@ -249,7 +249,8 @@ fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
     let codes: Vec<_> = alone.warnings.iter().map(|warning| &warning.code).collect();
     assert_eq!(codes, ["memory-limit"]);
     // Each of the four engines alone would have had room for all of its own.
-    assert!((100_000..1_000_000).contains(&alone.histogram.accesses()));
+    let accesses = alone.histogram.accesses();
+    assert!((100_000..1_000_000).contains(&accesses), "{accesses}");
     for threads in [2, 3, 7] {
         assert_eq!(growing(4).profile(&asked(threads)), alone, "{threads}");
     }

@@ -215,8 +215,14 @@ fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()> {
             // A name cannot be taken over; one beside can be moved onto it.
             let mut beside = path.as_os_str().to_owned();
             beside.push(format!(".tmp-{}", std::process::id()));
-            give(Path::new(&beside))?;
-            fs::rename(&beside, path)
+            let beside = PathBuf::from(beside);
+            // One that is there is of a process that had our number and died.
+            let _ = fs::remove_file(&beside);
+            unfinished().insert(beside.clone());
+            let moved = give(&beside).map_err(Error::from);
+            let moved = moved.and_then(|()| fs::rename(&beside, path));
+            unfinished().remove(&beside);
+            moved
         }
         done => Ok(done?),
     }

@@ -68,7 +68,7 @@ impl Summary {
     /// Rows that are accesses.
     pub fn accesses(&self) -> u64 {
         let kinds = self.kinds().filter(|(kind, _)| kind.is_access());
-        kinds.map(|(_, rows)| rows).sum()
+        kinds.fold(0, |sum, (_, rows)| sum.saturating_add(rows))
     }
 
     /// How much there is of it.

@@ -31,6 +31,8 @@ pub struct Gate {
     matched: u64,
     /// Stack pointer with which a function that counts was entered; 0 outside.
     function: u64,
+    /// Calls within it that have not returned.
+    deeper: u64,
     /// Accesses that may be made as `claimed` says before more are claimed.
     budget: u64,
     claimed: u64,
@@ -61,6 +63,7 @@ impl Gate {
             nested: place.nested,
             matched: place.matched,
             function: place.function,
+            deeper: 0,
             budget: 0,
             claimed: 0,
             on: 0,
@@ -110,6 +113,7 @@ impl Gate {
     pub fn enter_function(&mut self, control: &Control, pointer: u64) {
         if self.function == 0 || pointer > self.function {
             self.function = pointer.max(1);
+            self.deeper = 0;
             control.entered.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -118,9 +122,13 @@ impl Gate {
     /// exception).
     #[inline]
     fn leave_function(&mut self, pointer: u64) {
-        if self.function != 0 && pointer >= self.function {
+        // A callee that ends with a jump to the hook has given its frame back: it is left with the pointer of the
+        // function itself.
+        let callee = pointer == self.function && self.deeper > 0;
+        if pointer >= self.function && !callee {
             self.function = 0;
         }
+        self.deeper = self.deeper.saturating_sub(1);
     }
 
     /// Whether accesses pass, as far as that is the thread's matter and time's.
@@ -145,8 +153,13 @@ impl Gate {
     /// Whether the next accesses are recorded, and how many of `wanted` that holds for. They are made.
     #[inline]
     pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
-        let mut granted = wanted;
-        let mut on = self.passes(control);
+        self.take_as(control, wanted, self.passes(control))
+    }
+
+    /// The same where it is known whether accesses pass.
+    #[inline]
+    fn take_as(&mut self, control: &Control, wanted: u64, passes: bool) -> (bool, u64) {
+        let (mut on, mut granted) = (passes, wanted);
         if on && !(self.budget == 0 && control.is_unmetered()) {
             if self.budget == 0 {
                 let (claimed, budget) = control.claim();
@@ -166,10 +179,12 @@ impl Gate {
     /// Like [`Self::take`] for all of `wanted`, or `None` and nothing happens if they differ.
     #[inline]
     pub fn take_all(&mut self, control: &Control, wanted: u64) -> Option<bool> {
-        if self.passes(control) && !control.is_unmetered() && self.budget < wanted {
+        let passes = self.passes(control);
+        let metered = self.budget != 0 || !control.is_unmetered();
+        if passes && metered && self.budget < wanted {
             return None;
         }
-        let (on, granted) = self.take(control, wanted);
+        let (on, granted) = self.take_as(control, wanted, passes);
         debug_assert!(granted == wanted);
         Some(on)
     }
@@ -260,6 +275,9 @@ impl Gate {
             // What lies higher shows that the function was left.
             if self.function != 0 && pointer > self.function {
                 self.function = 0;
+            }
+            if self.function != 0 {
+                self.deeper += 1;
             }
             if self.ranges[..known].iter().any(counts) {
                 self.enter_function(control, pointer);

@@ -91,6 +91,7 @@ impl Pass<'_> {
         let (kinds, sizes) = (&block.kinds()[range.clone()], &block.sizes()[range.clone()]);
         let (pcs, addrs) = (&block.pcs()[range.clone()], &block.addrs()[range]);
         let (granularity, fold, owner) = (self.granularity, self.fold, self.owner);
+        let basic_blocks = self.options.basic_blocks;
         let (stack_low, stack_high) = self.stack.bounds();
         let around = Around {
             top_low: self.top_low,
@@ -111,7 +112,7 @@ impl Pass<'_> {
                 sites.prefetch(*pc, *kind);
             }
             if !matches!(kind, Kind::Load | Kind::Store | Kind::Atomic) {
-                if kind == Kind::Operand {
+                if kind == Kind::Operand || kind == Kind::BasicBlock && !basic_blocks {
                     taken += 1;
                     continue;
                 }

@@ -53,11 +53,17 @@ impl Notes {
         self.seen = true;
         let tables = self.tables.get(&process).map_or(&[][..], Vec::as_slice);
         let end = at.max(ROWS_WANTED);
-        let mut columns = block.overwrite(end + ROWS_MOST + GROUP);
+        let room = end + ROWS_MOST.max(OPERANDS_MOST);
+        let mut columns = block.overwrite(room + GROUP);
         let mut recent = tables.first();
         let words = words_of(records);
-        while at < end && 2 * position < words.len() {
+        while 2 * position < words.len() {
             let address = words[2 * position + 1];
+            // A row and its operands are never parted.
+            let belongs = plain_kind(address) == Some(Kind::Operand) && at < room;
+            if at >= end && !belongs {
+                break;
+            }
             if !is_note(address) {
                 // Taken along, because to stop and begin again costs more.
                 let Some(kind) = plain_kind(address) else {
@@ -102,6 +108,9 @@ impl Notes {
         position
     }
 }
+
+/// Operands that a row may have: those of a name of 4096 bytes, and three.
+const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
 /// A descriptor and the table that it is in.
 type Found<'a> = (&'a Table, &'a Descriptor);
@@ -392,5 +401,26 @@ mod tests {
             total += block.len();
         }
         assert_eq!(total, 50 * 200);
+    }
+
+    #[test]
+    fn a_row_keeps_its_operand_wherever_the_cut_falls() {
+        for before in ROWS_WANTED - 3..ROWS_WANTED + 3 {
+            let one = bytes(0, 1, &[(1, 8, 0, 0)]);
+            let mut notes = Notes::default();
+            notes.add(0, Arc::new(table(&[one], LOW)));
+            let mut records = vec![record(8, LOW); before];
+            records.push(Record::new(WireKind::Alloc, 0, 9, 0x5000));
+            records.push(Record::new(WireKind::Operand, 0, 0, 64));
+            let (mut position, mut kinds) = (0, Vec::new());
+            while position < records.len() {
+                let mut block = Block::new();
+                position = notes.expand(0, &mut records, position, 0, &mut block);
+                assert_ne!(block.kinds()[0], Kind::Operand, "{before}");
+                kinds.extend_from_slice(block.kinds());
+            }
+            assert_eq!(kinds.len(), before + 2);
+            assert_eq!(kinds[before..], [Kind::Alloc, Kind::Operand]);
+        }
     }
 }

@@ -91,7 +91,9 @@ impl Table {
             let end = at + HEAD_BYTES + ENTRY_BYTES * count;
             if count > 0 {
                 let whole = bytes.get(at..end);
-                let Some(()) = whole.and_then(|whole| table.add(whole, low + at as u64)) else {
+                let Some(()) =
+                    whole.and_then(|whole| table.add(whole, low.wrapping_add(at as u64)))
+                else {
                     break;
                 };
                 table.index[at / 8] = table.descriptors.len() as u32;
@@ -138,7 +140,7 @@ impl Table {
                 ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
                 LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
                 kind => {
-                    let here = address + (HEAD_BYTES + ENTRY_BYTES * index + 4) as u64;
+                    let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
                     let base = if number16(entry, 2) == FROM_HERE {
                         here
                     } else {

@@ -8,7 +8,7 @@ use reuselens::capture::{Launch, Running};
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 
-use crate::control::Control;
+use crate::control::{Control, refuse_gaps};
 use crate::exit;
 use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
@@ -52,6 +52,7 @@ impl Args {
     pub fn run(self) -> exit::Outcome {
         let options = self.analysis.options(&self.show.by)?;
         let control = self.control.options(false)?;
+        refuse_gaps(&control, options.paths)?;
         self.show.check()?;
         self.show.check_cache(true, &options)?;
         let name = program_name(&self.command);

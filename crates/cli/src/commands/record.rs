@@ -9,7 +9,7 @@ use reuselens::trace::ProcessEnd;
 use reuselens::units::Bytes;
 
 use super::profile::{not_instrumented, program_name, status};
-use crate::control::Control;
+use crate::control::{Control, refuse_gaps};
 use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
@@ -88,12 +88,14 @@ impl Args {
         let path = self
             .output
             .unwrap_or_else(|| PathBuf::from(format!("{name}.rltrace")));
+        let control = self.control.options(self.max_size.is_some())?;
+        refuse_gaps(&control, self.basic_blocks)?;
         let launch = Launch {
             command: self.command.clone(),
             randomise: self.randomise,
             capture: self.capture.into(),
             basic_blocks: self.basic_blocks,
-            control: self.control.options(self.max_size.is_some())?,
+            control,
             stop: interrupt::graceful(),
             ..Launch::default()
         };

@@ -171,7 +171,10 @@ fn whole_row<const N: usize, T: Copy>(
     if !shape.bits.is_multiple_of(N as u64) {
         return false;
     }
-    let end = shape.high.wrapping_add(N as u64);
+    // What runs over the end of all addresses is told lane by lane.
+    let Some(end) = shape.high.checked_add(N as u64) else {
+        return false;
+    };
     match space {
         Space::Global | Space::Const => {
             let Some(start) = memory.device.span(shape.low, end) else {

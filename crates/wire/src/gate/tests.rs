@@ -152,3 +152,45 @@ fn operands_go_with_their_access_and_other_records_pass() {
     gate.report(&control);
     assert_eq!(control.left_out.load(Ordering::Relaxed), 2);
 }
+
+#[test]
+fn what_straddles_the_end_of_what_is_skipped_is_looked_at_in_detail() {
+    let control = Control::new();
+    control.after.store(10, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    // All numbers that are skipped are claimed at once, and one is used.
+    assert_eq!(gate.take(&control, 1), (false, 1));
+    assert!(control.is_unmetered());
+    assert_eq!(gate.take_all(&control, 8), Some(false));
+    assert_eq!(gate.take_all(&control, 5), None);
+    assert_eq!(gate.take(&control, 5), (false, 1));
+    assert_eq!(gate.take_all(&control, 5), Some(true));
+    gate.report(&control);
+    assert_eq!(control.left_out.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn a_callee_that_ends_with_a_jump_does_not_end_the_function() {
+    let control = Control::new();
+    control.functions.store(1, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    gate.set_ranges(&[Range { low: 50, high: 60 }]);
+    // The callee's exit has the pointer of its caller; so has the function's own.
+    let records = [
+        enter(55, 10),
+        load(1),
+        enter(99, 20),
+        load(2),
+        exit(10),
+        load(3),
+        exit(10),
+        load(4),
+    ];
+    let kept = sorted(&mut gate, &control, &records);
+    let loads: Vec<u64> = kept
+        .iter()
+        .filter(|record| record.kind() == WireKind::Load as u8)
+        .map(|record| record.word0)
+        .collect();
+    assert_eq!(loads, [1, 2, 3]);
+}

@@ -153,6 +153,14 @@ impl Index {
             let kind = Kind::from_u8(from.small()?).ok_or(WRONG)?;
             index.summary.kinds[kind as usize] = from.number()?;
         }
+        let rows = index
+            .summary
+            .kinds
+            .iter()
+            .try_fold(0, |sum, rows| added(sum, *rows))?;
+        if rows != index.summary.rows {
+            return Err(WRONG);
+        }
         let mut chunk = 0_u32;
         for _ in 0..count(&mut from, plain)? {
             chunk = chunk.checked_add(from.small()?).ok_or(WRONG)?;

@@ -20,7 +20,8 @@ const MAX_EVENT: usize = 16 << 20;
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
-/// is read all the same. Block borders are kept. Memory: about 20 MiB, or what the largest block needs.
+/// is read all the same. Block borders are kept. Memory: about 20 MiB, or what the largest block needs, and for the index some bytes per
+/// chunk and thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
