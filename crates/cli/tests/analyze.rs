@@ -956,14 +956,6 @@ fn kill(child: &std::process::Child, signal: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// Whether a signal is ignored by whoever runs the tests (in the background, or under `nohup`).
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
-    mask >> (signal - 1) & 1 == 1
-}
-
 #[test]
 fn a_signal_ends_an_analysis_with_what_there_is() {
     use std::io::Write;
@@ -971,7 +963,7 @@ fn a_signal_ends_an_analysis_with_what_there_is() {
 
     let place = Place::new();
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
-        if is_ignored(code - 128) {
+        if common::is_ignored(code - 128) {
             println!("SIG{} is ignored here, and stays so", &signal[1..]);
             continue;
         }

@@ -410,8 +410,8 @@ mod tests {
             let mut notes = Notes::default();
             notes.add(0, Arc::new(table(&[one], LOW)));
             let mut records = vec![record(8, LOW); before];
-            records.push(Record::new(WireKind::Alloc, 0, 9, 0x5000));
-            records.push(Record::new(WireKind::Operand, 0, 0, 64));
+            records.push(Record::new(reuselens_wire::WireKind::Alloc, 0, 9, 0x5000));
+            records.push(Record::new(reuselens_wire::WireKind::Operand, 0, 0, 64));
             let (mut position, mut kinds) = (0, Vec::new());
             while position < records.len() {
                 let mut block = Block::new();

@@ -365,3 +365,11 @@ pub fn is_offline_page(page: &[u8]) {
         assert!(!text.contains(fetch), "the page has {fetch} in it");
     }
 }
+
+/// Whether a signal is ignored by whoever runs the tests (in the background, or under `nohup`).
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask >> (signal - 1) & 1 == 1
+}
