@@ -58,22 +58,22 @@ void RecordStatement(void);
 void reuselens_mark_region_begin(const char *name, size_t length) __attribute__((weak));
 void reuselens_mark_region_end(void) __attribute__((weak));
 
-static inline void reuselens_region_begin(const char *name) {
+static __inline__ void reuselens_region_begin(const char *name) {
     if (reuselens_mark_region_begin)
         reuselens_mark_region_begin(name, 0);
     else
         __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'r', 'l', 'r', 'B'" : : "D"(name), "S"((size_t)0) : "memory");
 }
 
-static inline void reuselens_region_end(void) {
+static __inline__ void reuselens_region_end(void) {
     if (reuselens_mark_region_end)
         reuselens_mark_region_end();
     else
         __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'r', 'l', 'r', 'E'" : : : "memory");
 }
 #else
-static inline void reuselens_region_begin(const char *name) { (void)name; }
-static inline void reuselens_region_end(void) {}
+static void reuselens_region_begin(const char *name) { (void)name; }
+static void reuselens_region_end(void) {}
 #endif
 
 #ifdef __cplusplus

@@ -89,9 +89,8 @@ impl Launch {
             });
         };
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env(reuselens_wire::ENVIRONMENT, segment);
+        command.args(arguments);
+        command.env(reuselens_wire::ENVIRONMENT, segment);
         if self.output_to_error {
             command.stdout(io::stderr());
         }

@@ -144,7 +144,10 @@ fn what_is_wrong_is_told() {
         .run(&with(&["--arg", "ones:f32:3"]))
         .fails(2)
         .says(&["there is no 'ones'"]);
-    place.run(&with(&["--arg", "&z"])).fails(1).says(&["not 1"]);
+    place
+        .run(&with(&["--arg", "&z"]))
+        .fails(1)
+        .says(&["there is no buffer 'z'"]);
     place
         .run(&[
             "simt", "run", "k.ptx", "--entry", "nope", "--grid", "1", "--block", "1",

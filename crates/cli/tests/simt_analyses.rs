@@ -132,7 +132,7 @@ fn a_page_has_pictures_and_fetches_nothing() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    assert!(!page.contains("src=\"http") && !page.contains("NaN"));
+    assert!(!page.contains("src=\"http") && !page.contains("=\"NaN"));
     assert!(refused(&reuselens(folder.path(), &words), 1).contains("exists"));
 }
 
@@ -215,7 +215,7 @@ fn a_difference_of_a_stream_with_itself_is_nothing() {
         "1",
     ];
     let text = said(&reuselens(folder.path(), &words));
-    assert!(!text.contains("degree 0,"), "{text}");
+    assert_ne!(text, same);
     assert!(
         std::fs::read_to_string(folder.path().join("d.csv"))
             .unwrap()

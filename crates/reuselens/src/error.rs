@@ -86,7 +86,10 @@ impl Error {
     /// Whether the options are wrong: they contradict each other, or this kind of trace.
     pub fn is_usage(&self) -> bool {
         match self {
-            Error::Trace(_) | Error::Capture(_) => false,
+            Error::Trace(_)
+            | Error::Capture(_)
+            | Error::NoStatements
+            | Error::TooManyStatements(_) => false,
             Error::Part(error) => error.is_usage(),
             _ => true,
         }

@@ -250,7 +250,7 @@ fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
     assert_eq!(codes, ["memory-limit"]);
     // Each of the four engines alone would have had room for all of its own.
     let accesses = alone.histogram.accesses();
-    assert!((100_000..1_000_000).contains(&accesses), "{accesses}");
+    assert!((100_000..1_500_000).contains(&accesses), "{accesses}");
     for threads in [2, 3, 7] {
         assert_eq!(growing(4).profile(&asked(threads)), alone, "{threads}");
     }

@@ -111,16 +111,14 @@ impl AtomicFile {
             if partial.exists() && !self.force {
                 return Err(exists(&partial));
             }
-            let mut known = unfinished();
             let done = match &self.beside {
                 Beside::Named(path) => fs::rename(path, &partial),
                 _ => link(self.out.get_ref(), &partial, self.force),
             };
             done.map_err(|error| TraceError::io("create", &partial, explained(error)))?;
             if let Beside::Named(path) = &self.beside {
-                known.remove(path);
+                unfinished().remove(path);
             }
-            drop(known);
             self.beside = Beside::Named(partial);
             self.kept = true;
         }

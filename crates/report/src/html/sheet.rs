@@ -109,6 +109,6 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}");
         }
-        assert!(!text.contains("NaN"));
+        assert!(!text.contains("=\"NaN"));
     }
 }
