@@ -127,7 +127,7 @@ mod tests {
                     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let random = seed >> 33;
                     let core = (random % cores as u64) as usize;
-                    let (item, store) = (random / 7 % items, random / 1000 % 4 == 0);
+                    let (item, store) = (random / 7 % items, (random / 1000).is_multiple_of(4));
                     let right = stacks.access(core, item, store);
                     assert_eq!(one(&mut coherent, core, item, store), right);
                 }

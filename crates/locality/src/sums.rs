@@ -121,13 +121,13 @@ impl Profile {
         let (starts, order) = sorted(&of_cells, keys);
         let mut sum = HistogramSum::new();
         let groups = starts.windows(2).map(|range| &order[range[0]..range[1]]);
-        let mut of = |members: &[u32]| {
+        let of = |members: &[u32]| {
             members
                 .iter()
                 .for_each(|cell| sum.add(&self.cells[*cell as usize].histogram));
             sum.take()
         };
-        groups.map(|members| of(members)).collect()
+        groups.map(of).collect()
     }
 
     /// The cells with those summed up that differ by calling context alone: what groups by anything but contexts

@@ -46,7 +46,7 @@ pub fn stream(
         kernel: kernel.name().to_owned(),
         grid: Extent::line(blocks),
         block: Extent::line(threads),
-        sites: kernel.sites().iter().map(|text| site(text)).collect(),
+        sites: kernel.sites().iter().map(site).collect(),
     })?;
     let mut batch = WarpBatch::new();
     for warp in 0..blocks * threads.div_ceil(LANES as u32) {

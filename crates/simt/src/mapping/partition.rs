@@ -150,9 +150,9 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
         .min_by_key(|&at| (groups[at].len(), at))
         .unwrap_or(0);
     let room = |at: usize| if at == smallest { last } else { size };
-    for at in 0..count {
-        let extra = groups[at].len().saturating_sub(room(at));
-        let members = std::mem::take(&mut groups[at]);
+    for (at, own) in groups.iter_mut().enumerate().take(count) {
+        let extra = own.len().saturating_sub(room(at));
+        let members = std::mem::take(own);
         let mut ranked: Vec<(u64, u32)> = members
             .iter()
             .map(|&vertex| (common(vertex, &group, at as u32), vertex))
@@ -162,7 +162,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
             group[vertex as usize] = NOWHERE;
             homeless.push(vertex);
         }
-        groups[at] = ranked[extra..].iter().map(|&(_, vertex)| vertex).collect();
+        *own = ranked[extra..].iter().map(|&(_, vertex)| vertex).collect();
     }
     let mut free = 0;
     for vertex in homeless {

@@ -117,11 +117,7 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
     let mut numbering = Numbering::new(loading.grain);
     let mut raw: BTreeMap<u32, Raw> = BTreeMap::new();
     let mut batch = WarpBatch::new();
-    loop {
-        match source.next(&mut batch)? {
-            WarpStep::Batch => {}
-            WarpStep::Launch(_) | WarpStep::End => break,
-        }
+    while let WarpStep::Batch = source.next(&mut batch)? {
         for row in batch.rows().filter(|row| loading.spaces.has(row.space)) {
             let block = raw.entry(row.block).or_default();
             block.add(&row, loading.grain, &mut numbering);
