@@ -325,6 +325,9 @@ fn a_recording_keeps_the_data_that_are_asked_for() {
         for field in ["histogram", "accesses", "groups"] {
             assert_eq!(json.0[field], whole.0[field], "{data}");
         }
-        assert_eq!(json.warnings()[0], "other-data");
+        assert!(
+            json.warnings().iter().any(|code| code == "other-data"),
+            "{data}"
+        );
     }
 }

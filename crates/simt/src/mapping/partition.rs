@@ -1,6 +1,7 @@
 //! Equal groups that share as much as possible, by METIS.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use metis::option::{Seed, UFactor};
 
@@ -57,6 +58,9 @@ fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u
         return Ok(vec![0; hypergraph.vertices()]);
     }
     let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
+    // METIS draws from the C library's numbers, which all threads share: one at a time, or the seed decides nothing.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let graph = metis::Graph::new(1, count, &xadj, &adjacent);
     let graph = graph.map_err(|error| failed(error.to_string()))?;
     let graph = graph
