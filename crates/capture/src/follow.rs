@@ -8,7 +8,7 @@ use std::time::Duration;
 use reuselens_wire::{Exec, ExecState};
 
 use crate::inject::{Stop, Tracee, inject};
-use crate::program::has_run_time;
+use crate::program::BuiltIn;
 use crate::segment::{Segment, futex_wake_all};
 
 /// What became of a program.
@@ -77,7 +77,7 @@ fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> Outcome {
         match tracee.wait(true) {
             Ok(Stop::Signal(libc::SIGTRAP, EVENT_EXEC)) => {
                 let exe = tracee.executable();
-                let seen = has_run_time(Path::new(&exe)) || put_into(tracee, segment);
+                let seen = BuiltIn::at(Path::new(&exe)).run_time || put_into(tracee, segment);
                 // It may have been killed meanwhile.
                 let _ = tracee.let_go();
                 return if seen { Outcome::Seen } else { Outcome::Unseen };

@@ -52,6 +52,39 @@ pub(crate) struct Started {
     pub child: Child,
     /// Whether its code is rewritten.
     pub rewritten: bool,
+    /// What was built into it.
+    pub built_in: BuiltIn,
+}
+
+/// What was built into a program, by what is in its file.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct BuiltIn {
+    /// The run time.
+    pub run_time: bool,
+    /// Notes of the LLVM pass.
+    pub notes: bool,
+    /// Basic blocks (`--llvm=blocks`).
+    pub basic_blocks: bool,
+}
+
+impl BuiltIn {
+    /// Of a program, looked up like a shell does.
+    fn of(program: &std::ffi::OsStr) -> BuiltIn {
+        find(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
+    }
+
+    /// Of the program in a file; nothing if it cannot be read.
+    pub fn at(path: &Path) -> BuiltIn {
+        let Ok(bytes) = std::fs::read(path) else {
+            return BuiltIn::default();
+        };
+        let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
+        BuiltIn {
+            run_time: holds(reuselens_wire::ENVIRONMENT.as_bytes()),
+            notes: holds(crate::notes::SECTION.as_bytes()),
+            basic_blocks: holds(b"REUSELENS_BASIC_BLOCKS\0"),
+        }
+    }
 }
 
 impl Launch {
@@ -76,9 +109,25 @@ impl Launch {
         }
     }
 
-    /// Whether the program writes notes, and not all that it does is to be recorded: notes are records only later.
-    fn is_beyond_notes(&self, program: &std::ffi::OsStr) -> bool {
-        self.control.leaves_out() && writes_notes(program)
+    /// Whether the program is rewritten.
+    fn rewrites(&self, program: &OsString, built_in: BuiltIn) -> Result<bool, CaptureError> {
+        Ok(match self.capture {
+            Capture::Rewriting => true,
+            // Notes are records only later, when it is too late to leave any out.
+            _ if self.control.leaves_out() && built_in.notes => {
+                return Err(CaptureError::NotControlled {
+                    program: program.clone(),
+                });
+            }
+            Capture::Automatic if !built_in.run_time => true,
+            // Its hooks would be measured with it.
+            Capture::Automatic if self.basic_blocks && !built_in.basic_blocks => {
+                return Err(CaptureError::NoBasicBlocks {
+                    program: program.clone(),
+                });
+            }
+            Capture::Automatic | Capture::CompiledIn => false,
+        })
     }
 
     /// Starts the program with `segment` in its environment.
@@ -95,22 +144,8 @@ impl Launch {
             command.stdout(io::stderr());
         }
         let (randomise, inherited) = (self.randomise, Inherited::now());
-        let rewritten = match self.capture {
-            Capture::Rewriting => true,
-            _ if self.is_beyond_notes(program) => {
-                return Err(CaptureError::NotControlled {
-                    program: program.clone(),
-                });
-            }
-            Capture::Automatic if !carries_run_time(program) => true,
-            // Its hooks would be measured with it.
-            Capture::Automatic if self.basic_blocks && !carries_basic_blocks(program) => {
-                return Err(CaptureError::NoBasicBlocks {
-                    program: program.clone(),
-                });
-            }
-            Capture::Automatic | Capture::CompiledIn => false,
-        };
+        let built_in = BuiltIn::of(program);
+        let rewritten = self.rewrites(program, built_in)?;
         // SAFETY: the closure makes a few async-signal-safe calls in the child.
         unsafe {
             command.pre_exec(move || {
@@ -135,7 +170,11 @@ impl Launch {
                 source,
             },
         })?;
-        let mut started = Started { child, rewritten };
+        let mut started = Started {
+            child,
+            rewritten,
+            built_in,
+        };
         if rewritten {
             let result = take_over(&Tracee::new(started.child.id()), segment);
             result.map_err(|refusal| started.refused(program, &refusal))?;
@@ -183,31 +222,9 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
     Ok(tracee.let_go()?)
 }
 
-/// Whether a program has our run time in it: then the name of the variable that tells it of its segment
-/// is in it.
-pub(crate) fn carries_run_time(program: &std::ffi::OsStr) -> bool {
-    find(program).is_some_and(|path| has_run_time(&path))
-}
-
-/// Whether the LLVM pass has built a program.
-pub(crate) fn writes_notes(program: &std::ffi::OsStr) -> bool {
-    let section = crate::notes::SECTION.as_bytes();
-    find(program).is_some_and(|path| holds(&path, section))
-}
-
 /// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
 pub fn carries_basic_blocks(program: &std::ffi::OsStr) -> bool {
-    find(program).is_some_and(|path| holds(&path, b"REUSELENS_BASIC_BLOCKS\0"))
-}
-
-/// Whether a file has our run time in it.
-pub(crate) fn has_run_time(path: &Path) -> bool {
-    holds(path, reuselens_wire::ENVIRONMENT.as_bytes())
-}
-
-/// Whether these bytes are in a file.
-fn holds(path: &Path, part: &[u8]) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, part).is_some())
+    BuiltIn::of(program).basic_blocks
 }
 
 /// The file of a program, looked up like a shell does.

@@ -15,17 +15,16 @@ use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{Launch, carries_run_time, process_end, writes_notes};
+use crate::program::{BuiltIn, Launch, process_end};
 use crate::segment::Segment;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
     child: Child,
     rewritten: bool,
-    /// The program, whether it carries the run time, and whether the LLVM pass has built it.
+    /// The program, and what was built into it.
     program: OsString,
-    instrumented: bool,
-    noted: bool,
+    built_in: BuiltIn,
     consumer: Consumer,
     decoder: Decoder,
     /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
@@ -83,8 +82,7 @@ impl Running {
         Ok(Running {
             child: started.child,
             rewritten: started.rewritten,
-            instrumented: carries_run_time(&program),
-            noted: writes_notes(&program),
+            built_in: started.built_in,
             program,
             consumer: Consumer::new(segment),
             decoder: Decoder::new(launch.basic_blocks),
@@ -132,7 +130,7 @@ impl Running {
     /// # Errors
     /// [`CaptureError::Vanished`] if it ended before.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
-        if self.saw_run_time() || !(self.rewritten || self.instrumented) {
+        if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());
         }
         Err(CaptureError::Vanished {
@@ -345,7 +343,7 @@ impl Running {
                 "build the program with `reuselens cc`: then every access up to the last is kept",
             );
         }
-        if self.rewritten && self.instrumented {
+        if self.rewritten && self.built_in.run_time {
             self.note(
                 "hooks-measured",
                 "the program was built with `reuselens cc` and rewritten: what its hooks do is measured with it"
@@ -451,7 +449,7 @@ impl Source for Running {
                 "code rewritten while it ran: all loads and stores of the program and its libraries, \
                  the stack and spilled registers among them"
             }
-            _ if self.noted || self.decoder.notes().0 => {
+            _ if self.built_in.notes || self.decoder.notes().0 => {
                 "stores compiled in by the LLVM pass: loads, stores, atomics and memory ranges of the recompiled \
                  code, locals in memory and constants among them; not seen: register spills, libraries that were \
                  not recompiled, memory touched by inline assembly"

@@ -35,19 +35,7 @@ impl Decoder<'_> {
             }
             (to, Operand::Integer(bits)) if ty == Type::Pred => {
                 let d = self.result(to, ty)?;
-                let form = if *bits == 0 {
-                    predicates!(|_a| 0)
-                } else {
-                    predicates!(|_a| u32::MAX)
-                };
-                self.emit_form(
-                    form,
-                    Slots {
-                        d,
-                        a: d,
-                        ..Slots::default()
-                    },
-                )
+                self.set_predicate(d, *bits != 0)
             }
             _ => {
                 let relaxed =

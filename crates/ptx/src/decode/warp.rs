@@ -177,10 +177,16 @@ impl Decoder<'_> {
             return self.source(operand, Type::Pred, false);
         };
         let d = self.fresh_slot(Type::Pred)?;
-        let form = if *bits == 0 {
-            predicates!(|_a| 0)
-        } else {
+        self.set_predicate(d, *bits != 0)?;
+        Ok(d)
+    }
+
+    /// Gives a predicate the same value in all lanes.
+    pub(super) fn set_predicate(&mut self, d: u32, value: bool) -> Result<(), PtxError> {
+        let form = if value {
             predicates!(|_a| u32::MAX)
+        } else {
+            predicates!(|_a| 0)
         };
         self.emit_form(
             form,
@@ -189,8 +195,7 @@ impl Decoder<'_> {
                 a: d,
                 ..Slots::default()
             },
-        )?;
-        Ok(d)
+        )
     }
 
     fn shuffle(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
