@@ -69,18 +69,10 @@ impl Columns {
         self.elements.push(element);
     }
 
-    /// Room for so many touches of the first cell, to be filled with items.
+    /// Appends touches of the first cell; [`Columns::complete`] says so.
     #[inline(always)]
-    pub(crate) fn room(&mut self, touches: usize) -> &mut [u64] {
-        let start = self.items.len();
-        self.items.resize(start + touches, 0);
-        &mut self.items[start..]
-    }
-
-    /// So much of that room was not needed.
-    #[inline(always)]
-    pub(crate) fn give_back(&mut self, touches: usize) {
-        self.items.truncate(self.items.len() - touches);
+    pub(crate) fn extend_items(&mut self, items: &[u64]) {
+        self.items.extend_from_slice(items);
     }
 
     /// What comes next belongs to others: the columns get their length.

@@ -3,10 +3,95 @@
 use std::ops::Range;
 
 use reuselens_trace::{Block, Kind};
+use reuselens_units::Granularity;
 
 use super::{Access, Pass};
 use crate::cells::CellKey;
+use crate::options::Kinds;
 use crate::shadow::NO_STRUCTURE;
+
+/// Rows that are judged together, by a few instructions on vectors.
+const TOGETHER: usize = 64;
+
+/// The columns of a few rows.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    kinds: &'a [Kind; TOGETHER],
+    sizes: &'a [u8; TOGETHER],
+    addrs: &'a [u64; TOGETHER],
+}
+
+/// What a few rows are.
+struct Judged {
+    /// 1 for an access that counts.
+    counted: [u8; TOGETHER],
+    /// 1 for a row that is neither an access to one item nor without meaning here.
+    odd: [u8; TOGETHER],
+}
+
+impl<'a> Rows<'a> {
+    /// Those from `from` on, if there are as many.
+    #[inline(always)]
+    fn of(block: &'a Block, from: usize) -> Option<Self> {
+        Some(Rows {
+            kinds: block.kinds().get(from..)?.first_chunk()?,
+            sizes: block.sizes().get(from..)?.first_chunk()?,
+            addrs: block.addrs().get(from..)?.first_chunk()?,
+        })
+    }
+
+    #[inline(always)]
+    fn judge(self, granularity: Granularity, kinds: Kinds) -> Judged {
+        let rooms = self.rooms(granularity);
+        let (loads, stores) = (kinds.counts(Kind::Load), kinds.counts(Kind::Store));
+        let mut judged = Judged {
+            counted: [0; TOGETHER],
+            odd: [0; TOGETHER],
+        };
+        let columns = self.kinds.iter().zip(self.sizes).zip(&rooms);
+        let verdicts = judged.counted.iter_mut().zip(&mut judged.odd);
+        for ((counted, odd), ((&kind, size), room)) in verdicts.zip(columns) {
+            let is = |other: Kind| kind as u8 == other as u8;
+            let access = is(Kind::Load) | is(Kind::Store) | is(Kind::Atomic);
+            let skipped = is(Kind::Operand)
+                | is(Kind::Enter)
+                | is(Kind::Exit)
+                | is(Kind::Statement)
+                | is(Kind::BasicBlock);
+            let counts = (is(Kind::Load) & loads) | (is(Kind::Store) & stores) | is(Kind::Atomic);
+            *counted = u8::from(counts);
+            *odd = u8::from(!(skipped | (access & (size <= room))));
+        }
+        judged
+    }
+
+    /// The bytes from each address to the end of its item, 255 if they are more. A loop of its own, so that the one
+    /// over what is left takes as many rows at once as bytes fit into a vector.
+    #[inline(always)]
+    fn rooms(self, granularity: Granularity) -> [u8; TOGETHER] {
+        // Of larger items some accesses are taken for odd ones that are not: it costs time, nothing else.
+        let item = granularity.bytes().min(1 << 30) as u32;
+        self.addrs
+            .map(|address| (item - (address as u32 & (item - 1))).min(255) as u8)
+    }
+}
+
+impl Judged {
+    #[inline(always)]
+    fn all_count(&self) -> bool {
+        self.counted.iter().fold(1, |all, one| all & one) == 1
+    }
+
+    /// Bit i is set for an odd row i.
+    #[inline(always)]
+    fn odd(&self) -> u64 {
+        if self.odd.iter().fold(0, |any, one| any | one) == 0 {
+            return 0;
+        }
+        let rows = (0..).zip(&self.odd);
+        rows.fold(0, |mask, (row, &odd)| mask | u64::from(odd) << row)
+    }
+}
 
 impl Pass<'_> {
     /// The addresses are the items.
@@ -28,60 +113,56 @@ impl Pass<'_> {
     pub(super) fn run_whole(&mut self, block: &Block) {
         // The first cell that there is.
         self.shared.cell(CellKey::default());
-        /// Rows that are tried at once, at least and at most: where others come often, room for more would be
-        /// made in vain.
-        const ROWS: (usize, usize) = (8, 512);
-        let (mut from, mut rows) = (0, ROWS.0);
-        while from < block.len() {
-            let end = block.len().min(from + rows);
-            from += self.run_plain(block, from..end);
-            if from == end {
-                rows = (2 * rows).min(ROWS.1);
-                continue;
+        let mut from = 0;
+        while let Some(rows) = Rows::of(block, from) {
+            let judged = rows.judge(self.granularity, self.options.kinds);
+            let (mut start, mut odd) = (0, judged.odd());
+            while odd != 0 {
+                let row = odd.trailing_zeros() as usize;
+                odd &= odd - 1;
+                self.push_plain(rows, &judged, start..row);
+                self.row_whole(block, from + row);
+                start = row + 1;
             }
-            rows = (rows / 2).max(ROWS.0);
-            let Some(kind) = block.kinds().get(from) else {
-                break;
-            };
-            match kind {
-                Kind::Load | Kind::Store | Kind::Atomic => {
-                    let (size, address) = (block.sizes()[from], block.addrs()[from]);
-                    self.touch(*kind, block.pcs()[from], address, size.into());
-                }
-                Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
-                // Names need to know where the heap's blocks are.
-                _ => self.rare::<false>(block, from),
-            }
-            from += 1;
+            self.push_plain(rows, &judged, start..TOGETHER);
+            from += TOGETHER;
+        }
+        for row in from..block.len() {
+            self.row_whole(block, row);
         }
     }
 
-    /// Takes the rows up to the first that is more than an access to one item; how many.
+    /// Takes rows of which each is an access to one item, or nothing.
     #[inline(always)]
-    fn run_plain(&mut self, block: &Block, rows: Range<usize>) -> usize {
-        let (kinds, sizes) = (&block.kinds()[rows.clone()], &block.sizes()[rows.clone()]);
-        let addrs = &block.addrs()[rows];
-        let rows = addrs.len();
-        let (fold, granularity, counts) = (self.fold, self.granularity, self.options.kinds);
-        let items = self.columns.room(rows);
-        let (mut touches, mut taken) = (0, 0);
-        for ((&kind, &size), &address) in kinds.iter().zip(sizes).zip(addrs) {
-            let (first, last) = granularity.cover(address ^ fold, size.into());
-            let skipped = matches!(
-                kind,
-                Kind::Operand | Kind::Enter | Kind::Exit | Kind::BasicBlock
-            );
-            let access = matches!(kind, Kind::Load | Kind::Store | Kind::Atomic);
-            if !(skipped | (access & (first == last))) {
-                break;
+    fn push_plain(&mut self, rows: Rows<'_>, judged: &Judged, range: Range<usize>) {
+        let (fold, shift) = (self.fold, self.granularity.shift());
+        let mut items = [0; TOGETHER];
+        let mut touches = 0;
+        if range.len() == TOGETHER && judged.all_count() {
+            items = rows.addrs.map(|address| (address ^ fold) >> shift);
+            touches = TOGETHER;
+        } else {
+            for row in range {
+                // Written in any case, and kept if it counts: nothing foretells which rows do.
+                items[touches % TOGETHER] = (rows.addrs[row] ^ fold) >> shift;
+                touches += usize::from(judged.counted[row]);
             }
-            items[touches] = first;
-            touches += usize::from(access & counts.counts(kind));
-            taken += 1;
         }
-        self.columns.give_back(rows - touches);
+        self.columns.extend_items(&items[..touches]);
         self.shared.references += touches as u64;
-        taken
+    }
+
+    /// Takes any row.
+    fn row_whole(&mut self, block: &Block, row: usize) {
+        match block.kinds()[row] {
+            kind @ (Kind::Load | Kind::Store | Kind::Atomic) => {
+                let (size, address) = (block.sizes()[row], block.addrs()[row]);
+                self.touch(kind, block.pcs()[row], address, size.into());
+            }
+            Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
+            // Names need to know where the heap's blocks are.
+            _ => self.rare::<false>(block, row),
+        }
     }
 
     /// Counts an access of the one cell.
