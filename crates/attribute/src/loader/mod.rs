@@ -33,7 +33,8 @@ struct Opened {
     /// The file with its symbols: itself, or one beside it.
     named: PathBuf,
     statics: Vec<StaticSymbol>,
-    code: Option<addr2line::Loader>,
+    /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
+    code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
     variables: Option<BTreeMap<u64, Variable>>,
 }
@@ -51,6 +52,13 @@ impl Loader {
             .entry(key)
             .or_insert_with(|| open(module, warnings))
             .as_mut()
+    }
+
+    /// What names the code of a module.
+    fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
+        let opened = self.opened(module)?;
+        let read = || addr2line::Loader::new(&opened.named).ok();
+        opened.code.get_or_insert_with(read).as_ref()
     }
 }
 
@@ -94,7 +102,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     let named = separate.unwrap_or_else(|| PathBuf::from(&module.path));
     Ok(Opened {
         statics,
-        code: addr2line::Loader::new(&named).ok(),
+        code: None,
         named,
         variables: None,
     })
@@ -146,12 +154,12 @@ impl SymbolSource for Loader {
     }
 
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
-        let code = self.opened(module).and_then(|opened| opened.code.as_ref());
+        let code = self.code(module);
         code.map(|code| frames(code, address)).unwrap_or_default()
     }
 
     fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
-        let code = self.opened(module)?.code.as_ref()?;
+        let code = self.code(module)?;
         let outermost = source_frames(code, address)
             .pop()
             .filter(|frame| !frame.function.is_empty());
