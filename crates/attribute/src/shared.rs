@@ -228,7 +228,7 @@ impl Shared {
                 0,
                 "contexts-folded",
                 "there are more groups of accesses than are kept; new calling contexts count as (other contexts)",
-                "leave out contexts, or measure a smaller part of the program",
+                "leave out contexts (--no-contexts), or measure a smaller part of the program",
             );
             return self.cells.get_or_add(key);
         }
@@ -276,7 +276,7 @@ impl Shared {
                 2,
                 "contexts-folded",
                 "the program has more than a million calling contexts; new ones count as (other contexts)",
-                "leave out contexts, or measure a smaller part of the program",
+                "leave out contexts (--no-contexts), or measure a smaller part of the program",
             );
             return (self.contexts.other(), object);
         }

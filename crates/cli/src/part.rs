@@ -106,6 +106,20 @@ pub fn warning(selection: &Selection) -> Option<Warning> {
     })
 }
 
+/// Where nothing was seen of a part, most likely nothing is there.
+pub fn explain_nothing(warnings: &mut [Warning], trace: &Path) {
+    let nothing = warnings
+        .iter_mut()
+        .filter(|warning| warning.code == "no-accesses");
+    for warning in nothing {
+        warning.message = "nothing of the trace lies in the part that was chosen".to_owned();
+        warning.hint = format!(
+            "see which threads, rows and times there are: reuselens info {}",
+            trace.display()
+        );
+    }
+}
+
 /// A place in a trace: `4M`, `25%`, `@1000000`, `@25%`.
 fn place(text: &str) -> Result<Place, String> {
     let (timed, rest) = match text.strip_prefix('@') {

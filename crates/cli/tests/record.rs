@@ -29,7 +29,7 @@ fn a_recorded_run_is_analysed_to_what_the_run_was() {
         let words = [&["record", "-f", "-o", "run.rltrace", "--"], command].concat();
         place.run(&words).succeeds().prints(&[
             "run.rltrace: ",
-            " events in ",
+            " rows in ",
             "Next: reuselens analyze",
         ]);
         let words = [

@@ -56,6 +56,8 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 /// The engine, and what its numbers are worth.
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
+        // Accesses are counted one by one until there are many.
+        (true, _) if method.engine == "sampled" => "exact: too short to be sampled".to_owned(),
         (true, _) => "exact".to_owned(),
         (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),

@@ -264,7 +264,7 @@ fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
 }
 
 fn exists(path: &Path) -> TraceError {
-    let what = "it exists already; name another file with -o, or overwrite it with --force";
+    let what = "it exists already; name another file, as with -o, or overwrite it with --force";
     TraceError::io("create", path, Error::new(ErrorKind::AlreadyExists, what))
 }
 

@@ -55,6 +55,9 @@ impl Args {
             meter.tick(progress);
         })?;
         meter.finish();
+        if warning.is_some() {
+            part::explain_nothing(&mut profile.warnings, &self.trace);
+        }
         profile.warnings.extend(warning);
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;

@@ -88,6 +88,10 @@ impl Args {
     fn next(&self) -> String {
         match self.to.as_str() {
             "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
+            "text" => format!(
+                "look at it with less; reuselens analyze {} knows the names of lines and objects, text does not",
+                self.input.display()
+            ),
             _ => format!("reuselens analyze {}", self.output.display()),
         }
     }

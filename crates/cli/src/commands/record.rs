@@ -111,7 +111,7 @@ impl Args {
         if !self.quiet {
             let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
             println!(
-                "{}: {} events in {} blocks, {}",
+                "{}: {} rows in {} blocks, {}",
                 path.display(),
                 recorded.rows,
                 recorded.blocks,
