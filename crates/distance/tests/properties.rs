@@ -4,14 +4,19 @@ use reuselens_distance::generate::{Generator, Random, Uniform};
 use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree};
 use reuselens_units::{Distance, Granularity};
 
-/// Feeds a stream in blocks of random sizes, empty ones among them.
+/// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where they are.
 fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec<Distance> {
     let mut distances = vec![Distance::ZERO; items.len()];
     let mut at = 0;
     while at < items.len() {
         let most = [1, 3, 70, 5000][random.below(4) as usize];
         let end = (at + random.below(most + 1) as usize).min(items.len());
-        engine.process(&items[at..end], &mut distances[at..end]);
+        let (block, into) = (&items[at..end], &mut distances[at..end]);
+        let narrow: Result<Vec<u32>, _> = block.iter().map(|&item| item.try_into()).collect();
+        match narrow {
+            Ok(narrow) if random.below(2) == 0 => engine.process_u32(&narrow, into),
+            _ => engine.process(block, into),
+        }
         at = end;
     }
     distances
@@ -19,7 +24,8 @@ fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec
 
 /// Holds the engines to the oracle, and to what every histogram must add up to.
 fn check(items: &[u64], random: &mut Random, what: &str) {
-    let expected = distances(&mut BruteForce::new(), items, random);
+    let mut expected = vec![Distance::ZERO; items.len()];
+    BruteForce::new().process(items, &mut expected);
     let engines: [Box<dyn Engine>; 3] = [
         Box::new(CountingTree::new()),
         Box::new(FenwickTree::new()),
