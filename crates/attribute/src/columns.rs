@@ -71,8 +71,8 @@ impl Columns {
 
     /// Appends touches of the first cell; [`Columns::complete`] says so.
     #[inline(always)]
-    pub(crate) fn extend_items(&mut self, items: &[u64]) {
-        self.items.extend_from_slice(items);
+    pub(crate) fn extend_items(&mut self, items: impl ExactSizeIterator<Item = u64>) {
+        self.items.extend(items);
     }
 
     /// What comes next belongs to others: the columns get their length.

@@ -136,19 +136,20 @@ impl Pass<'_> {
     #[inline(always)]
     fn push_plain(&mut self, rows: Rows<'_>, judged: &Judged, range: Range<usize>) {
         let (fold, shift) = (self.fold, self.granularity.shift());
+        let item = |address: &u64| (address ^ fold) >> shift;
+        if range.len() == TOGETHER && judged.all_count() {
+            self.columns.extend_items(rows.addrs.iter().map(item));
+            self.shared.references += TOGETHER as u64;
+            return;
+        }
         let mut items = [0; TOGETHER];
         let mut touches = 0;
-        if range.len() == TOGETHER && judged.all_count() {
-            items = rows.addrs.map(|address| (address ^ fold) >> shift);
-            touches = TOGETHER;
-        } else {
-            for row in range {
-                // Written in any case, and kept if it counts: nothing foretells which rows do.
-                items[touches % TOGETHER] = (rows.addrs[row] ^ fold) >> shift;
-                touches += usize::from(judged.counted[row]);
-            }
+        for row in range {
+            // Written in any case, and kept if it counts: nothing foretells which rows do.
+            items[touches % TOGETHER] = item(&rows.addrs[row]);
+            touches += usize::from(judged.counted[row]);
         }
-        self.columns.extend_items(&items[..touches]);
+        self.columns.extend_items(items[..touches].iter().copied());
         self.shared.references += touches as u64;
     }
 

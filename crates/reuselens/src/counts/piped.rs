@@ -1,7 +1,7 @@
 //! Counting on a thread of its own, behind the one that reads and attributes.
 //!
 //! The columns go through a queue of a few batches, in order, so whatever counts sees exactly what it would
-//! see without the queue: the results are the same. Memory: the batches of the queue, some megabytes.
+//! see without the queue: the results are the same. Memory: the batches of the queue, about ten megabytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,9 @@ use super::{Counted, Counts};
 
 /// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 15;
-/// Batches that may wait.
-const QUEUE: usize = 4;
+/// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from who reads, by those who
+/// decode for it.
+const QUEUE: usize = 24;
 
 /// What counts, once it is over there.
 type Inner = Box<dyn Counts>;
