@@ -118,6 +118,34 @@ fn a_c_program_names_its_statics_lines_and_inlined_calls() {
 }
 
 #[test]
+fn a_program_that_is_gone_or_another_names_its_lines_if_it_was_there_when_it_ran() {
+    for replaced in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let Some(binary) = build(directory.path(), &["-g"]) else {
+            return;
+        };
+        let (module, mut loader) = (module(&binary), Loader::new());
+        let (low, _) = symbol(&binary, "use");
+        let table = loader.statics(&module);
+        let table = table.iter().find(|symbol| symbol.name == "table").unwrap();
+        std::fs::remove_file(&binary).unwrap();
+        if replaced {
+            std::fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+        }
+        let frames = loader.frames(&module, low + 2);
+        let last = frames.last().unwrap();
+        assert_eq!(last.function, "use");
+        assert!(last.file.ends_with("small.c") && last.line > 0, "{last:?}");
+        assert!(
+            loader
+                .variable(&module, table.low)
+                .file
+                .ends_with("small.c")
+        );
+    }
+}
+
+#[test]
 fn without_debug_information_there_are_symbols() {
     let directory = tempfile::tempdir().unwrap();
     let Some(binary) = build(directory.path(), &["-g0"]) else {

@@ -5,6 +5,10 @@ mod unnamed;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use addr2line::demangle_auto;
@@ -31,12 +35,36 @@ pub struct Loader {
 /// A file in use.
 struct Opened {
     /// The file with its symbols: itself, or one beside it.
-    named: PathBuf,
+    named: Named,
     statics: Vec<StaticSymbol>,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
     code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
     variables: Option<BTreeMap<u64, Variable>>,
+}
+
+/// A file that is kept: what is asked for later is asked of the one that was checked, even if it is gone by then.
+struct Named {
+    path: PathBuf,
+    file: File,
+}
+
+impl Named {
+    fn open(path: PathBuf) -> std::io::Result<Named> {
+        let file = File::open(&path)?;
+        Ok(Named { path, file })
+    }
+
+    /// Where to open it once more: by its path, which tells where other files lie beside it, if it is still there.
+    fn path(&self) -> PathBuf {
+        let identity = |about: Metadata| (about.dev(), about.ino(), about.mtime(), about.size());
+        let kept = self.file.metadata().map(identity);
+        let there = std::fs::metadata(&self.path).map(identity);
+        match (kept, there) {
+            (Ok(kept), Ok(there)) if kept == there => self.path.clone(),
+            _ => format!("/proc/self/fd/{}", self.file.as_raw_fd()).into(),
+        }
+    }
 }
 
 impl Loader {
@@ -57,7 +85,7 @@ impl Loader {
     /// What names the code of a module.
     fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
         let opened = self.opened(module)?;
-        let read = || addr2line::Loader::new(&opened.named).ok();
+        let read = || addr2line::Loader::new(opened.named.path()).ok();
         opened.code.get_or_insert_with(read).as_ref()
     }
 }
@@ -82,8 +110,10 @@ fn open(module: &Module, warnings: &mut Vec<Warning>) -> Option<Opened> {
 }
 
 fn try_open(module: &Module) -> Result<Opened, String> {
-    let bytes = std::fs::read(&module.path)
-        .map_err(|error| format!("cannot read {}: {error}", module.path))?;
+    let cannot = |error| format!("cannot read {}: {error}", module.path);
+    let own = Named::open(PathBuf::from(&module.path)).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    (&own.file).read_to_end(&mut bytes).map_err(cannot)?;
     let file = object::File::parse(&*bytes)
         .map_err(|error| format!("{} is no program or library: {error}", module.path))?;
     let build_id = file.build_id().ok().flatten().unwrap_or_default();
@@ -99,11 +129,11 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         statics = static_symbols(&file);
     }
     unnamed::add(&file, &mut statics);
-    let named = separate.unwrap_or_else(|| PathBuf::from(&module.path));
+    let separate = separate.and_then(|path| Named::open(path).ok());
     Ok(Opened {
         statics,
         code: None,
-        named,
+        named: separate.unwrap_or(own),
         variables: None,
     })
 }
@@ -182,7 +212,7 @@ impl SymbolSource for Loader {
         let Some(opened) = self.opened(module) else {
             return Variable::default();
         };
-        let read = || variables::read(&opened.named);
+        let read = || variables::read(&opened.named.path());
         let variables = &mut opened.variables;
         variables
             .get_or_insert_with(read)
