@@ -161,7 +161,10 @@ impl Pass<'_> {
                 self.touch(kind, block.pcs()[row], address, size.into());
             }
             Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
-            // Names need to know where the heap's blocks are.
+            // Accesses that the program names need to know where the heap's blocks are; of one whose accesses are seen by
+            // themselves they do not count.
+            Kind::Alloc | Kind::Free | Kind::Data | Kind::PartialData
+                if self.process.instrumented => {}
             _ => self.rare::<false>(block, row),
         }
     }
