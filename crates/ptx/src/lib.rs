@@ -67,5 +67,5 @@ pub use lanes::Isa;
 pub use machine::random::Random;
 pub use machine::{Allocation, FaultKind, KernelError, Launch, LaunchError, Options, Stats};
 pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
-pub use stream::{Batches, Stream};
+pub use stream::{Pieces, Stream};
 pub use syntax::types::Type;

@@ -33,6 +33,9 @@ pub struct Args {
     /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     arg: Vec<String>,
+    /// Where the files of a description's buffers lie, if not beside it
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
     /// Write a buffer to a file afterwards (.npy, or else its bytes); several allowed
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
@@ -135,7 +138,11 @@ impl Args {
                 let what = "a description says itself what is launched; leave out --entry, --grid, --block and --arg";
                 return Err(Usage(what.to_owned()).into());
             }
-            return Ok(Plan::read(&self.kernel)?);
+            return Ok(Plan::read(&self.kernel, self.data.as_deref())?);
+        }
+        if self.data.is_some() {
+            let what = "--data says where a description's buffers lie; a kernel's arguments name their files themselves";
+            return Err(Usage(what.to_owned()).into());
         }
         let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
             return Err(Usage(
