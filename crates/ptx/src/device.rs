@@ -6,7 +6,7 @@ use crate::decode::{self, Kernel};
 use crate::error::PtxError;
 use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
 use crate::sink::Sink;
-use crate::syntax::ast::{Ast, Init, Variable};
+use crate::syntax::ast::{Ast, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
 
 /// A PTX file that has been read.
@@ -36,6 +36,37 @@ impl Module {
             .filter(|function| function.is_entry && function.body.is_some());
         entries.map(|function| function.name.as_str())
     }
+
+    /// Kernels, functions and declarations of functions, in order.
+    pub fn outlines(&self) -> impl Iterator<Item = Outline<'_>> {
+        self.ast.functions.iter().map(|function| {
+            let body = function.body.as_deref().unwrap_or_default();
+            let opcodes = body.iter().filter_map(|statement| match statement {
+                Statement::Instruction(instruction) => Some(instruction.opcode.as_str()),
+                _ => None,
+            });
+            Outline {
+                name: &function.name,
+                is_entry: function.is_entry,
+                params: function.params.iter().map(|param| param.name.as_str()).collect(),
+                opcodes: opcodes.collect(),
+            }
+        })
+    }
+}
+
+/// What a kernel or function of a module says, before any of it is looked at more closely: for comparison with other
+/// readers of PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline<'a> {
+    /// Its name, mangled.
+    pub name: &'a str,
+    /// A kernel.
+    pub is_entry: bool,
+    /// Names of its parameters.
+    pub params: Vec<&'a str>,
+    /// Opcodes of its instructions with all modifiers, in order; none for a declaration.
+    pub opcodes: Vec<&'a str>,
 }
 
 /// A module whose variables have their places on a device.

@@ -61,7 +61,7 @@ mod syntax;
 
 pub use arguments::{Argument, ArgumentError};
 pub use decode::{Kernel, Param, Site};
-pub use device::{Device, DeviceError, Loaded, Module};
+pub use device::{Device, DeviceError, Loaded, Module, Outline};
 pub use error::{Position, PtxError};
 pub use lanes::Isa;
 pub use machine::random::Random;

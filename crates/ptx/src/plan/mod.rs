@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
 pub use compile::{CompileError, compile};
-pub use npy::{NpyError, read as read_npy};
+pub use npy::{Array, NpyError, read as read_npy};
 pub use spec::SpecError;
 
 use crate::arguments::{Argument, ArgumentError};
@@ -78,12 +78,14 @@ pub enum PlanError {
         error: std::io::Error,
     },
     /// PTX that cannot be read or run.
-    #[error("{path}, {error}")]
+    #[error("{path}, {error}{excerpt}")]
     Ptx {
         /// The file.
         path: PathBuf,
         /// Where and what.
         error: PtxError,
+        /// The line, see [`PtxError::excerpt`]: of a source that was compiled, the PTX is not there to be looked at.
+        excerpt: String,
     },
     /// CUDA C++ that cannot be compiled here.
     #[error(transparent)]
@@ -153,6 +155,8 @@ struct Placed {
     address: u64,
     size: u64,
     element: Element,
+    /// As the file says that it was read from; of others, one length.
+    shape: Vec<u64>,
 }
 
 impl Plan {
@@ -169,30 +173,33 @@ impl Plan {
         for buffer in &self.buffers {
             session.place(buffer)?;
         }
-        let mut modules: HashMap<&Path, Loaded> = HashMap::new();
+        let mut modules: HashMap<&Path, (Loaded, String)> = HashMap::new();
         for step in &self.steps {
             let path = step.kernel.as_path();
-            let loaded = match modules.entry(path) {
+            let (loaded, text) = match modules.entry(path) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
-                    let ptx = ptx_of(path)?;
-                    let wrong = |error| PlanError::Ptx {
-                        path: path.to_owned(),
-                        error,
-                    };
-                    place.insert(session.device.load(Module::parse(&ptx).map_err(wrong)?)?)
+                    let text = ptx_of(path)?;
+                    let module = Module::parse(&text);
+                    let module = module.map_err(|error| wrong_ptx(path, &text, error))?;
+                    place.insert((session.device.load(module)?, text))
                 }
             };
             let kernel = session.device.kernel(loaded, &step.entry, options);
             session.kernels.push(kernel.map_err(|error| match error {
-                DeviceError::Ptx(error) => PlanError::Ptx {
-                    path: path.to_owned(),
-                    error,
-                },
+                DeviceError::Ptx(error) => wrong_ptx(path, text, error),
                 other => other.into(),
             })?);
         }
         Ok(session)
+    }
+}
+
+fn wrong_ptx(path: &Path, text: &str, error: PtxError) -> PlanError {
+    PlanError::Ptx {
+        path: path.to_owned(),
+        excerpt: error.excerpt(text),
+        error,
     }
 }
 
@@ -214,7 +221,11 @@ impl Session {
             return Err(PlanError::Twice(buffer.name.clone()));
         }
         let limit = self.device.left();
-        let (bytes, element) = buffer.bytes(limit)?;
+        let Array {
+            bytes,
+            element,
+            shape,
+        } = buffer.array(limit)?;
         let address = self.device.allocate(&buffer.name, bytes.len() as u64)?;
         self.device.write(address, &bytes)?;
         let size = bytes.len() as u64;
@@ -224,6 +235,7 @@ impl Session {
                 address,
                 size,
                 element,
+                shape,
             },
         );
         Ok(())
@@ -306,7 +318,8 @@ impl Session {
     pub fn file(&self, name: &str, path: &Path) -> Result<Vec<u8>, PlanError> {
         let bytes = self.bytes(name)?;
         if path.extension().is_some_and(|ending| ending == "npy") {
-            return Ok(npy::write(bytes, self.buffer(name)?.element));
+            let Placed { element, shape, .. } = self.buffer(name)?;
+            return Ok(npy::write(bytes, *element, shape));
         }
         Ok(bytes.to_vec())
     }
