@@ -45,14 +45,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let rates: &mut f64 = best.entry((name, threads)).or_default();
                 *rates = rates.max(rate);
             };
-            note("no sink", measure(&mut device, &kernel, &launch, threads, &mut Ignore)?);
+            note(
+                "no sink",
+                measure(&mut device, &kernel, &launch, threads, &mut Ignore)?,
+            );
             let mut count = Count::default();
-            note("counting", measure(&mut device, &kernel, &launch, threads, &mut count)?);
+            note(
+                "counting",
+                measure(&mut device, &kernel, &launch, threads, &mut count)?,
+            );
             let path = folder.path().join(format!("{round}-{threads}.rlwarp"));
             let file = AtomicFile::create(&path, true)?;
             let mut stream = Stream::new(Writer::new(file, &path, "speed")?);
             stream.launch(&kernel, &launch)?;
-            note("written", measure(&mut device, &kernel, &launch, threads, &mut stream)?);
+            note(
+                "written",
+                measure(&mut device, &kernel, &launch, threads, &mut stream)?,
+            );
             stream.finish()?.finish()?.commit()?;
             if round == 0 {
                 let bytes = std::fs::metadata(&path)?.len();
@@ -66,7 +75,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for ((name, threads), rate) in &best {
         let one = if *name == "apart" { "no sink" } else { name };
         let alone = best.get(&(one, 1)).copied().unwrap_or(f64::NAN);
-        println!("{name:10} {threads} threads: {rate:8.1} M thread instructions/s, {:.2} x", rate / alone);
+        println!(
+            "{name:10} {threads} threads: {rate:8.1} M thread instructions/s, {:.2} x",
+            rate / alone
+        );
     }
     Ok(())
 }

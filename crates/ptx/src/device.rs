@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::decode::{self, Kernel};
 use crate::error::PtxError;
 use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
+use crate::names;
 use crate::sink::Sink;
 use crate::syntax::ast::{Ast, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
@@ -48,7 +49,11 @@ impl Module {
             Outline {
                 name: &function.name,
                 is_entry: function.is_entry,
-                params: function.params.iter().map(|param| param.name.as_str()).collect(),
+                params: function
+                    .params
+                    .iter()
+                    .map(|param| param.name.as_str())
+                    .collect(),
                 opcodes: opcodes.collect(),
             }
         })
@@ -279,29 +284,31 @@ impl Device {
             .iter()
             .filter(|function| function.is_entry && function.body.is_some())
             .collect();
-        let exact = entries.iter().find(|function| function.name == name);
+        let exact: Vec<_> = entries
+            .iter()
+            .filter(|function| names::is(&function.name, name))
+            .collect();
         let similar: Vec<_> = entries
             .iter()
-            .filter(|function| function.name.contains(name))
+            .filter(|function| names::may_be(&function.name, name))
             .collect();
-        let names = |list: &[&&crate::syntax::ast::Function]| {
-            let names: Vec<&str> = list.iter().map(|function| function.name.as_str()).collect();
-            names.join(", ")
+        let listed = |list: &[&&crate::syntax::ast::Function]| {
+            let names = list.iter().map(|function| names::readable(&function.name));
+            names.collect::<Vec<_>>().join("; ")
         };
-        let function = match (exact, &similar[..]) {
-            (Some(function), _) => function,
-            (None, [function]) => function,
-            (None, []) => {
+        let function = match (&exact[..], &similar[..]) {
+            ([function], _) | (_, [function]) => function,
+            (_, []) => {
                 let all: Vec<_> = entries.iter().collect();
                 return Err(DeviceError::NoKernel {
                     name: name.to_owned(),
-                    known: names(&all),
+                    known: listed(&all),
                 });
             }
-            (None, several) => {
+            (_, several) => {
                 return Err(DeviceError::Ambiguous {
                     name: name.to_owned(),
-                    known: names(several),
+                    known: listed(several),
                 });
             }
         };

@@ -53,6 +53,7 @@ mod decode;
 mod device;
 mod error;
 mod machine;
+mod names;
 mod ops;
 pub mod plan;
 mod sink;

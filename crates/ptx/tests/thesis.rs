@@ -98,7 +98,10 @@ fn sta_takes_the_latest_input() {
 #[test]
 fn gsim_does_what_its_gates_do() {
     let rows = Rows::new();
-    let values: Vec<u32> = noise(NODES, 3).into_iter().map(|bits| bits as u32).collect();
+    let values: Vec<u32> = noise(NODES, 3)
+        .into_iter()
+        .map(|bits| bits as u32)
+        .collect();
     let kinds: Vec<u32> = (0..NODES as u32).map(|node| node % 10).collect();
     let gate = |node: usize| {
         let of = || rows.of(node).map(|j| values[j]);

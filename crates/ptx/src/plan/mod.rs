@@ -19,6 +19,7 @@ use crate::decode::Kernel;
 use crate::device::{Device, DeviceError, Loaded, Module};
 use crate::error::PtxError;
 use crate::machine::{Launch, LaunchError, Options, Stats};
+use crate::names;
 use crate::sink::Sink;
 
 /// What is to be run.
@@ -87,6 +88,14 @@ pub enum PlanError {
         /// The line, see [`PtxError::excerpt`]: of a source that was compiled, the PTX is not there to be looked at.
         excerpt: String,
     },
+    /// A kernel's file that is no text.
+    #[error(
+        "{path} is no PTX: it is no text; give the PTX (`nvcc -ptx`, not -cubin or -fatbin) or the source, .cu"
+    )]
+    NoText {
+        /// The file.
+        path: PathBuf,
+    },
     /// CUDA C++ that cannot be compiled here.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -134,7 +143,7 @@ pub enum PlanError {
 /// A step that has been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The kernel's whole name.
+    /// The kernel's name, as its source has it.
     pub kernel: String,
     /// How often it ran.
     pub times: u32,
@@ -205,13 +214,17 @@ fn wrong_ptx(path: &Path, text: &str, error: PtxError) -> PlanError {
 
 /// The PTX of a file, compiled if it is CUDA C++.
 fn ptx_of(path: &Path) -> Result<String, PlanError> {
-    if path.extension().is_some_and(|ending| ending == "cu") {
-        return Ok(compile(path)?);
-    }
-    std::fs::read_to_string(path).map_err(|error| PlanError::File {
+    let failed = |error| PlanError::File {
         what: "read",
         path: path.to_owned(),
         error,
+    };
+    let bytes = std::fs::read(path).map_err(failed)?;
+    if path.extension().is_some_and(|ending| ending == "cu") {
+        return Ok(compile(path)?);
+    }
+    String::from_utf8(bytes).map_err(|_| PlanError::NoText {
+        path: path.to_owned(),
     })
 }
 
@@ -270,7 +283,7 @@ impl Session {
         let launch = kernel.launch(step.grid, step.block, step.shared, &arguments)?;
         let kernel = kernel.clone();
         let mut done = Done {
-            kernel: kernel.name().to_owned(),
+            kernel: names::readable(kernel.name()),
             times: 0,
             stats: Stats::default(),
         };

@@ -138,7 +138,12 @@ impl<'a> State<'a> {
         let present = &mut self.present;
         let mut ranked: Vec<(std::cmp::Reverse<u64>, u32)> = near
             .into_iter()
-            .map(|to| (std::cmp::Reverse(std::mem::take(&mut present[to as usize])), to))
+            .map(|to| {
+                (
+                    std::cmp::Reverse(std::mem::take(&mut present[to as usize])),
+                    to,
+                )
+            })
             .collect();
         ranked.sort_unstable();
         ranked.truncate(TRIED);

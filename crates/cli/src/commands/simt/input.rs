@@ -8,9 +8,7 @@ use reuselens::trace::warp::{Space, open_warps};
 use reuselens::units::{Bytes, Granularity};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
-use reuselens_simt::{
-    Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces,
-};
+use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
 
 use crate::exit::Usage;
 

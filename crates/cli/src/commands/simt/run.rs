@@ -18,7 +18,7 @@ use crate::exit::{Outcome, Usage};
 pub struct Args {
     /// PTX, CUDA C++ (.cu), or a description of several launches (.toml)
     kernel: PathBuf,
-    /// The kernel's name, or a part of it that no other has
+    /// The kernel's name in the source or in the PTX, or a part of it that no other has
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
     /// Blocks
@@ -98,6 +98,11 @@ impl Args {
         for (name, _) in &outs {
             session.bytes(name)?;
         }
+        // What cannot be written is known before the work.
+        let files = outs
+            .iter()
+            .map(|(_, path)| self.result(path))
+            .collect::<anyhow::Result<Vec<AtomicFile>>>()?;
         match &self.output {
             Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
             None => {
@@ -111,9 +116,8 @@ impl Args {
                 }
             }
         }
-        for (name, path) in &outs {
+        for ((name, path), mut file) in outs.iter().zip(files) {
             let bytes = session.file(name, path)?;
-            let mut file = AtomicFile::create(path, self.force)?;
             file.write_all(&bytes)
                 .with_context(|| path.display().to_string())?;
             file.commit()?;
@@ -122,6 +126,17 @@ impl Args {
             println!("Next: {}", self.next(&outs));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// A file for a buffer.
+    fn result(&self, path: &Path) -> anyhow::Result<AtomicFile> {
+        if !self.force && path.exists() {
+            anyhow::bail!(
+                "cannot create {}: it exists already; name another file, or overwrite it with --force",
+                path.display()
+            );
+        }
+        Ok(AtomicFile::create(path, self.force)?)
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
