@@ -324,6 +324,7 @@ fn cuda_sources_are_compiled() {
         "100",
         "--out",
         "a=a.raw",
+        "--force",
     ];
     let run = |buffer: &str| {
         let mut words = words;
@@ -338,10 +339,10 @@ fn cuda_sources_are_compiled() {
         .map(|b| i32::from_le_bytes(b.try_into().unwrap()))
         .collect();
     assert_eq!(found, (0..64).map(|i| 163 - i).collect::<Vec<i32>>());
-    // Errors name the line of the source.
+    // Errors name the line of the source, and kernels by their names there.
     run("a=ramp:i32:63")
         .fails(1)
-        .says(&["k.cu:4", "thread (63, 0, 0)"]);
+        .says(&["kernel add(int*, int),", "k.cu:4", "thread (63, 0, 0)"]);
     place.write("wrong.cu", "__global__ void add( {}\n");
     let mut command = place.command(&[
         "simt", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1",
