@@ -128,7 +128,10 @@ fn gsim_does_what_its_gates_do() {
 #[test]
 fn bfs_finds_who_is_reached() {
     let rows = Rows::new();
-    let reached: Vec<u32> = noise(NODES, 4).iter().map(|bits| *bits as u32 & 1).collect();
+    let reached: Vec<u32> = noise(NODES, 4)
+        .iter()
+        .map(|bits| *bits as u32 & 1)
+        .collect();
     let next = |node| u32::from(rows.of(node).any(|j| reached[j] == 1));
     let expected: Vec<u32> = (0..NODES).map(next).collect();
     let input = |run: &mut Run| [rows.put(run), vec![run.put(&reached)]].concat();

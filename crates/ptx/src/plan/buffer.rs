@@ -112,11 +112,6 @@ pub enum Content {
 impl Buffer {
     /// What it holds, `limit` bytes at most.
     pub(super) fn array(&self, limit: u64) -> Result<Array, PlanError> {
-        let line = |bytes: Vec<u8>, element: Element| Array {
-            shape: vec![bytes.len() as u64 / element.size()],
-            bytes,
-            element,
-        };
         let room = |element: &Element, count: u64| {
             let size = element
                 .size()
@@ -137,7 +132,7 @@ impl Buffer {
             Content::Zeros { element, count } => {
                 let mut bytes = room(element, *count)?;
                 bytes.resize((element.size() * count) as usize, 0);
-                Ok(line(bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Ramp {
                 element,
@@ -150,7 +145,7 @@ impl Buffer {
                     let value = element.bytes((index as f64).mul_add(*step, *start));
                     bytes.extend_from_slice(&value[..element.size() as usize]);
                 }
-                Ok(line(bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Random {
                 element,
@@ -161,7 +156,7 @@ impl Buffer {
             } => {
                 let mut bytes = room(element, *count)?;
                 element.fill(&mut bytes, *count, &mut Random::new(*seed), *low..*high);
-                Ok(line(bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Npy(path) => {
                 let bytes = read(path, limit, &self.name)?;
@@ -170,7 +165,10 @@ impl Buffer {
                     error,
                 })
             }
-            Content::Raw(path) => Ok(line(read(path, limit, &self.name)?, Element(Type::U8))),
+            Content::Raw(path) => Ok(Array::line(
+                read(path, limit, &self.name)?,
+                Element(Type::U8),
+            )),
         }
     }
 }

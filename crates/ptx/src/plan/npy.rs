@@ -38,6 +38,17 @@ pub struct Array {
     pub shape: Vec<u64>,
 }
 
+impl Array {
+    /// Elements in a line.
+    pub(super) fn line(bytes: Vec<u8>, element: Element) -> Array {
+        Array {
+            shape: vec![bytes.len() as u64 / element.size()],
+            bytes,
+            element,
+        }
+    }
+}
+
 /// Reads a file.
 ///
 /// # Errors
