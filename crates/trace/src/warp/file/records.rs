@@ -38,11 +38,6 @@ impl Records {
         records
     }
 
-    /// Number of records.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
     /// Those of a batch too.
     pub fn extend(&mut self, batch: &WarpBatch) {
         self.bytes.reserve(batch.len() * 8);

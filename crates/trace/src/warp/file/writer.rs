@@ -190,7 +190,7 @@ impl<W: Write> Collector for Writer<W> {
         let Some((blocks, warps, sites)) = self.bounds else {
             return Err(self.refuse("records come before any launch"));
         };
-        if records.len() > MAX_RECORDS {
+        if records.count > MAX_RECORDS {
             return Err(self.refuse("a batch has over 1048576 records: hand over smaller ones"));
         }
         let fits = u64::from(records.block) < blocks
@@ -203,11 +203,11 @@ impl<W: Write> Collector for Writer<W> {
             );
         }
         self.plain.push(encode::BATCH);
-        put(&mut self.plain, records.len() as u64);
+        put(&mut self.plain, records.count as u64);
         self.plain.extend_from_slice(&records.bytes);
-        self.totals.records += records.len() as u64;
+        self.totals.records += records.count as u64;
         self.totals.accesses += records.accesses;
-        self.records_waiting += records.len() as u64;
+        self.records_waiting += records.count as u64;
         if self.plain.len() < ENOUGH_BYTES && self.records_waiting < ENOUGH_RECORDS {
             return Ok(());
         }
