@@ -7,7 +7,7 @@ use reuselens_ptx::plan::Plan;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let _ = Plan::parse(&text, Path::new("fuzz.toml"));
+    let _ = Plan::parse(&text, Path::new("fuzz.toml"), None);
     let _ = Plan::default().argument(&text, 1);
     let _ = reuselens_ptx::plan::read_npy(bytes);
 });

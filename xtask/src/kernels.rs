@@ -1,11 +1,11 @@
-//! PTX of the suite of kernels, made anew with both compilers.
+//! PTX of the kernels of all folders, made anew with both compilers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
 
-const SOURCES: &str = "kernels/suite";
+const SOURCES: [&str; 3] = ["kernels/speed", "kernels/suite", "kernels/thesis"];
 const HEADER: &str = "crates/ptx/include/reuselens_cuda.h";
 const ARCHITECTURE: &str = "sm_80";
 
@@ -16,7 +16,7 @@ const ARCHITECTURE: &str = "sm_80";
 /// If a compiler is not there, or says no.
 pub fn run(root: &Path) -> anyhow::Result<()> {
     let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
-    for source in sources(&root.join(SOURCES))? {
+    for source in sources(root)? {
         let name = source.with_extension("ptx");
         let name = name.file_name().context("a source has a name")?;
         let mut clang = Command::new("clang-19");
@@ -44,12 +44,15 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// All sources, in the order of their names.
+fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "cu") {
-            found.push(path);
+    for folder in SOURCES {
+        for entry in std::fs::read_dir(root.join(folder))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "cu") {
+                found.push(path);
+            }
         }
     }
     found.sort();

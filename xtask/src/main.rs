@@ -6,7 +6,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask slowdown    measure what measuring costs, as ratios to native runs
-       cargo xtask kernels     compile the kernels of kernels/suite/ to PTX, with clang-19 and nvcc";
+       cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc";
 
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();

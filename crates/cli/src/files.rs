@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
+use reuselens::trace::formats::Confidence;
+use reuselens::trace::warp::file as warps;
 use reuselens::trace::{AnySource, Selection, formats};
 
 /// Bytes that are looked at.
@@ -58,6 +60,11 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
     if Part::is_part(head) {
         anyhow::bail!(
             "{path} is no trace but a part of an analysis; put it together with the other parts: `reuselens merge {path} PART…`"
+        );
+    }
+    if warps::detect(head) == Confidence::Certain {
+        anyhow::bail!(
+            "{path} is a stream of warp instructions of a GPU kernel; analyse it with `reuselens simt analyze {path}`"
         );
     }
     Ok(())

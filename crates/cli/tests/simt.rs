@@ -180,10 +180,10 @@ fn what_is_wrong_is_told() {
     let bad = [
         "simt", "run", "bad.ptx", "--entry", "scale", "--grid", "1", "--block", "1",
     ];
-    place
-        .run(&bad)
-        .fails(1)
-        .says(&["bad.ptx, line 23, column 2", "mull.f32"]);
+    place.run(&bad).fails(1).says(&[
+        "bad.ptx, line 23, column 2",
+        "\n23 |  mull.f32 %f3, %f2, %f1;\n      ^",
+    ]);
     place.write(
         "endless.ptx",
         PTX.replace("@%p1 bra DONE;", "AGAIN: bra AGAIN;"),
@@ -209,6 +209,99 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
+fn files_are_looked_at_before_anything_runs() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    place.write("out.npy", "mine");
+    let buffers = ["--arg", "200", "--arg", "1", "--arg", "zeros:f32:200"];
+    let taken = [
+        &buffers[..],
+        &["--arg", "y=zeros:f32:200", "--out", "y=out.npy"],
+    ]
+    .concat();
+    let refused = place
+        .run(&with(&taken))
+        .fails(1)
+        .says(&["out.npy: it exists already", "--force"]);
+    assert_eq!(refused.out, "");
+    assert_eq!(place.read("out.npy"), b"mine");
+    place.write("in.npy", "");
+    let bare = [&buffers[..], &["--arg", "in.npy"]].concat();
+    place.run(&with(&bare)).fails(2).says(&["write npy:in.npy"]);
+    place.write("k.cubin", [0x7f, b'E', b'L', b'F', 0xff]);
+    let binary = [
+        "simt", "run", "k.cubin", "--entry", "f", "--grid", "1", "--block", "1",
+    ];
+    place.run(&binary).fails(1).says(&["is no PTX"]);
+    let source = [
+        "simt", "run", "no.cu", "--entry", "f", "--grid", "1", "--block", "1",
+    ];
+    place.run(&source).fails(1).says(&["cannot read no.cu"]);
+}
+
+#[test]
+fn streams_are_no_traces_of_programs_and_say_once_that_they_were_cut() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let buffers = ["--arg", "200", "--arg", "1", "--arg", "zeros:f32:200"];
+    let all = [&buffers[..], &["--arg", "zeros:f32:200", "-o", "s.rlwarp"]].concat();
+    place.run(&with(&all)).succeeds();
+    for command in ["info", "analyze"] {
+        place
+            .run(&[command, "s.rlwarp"])
+            .fails(1)
+            .says(&["reuselens simt analyze s.rlwarp"]);
+    }
+    let whole = place.read("s.rlwarp");
+    place.write("cut.rlwarp", &whole[..whole.len() - 20]);
+    let cut = place.run(&["simt", "analyze", "cut.rlwarp"]).fails(1);
+    assert_eq!(cut.err.matches("cut.rlwarp").count(), 1, "{}", cut.err);
+    // Loads of parameters are in the stream, and looked at when they are asked for.
+    let counted = |space: &str| {
+        let words = ["simt", "analyze", "s.rlwarp", "--space", space];
+        place.run(&words).succeeds().out
+    };
+    assert!(counted("param").contains("touches of 4 elements"));
+    let one = ["simt", "analyze", "s.rlwarp", "--block", "9"];
+    place.run(&one).fails(2).says(&["there is no block 9"]);
+}
+
+#[test]
+fn arrays_keep_their_shape_and_lie_where_data_says() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let mut array = b"\x93NUMPY\x01\x00".to_vec();
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
+    array.extend_from_slice(&(head.len() as u16).to_le_bytes());
+    array.extend_from_slice(head.as_bytes());
+    array.extend((0..6).flat_map(|value| (value as f32).to_le_bytes()));
+    std::fs::create_dir(place.path("data")).unwrap();
+    place.write("data/x.npy", &array);
+    place.write("plan.toml", "kernel = 'k.ptx'\n[buffers]\nx = 'npy:x.npy'\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [32]\nargs = [6, 3.0, 'x', 'x']\n");
+    let words = [
+        "simt",
+        "run",
+        "plan.toml",
+        "--data",
+        "data",
+        "--out",
+        "x=y.npy",
+    ];
+    place.run(&words).succeeds();
+    let written = place.read("y.npy");
+    assert!(String::from_utf8_lossy(&written).contains("'shape': (2, 3)"));
+    assert_eq!(singles(&written[written.len() - 24..])[5], 15.0);
+    place
+        .run(&["simt", "run", "plan.toml"])
+        .fails(1)
+        .says(&["x.npy"]);
+    place
+        .run(&with(&["--data", "data"]))
+        .fails(2)
+        .says(&["--data"]);
+}
+
+#[test]
 fn cuda_sources_are_compiled() {
     if !has("clang-19") {
         return;
@@ -231,6 +324,7 @@ fn cuda_sources_are_compiled() {
         "100",
         "--out",
         "a=a.raw",
+        "--force",
     ];
     let run = |buffer: &str| {
         let mut words = words;
@@ -245,10 +339,10 @@ fn cuda_sources_are_compiled() {
         .map(|b| i32::from_le_bytes(b.try_into().unwrap()))
         .collect();
     assert_eq!(found, (0..64).map(|i| 163 - i).collect::<Vec<i32>>());
-    // Errors name the line of the source.
+    // Errors name the line of the source, and kernels by their names there.
     run("a=ramp:i32:63")
         .fails(1)
-        .says(&["k.cu:4", "thread (63, 0, 0)"]);
+        .says(&["kernel add(int*, int),", "k.cu:4", "thread (63, 0, 0)"]);
     place.write("wrong.cu", "__global__ void add( {}\n");
     let mut command = place.command(&[
         "simt", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1",

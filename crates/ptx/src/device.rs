@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use crate::decode::{self, Kernel};
 use crate::error::PtxError;
 use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
+use crate::names;
 use crate::sink::Sink;
-use crate::syntax::ast::{Ast, Init, Variable};
+use crate::syntax::ast::{Ast, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
 
 /// A PTX file that has been read.
@@ -36,6 +37,41 @@ impl Module {
             .filter(|function| function.is_entry && function.body.is_some());
         entries.map(|function| function.name.as_str())
     }
+
+    /// Kernels, functions and declarations of functions, in order.
+    pub fn outlines(&self) -> impl Iterator<Item = Outline<'_>> {
+        self.ast.functions.iter().map(|function| {
+            let body = function.body.as_deref().unwrap_or_default();
+            let opcodes = body.iter().filter_map(|statement| match statement {
+                Statement::Instruction(instruction) => Some(instruction.opcode.as_str()),
+                _ => None,
+            });
+            Outline {
+                name: &function.name,
+                is_entry: function.is_entry,
+                params: function
+                    .params
+                    .iter()
+                    .map(|param| param.name.as_str())
+                    .collect(),
+                opcodes: opcodes.collect(),
+            }
+        })
+    }
+}
+
+/// What a kernel or function of a module says, before any of it is looked at more closely: for comparison with other
+/// readers of PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline<'a> {
+    /// Its name, mangled.
+    pub name: &'a str,
+    /// A kernel.
+    pub is_entry: bool,
+    /// Names of its parameters.
+    pub params: Vec<&'a str>,
+    /// Opcodes of its instructions with all modifiers, in order; none for a declaration.
+    pub opcodes: Vec<&'a str>,
 }
 
 /// A module whose variables have their places on a device.
@@ -248,29 +284,31 @@ impl Device {
             .iter()
             .filter(|function| function.is_entry && function.body.is_some())
             .collect();
-        let exact = entries.iter().find(|function| function.name == name);
+        let exact: Vec<_> = entries
+            .iter()
+            .filter(|function| names::is(&function.name, name))
+            .collect();
         let similar: Vec<_> = entries
             .iter()
-            .filter(|function| function.name.contains(name))
+            .filter(|function| names::may_be(&function.name, name))
             .collect();
-        let names = |list: &[&&crate::syntax::ast::Function]| {
-            let names: Vec<&str> = list.iter().map(|function| function.name.as_str()).collect();
-            names.join(", ")
+        let listed = |list: &[&&crate::syntax::ast::Function]| {
+            let names = list.iter().map(|function| names::readable(&function.name));
+            names.collect::<Vec<_>>().join("; ")
         };
-        let function = match (exact, &similar[..]) {
-            (Some(function), _) => function,
-            (None, [function]) => function,
-            (None, []) => {
+        let function = match (&exact[..], &similar[..]) {
+            ([function], _) | (_, [function]) => function,
+            (_, []) => {
                 let all: Vec<_> = entries.iter().collect();
                 return Err(DeviceError::NoKernel {
                     name: name.to_owned(),
-                    known: names(&all),
+                    known: listed(&all),
                 });
             }
-            (None, several) => {
+            (_, several) => {
                 return Err(DeviceError::Ambiguous {
                     name: name.to_owned(),
-                    known: names(several),
+                    known: listed(several),
                 });
             }
         };

@@ -15,6 +15,9 @@ impl std::fmt::Display for Position {
     }
 }
 
+/// Characters of a line that are shown.
+const SHOWN: usize = 100;
+
 /// PTX that cannot be read, or that this interpreter does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {message}")]
@@ -46,8 +49,42 @@ impl PtxError {
         self.position
     }
 
+    /// The line of the file that it is about, and a mark below the place; empty if the file has no such line.
+    pub fn excerpt(&self, text: &str) -> String {
+        let Position { line, column } = self.position;
+        let Some(found) = text.lines().nth((line as usize).wrapping_sub(1)) else {
+            return String::new();
+        };
+        // Of lines that are longer than a terminal, the part around the place.
+        let before = (column as usize).saturating_sub(1);
+        let from = before.saturating_sub(SHOWN / 2);
+        let shown = found.chars().skip(from).take(SHOWN);
+        let shown: String = shown
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let number = line.to_string();
+        let mark = number.len() + 3 + before - from;
+        format!("\n{number} | {}\n{:mark$}^", shown.trim_end(), "")
+    }
+
     /// Whether it may be right PTX, but outside the subset that is run here.
     pub fn is_unsupported(&self) -> bool {
         self.unsupported
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_the_line_with_a_mark() {
+        let at = |line, column| PtxError::new(Position { line, column }, "no");
+        let text = "one\n\tadd.s32 %r1;\n";
+        assert_eq!(at(2, 2).excerpt(text), "\n2 |  add.s32 %r1;\n     ^");
+        assert_eq!(at(3, 1).excerpt(text), "");
+        assert_eq!(at(0, 0).excerpt(text), "");
+        let long = at(1, 300).excerpt(&"ä".repeat(400));
+        assert_eq!(long.lines().nth(2), Some(&format!("{:54}^", "")[..]));
     }
 }

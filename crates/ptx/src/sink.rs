@@ -12,6 +12,8 @@ pub enum Space {
     Local,
     /// Constants.
     Const,
+    /// The kernel's parameters; addresses count from the first one.
+    Param,
 }
 
 /// What an access does.
@@ -28,7 +30,7 @@ pub enum WarpKind {
 
 /// A memory instruction, as one warp executed it once.
 ///
-/// Loads of a kernel's parameters are not among them. A generic access that goes to several spaces is
+/// Loads of a kernel's parameters are among them, as PTX has them. A generic access that goes to several spaces is
 /// one record for each.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpAccess<'a> {
@@ -92,7 +94,7 @@ impl Sink for Ignore {
     fn close(&mut self, _: u32, _: Ignore) {}
 }
 
-/// Counts.
+/// Counts, without loads of parameters: the same few of each thread, which no GPU fetches from its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Memory instructions of warps.
@@ -111,6 +113,9 @@ const SECTOR_BITS: u32 = 5;
 impl BlockSink for Count {
     #[inline(always)]
     fn accept(&mut self, access: &WarpAccess<'_>) {
+        if access.space == Space::Param {
+            return;
+        }
         let lanes = u64::from(access.mask.count_ones());
         self.instructions += 1;
         self.accesses += lanes;

@@ -1,26 +1,36 @@
 //! The stream of memory instructions, for whoever takes warp instructions: a file, or memory.
 
 use reuselens_trace::TraceError;
-use reuselens_trace::warp::{self, Extent, WarpBatch, WarpRow};
+use reuselens_trace::warp::{self, Collector, Extent, Piece, WarpRow};
 
 use crate::decode::Kernel;
 use crate::machine::Launch;
 use crate::sink::{BlockSink, Sink, Space, WarpAccess, WarpKind};
 
-/// Hands what a kernel does to a [`warp::WarpSink`], block after block.
+/// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the thread that runs
+/// the block.
 ///
 /// Memory: the records of the blocks that run at the same time, as long as blocks before them have not
 /// ended.
 #[derive(Debug)]
-pub struct Stream<W> {
+pub struct Stream<W: Collector> {
     out: W,
     error: Option<TraceError>,
+    /// Pieces without records, for the next blocks.
+    spare: Vec<W::Piece>,
 }
 
-impl<W: warp::WarpSink> Stream<W> {
+/// Pieces that are kept.
+const SPARE: usize = 64;
+
+impl<W: Collector> Stream<W> {
     /// Hands to `out`.
     pub fn new(out: W) -> Stream<W> {
-        Stream { out, error: None }
+        Stream {
+            out,
+            error: None,
+            spare: Vec::new(),
+        }
     }
 
     /// Says that a kernel is launched; to be called before each launch.
@@ -55,24 +65,27 @@ impl<W: warp::WarpSink> Stream<W> {
         }
     }
 
-    fn hand_over(&mut self, batches: &mut Batches) {
-        for batch in &batches.full {
+    fn hand_over(&mut self, pieces: &mut Pieces<W::Piece>) {
+        for mut piece in pieces.full.drain(..) {
             if self.error.is_none() {
-                self.error = self.out.batch(batch).err();
+                self.error = self.out.take(&piece).err();
+            }
+            if self.spare.len() < SPARE {
+                piece.clear();
+                self.spare.push(piece);
             }
         }
-        batches.full.clear();
     }
 }
 
 /// The records of a block that have not been handed over.
 #[derive(Debug, Default)]
-pub struct Batches {
-    full: Vec<WarpBatch>,
-    last: WarpBatch,
+pub struct Pieces<P> {
+    full: Vec<P>,
+    last: P,
 }
 
-impl BlockSink for Batches {
+impl<P: Piece> BlockSink for Pieces<P> {
     #[inline(always)]
     fn accept(&mut self, access: &WarpAccess<'_>) {
         let mut row = WarpRow {
@@ -86,6 +99,7 @@ impl BlockSink for Batches {
                 Space::Shared => warp::Space::Shared,
                 Space::Local => warp::Space::Local,
                 Space::Const => warp::Space::Constant,
+                Space::Param => warp::Space::Parameter,
             },
             kind: match access.kind {
                 WarpKind::Load => warp::WarpKind::Load,
@@ -104,28 +118,32 @@ impl BlockSink for Batches {
             }
             row.addresses = &active[..count];
         }
-        self.last.push_row(&row);
+        self.last.add(&row);
         if self.last.is_full() {
             self.full.push(std::mem::take(&mut self.last));
         }
     }
 }
 
-impl<W: warp::WarpSink> Sink for Stream<W> {
-    type Block = Batches;
+impl<W: Collector> Sink for Stream<W> {
+    type Block = Pieces<W::Piece>;
 
-    fn open(&mut self, _: u32) -> Batches {
-        Batches::default()
-    }
-
-    fn drain(&mut self, _: u32, sink: &mut Batches) {
-        self.hand_over(sink);
-    }
-
-    fn close(&mut self, _: u32, mut sink: Batches) {
-        if !sink.last.is_empty() {
-            sink.full.push(std::mem::take(&mut sink.last));
+    fn open(&mut self, _: u32) -> Pieces<W::Piece> {
+        Pieces {
+            full: Vec::new(),
+            last: self.spare.pop().unwrap_or_default(),
         }
-        self.hand_over(&mut sink);
+    }
+
+    fn drain(&mut self, _: u32, pieces: &mut Pieces<W::Piece>) {
+        self.hand_over(pieces);
+    }
+
+    fn close(&mut self, _: u32, mut pieces: Pieces<W::Piece>) {
+        let last = std::mem::take(&mut pieces.last);
+        if !last.is_empty() {
+            pieces.full.push(last);
+        }
+        self.hand_over(&mut pieces);
     }
 }

@@ -109,6 +109,71 @@ fn on_average_small_partitions_are_within_two_percent_of_the_best() {
     assert!(found as f64 <= best as f64 * 1.02, "{found} and {best}");
 }
 
+/// Twelve threads that share data with each other, around `start`, and what they share.
+fn neighbourhood(hypergraph: &Hypergraph, start: u32) -> Hypergraph {
+    const THREADS: usize = 12;
+    let mut chosen = vec![start];
+    let mut at = 0;
+    while at < chosen.len() && chosen.len() < THREADS {
+        let vertex = chosen[at];
+        for edge in (0..hypergraph.edges()).map(|edge| hypergraph.edge(edge).0) {
+            if edge.contains(&vertex) {
+                for &pin in edge {
+                    if chosen.len() < THREADS && !chosen.contains(&pin) {
+                        chosen.push(pin);
+                    }
+                }
+            }
+        }
+        at += 1;
+    }
+    chosen.sort_unstable();
+    let place = |pin: &u32| chosen.binary_search(pin).ok().map(|at| at as u32);
+    let edges = (0..hypergraph.edges()).map(|at| {
+        let (pins, weight) = hypergraph.edge(at);
+        (pins.iter().filter_map(place).collect(), weight)
+    });
+    Hypergraph::new(chosen.len(), edges.collect::<Vec<(Vec<u32>, u64)>>())
+}
+
+/// A circuit of two-input gates, numbered at random.
+fn circuit(nodes: u32) -> Graph {
+    let mix = |node: u32, by: u32| node.wrapping_mul(2_654_435_761).wrapping_add(by) >> 7;
+    let edges = (0..nodes).flat_map(|node| {
+        let near = |by: u32| (node + nodes - 1 - mix(node, by) % 40) % nodes;
+        [(node, near(1)), (node, near(977))]
+    });
+    Graph::new(nodes, &edges.collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn twelve_threads_of_each_kernel_are_within_five_percent_of_the_best() {
+    let (circuit, mesh) = (circuit(1024), Graph::mesh(1024, 6000, 1).unwrap());
+    for kernel in Kernel::ALL {
+        let gates = matches!(kernel, Kernel::Sta | Kernel::Gsim | Kernel::Bfs);
+        let run = run(kernel, if gates { &circuit } else { &mesh });
+        let whole = Hypergraph::of(&run, Layout::Moved);
+        let (mut as_is, mut found, mut best) = (0, 0, 0);
+        for start in (0..1024).step_by(64) {
+            let small = neighbourhood(&whole, start);
+            if small.vertices() < 12 {
+                continue;
+            }
+            let groups: Vec<u32> = (0..12).collect();
+            let groups: Vec<Vec<u32>> = groups.chunks(4).map(<[u32]>::to_vec).collect();
+            as_is += small.copies(&groups);
+            found += small.copies(&partition(&small, 4, 1).unwrap());
+            best += fewest(&small, 4);
+        }
+        println!(
+            "{}: {as_is} as they stand, {found} found, {best} at best",
+            kernel.name()
+        );
+        assert!(best <= found && found <= as_is);
+        assert!(found as f64 <= best as f64 * 1.05, "{}", kernel.name());
+    }
+}
+
 #[test]
 fn hgr_files_without_weights_are_read_and_damage_is_named() {
     let plain = Hypergraph::from_hgr("% c\n2 4\n1 2\n2 3 4\n", "h").unwrap();

@@ -2,12 +2,12 @@
 
 use crate::decode::kernel::{Address, MemoryOp, Register, Space};
 use crate::lanes::{ALL, Registers, WARP};
-use crate::sink::{self, BlockSink, WarpAccess, WarpKind};
+use crate::sink::{BlockSink, WarpKind};
 
+use super::delivery::{Record, deliver, in_each_space};
 use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
 use super::warp::Warp;
-use super::windows;
 
 /// The addresses of an access, of all lanes.
 #[inline(always)]
@@ -69,11 +69,10 @@ pub fn memory<B: BlockSink>(
 ) -> Result<(), Box<Fault>> {
     addresses(&warp.registers, &op.address, &mut warp.addresses);
     match op.space {
-        Space::Param => return parameters(memory, warp, op, mask),
-        Space::Generic => return generic(memory, warp, sink, op, mask),
-        _ => {}
+        Space::Param => parameters(memory, warp, sink, op, mask),
+        Space::Generic => generic(memory, warp, sink, op, mask),
+        space => in_space(memory, warp, sink, op, space, mask),
     }
-    in_space(memory, warp, sink, op, op.space, mask)
 }
 
 #[inline(always)]
@@ -92,33 +91,21 @@ fn in_space<B: BlockSink>(
     if !done {
         each_lane(memory, warp, op, space, mask)?;
     }
-    warp.position += 1;
-    sink.accept(&WarpAccess {
+    deliver(warp, sink, record(memory, op), space, mask);
+    Ok(())
+}
+
+#[inline(always)]
+fn record(memory: &BlockMemory<'_>, op: &MemoryOp) -> Record {
+    Record {
         site: op.site,
-        position: warp.position,
         block: memory.block,
-        warp: warp.id,
-        mask,
-        space: delivered(space),
         kind: if op.is_store {
             WarpKind::Store
         } else {
             WarpKind::Load
         },
         bytes: op.width * op.count,
-        addresses: &warp.addresses,
-    });
-    Ok(())
-}
-
-/// The space as sinks call it.
-#[inline(always)]
-pub fn delivered(space: Space) -> sink::Space {
-    match space {
-        Space::Shared => sink::Space::Shared,
-        Space::Local => sink::Space::Local,
-        Space::Const => sink::Space::Const,
-        _ => sink::Space::Global,
     }
 }
 
@@ -321,12 +308,18 @@ fn widened(value: u64, width: u8, signed: bool) -> u64 {
 
 /// A kernel's parameters, which are the same for all.
 #[inline(never)]
-fn parameters(
+fn parameters<B: BlockSink>(
     memory: &mut BlockMemory<'_>,
     warp: &mut Warp,
+    sink: &mut B,
     op: &MemoryOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
+    if op.is_store {
+        let what = "a store to the kernel's parameters, which cannot be written";
+        let lane = Some(mask.trailing_zeros());
+        return Err(Fault::new(FaultKind::OutOfBounds, lane, what));
+    }
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
@@ -342,10 +335,10 @@ fn parameters(
             );
         }
     }
+    deliver(warp, sink, record(memory, op), Space::Param, mask);
     Ok(())
 }
 
-/// The address says which space it is, lane by lane.
 #[inline(never)]
 fn generic<B: BlockSink>(
     memory: &mut BlockMemory<'_>,
@@ -354,46 +347,8 @@ fn generic<B: BlockSink>(
     op: &MemoryOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
-    for (space, lanes) in split(&warp.addresses, mask) {
-        if lanes == 0 {
-            continue;
-        }
-        let whole = *warp.addresses;
-        let window = windows::base(space).unwrap_or(0);
-        warp.addresses
-            .iter_mut()
-            .for_each(|address| *address = address.wrapping_sub(window));
-        if space == Space::Param {
-            if op.is_store {
-                let what = "a store to the kernel's parameters, which cannot be written";
-                return Err(Fault::new(
-                    FaultKind::OutOfBounds,
-                    Some(lanes.trailing_zeros()),
-                    what,
-                ));
-            }
-            parameters(memory, warp, op, lanes)?;
-        } else {
-            in_space(memory, warp, sink, op, space, lanes)?;
-        }
-        *warp.addresses = whole;
-    }
-    Ok(())
-}
-
-/// Which lanes go to which space.
-pub fn split(addresses: &[u64; WARP], mask: u32) -> [(Space, u32); 4] {
-    let mut found = [
-        (Space::Global, 0),
-        (Space::Shared, 0),
-        (Space::Local, 0),
-        (Space::Param, 0),
-    ];
-    for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
-        let space = windows::of(addresses[lane]);
-        if let Some(entry) = found.iter_mut().find(|entry| entry.0 == space) {
-            entry.1 |= 1 << lane;
-        }
-    }
-    found
+    in_each_space(warp, mask, |warp, space, lanes| match space {
+        Space::Param => parameters(memory, warp, sink, op, lanes),
+        space => in_space(memory, warp, sink, op, space, lanes),
+    })
 }

@@ -2,14 +2,14 @@
 
 use crate::decode::kernel::{Atomic, AtomicOp, Space};
 use crate::lanes::WARP;
-use crate::sink::{BlockSink, WarpAccess, WarpKind};
+use crate::sink::{BlockSink, WarpKind};
 use crate::syntax::types::Type;
 
-use super::access::{addresses, delivered, put, split, value};
+use super::access::{addresses, put, value};
+use super::delivery::{Record, deliver, in_each_space};
 use super::fault::Fault;
 use super::memory::BlockMemory;
 use super::warp::Warp;
-use super::windows;
 
 /// Does an atomic operation for the lanes of the mask.
 #[inline(never)]
@@ -24,18 +24,9 @@ pub fn atomic<B: BlockSink>(
     if op.space != Space::Generic {
         return in_space(memory, warp, sink, op, op.space, mask);
     }
-    for (space, lanes) in split(&warp.addresses, mask) {
-        if lanes != 0 {
-            let whole = *warp.addresses;
-            let window = windows::base(space).unwrap_or(0);
-            warp.addresses
-                .iter_mut()
-                .for_each(|address| *address = address.wrapping_sub(window));
-            in_space(memory, warp, sink, op, space, lanes)?;
-            *warp.addresses = whole;
-        }
-    }
-    Ok(())
+    in_each_space(warp, mask, |warp, space, lanes| {
+        in_space(memory, warp, sink, op, space, lanes)
+    })
 }
 
 fn in_space<B: BlockSink>(
@@ -83,18 +74,13 @@ fn in_space<B: BlockSink>(
             put(&mut warp.registers, result, lane, old);
         }
     }
-    warp.position += 1;
-    sink.accept(&WarpAccess {
+    let record = Record {
         site: op.site,
-        position: warp.position,
         block: memory.block,
-        warp: warp.id,
-        mask,
-        space: delivered(space),
         kind: WarpKind::Atomic,
         bytes: width,
-        addresses: &warp.addresses,
-    });
+    };
+    deliver(warp, sink, record, space, mask);
     Ok(())
 }
 

@@ -92,7 +92,7 @@ impl DeviceMemory {
             let distance = address - before.address;
             if distance < before.size {
                 return format!(
-                    "in '{}', {distance} bytes from its beginning of {}",
+                    "it begins {distance} bytes into '{}' and reaches past its end ({} bytes)",
                     before.name, before.size
                 );
             }

@@ -45,7 +45,7 @@ impl Fault {
 
 /// A kernel that was stopped, and why.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("kernel {kernel}, block ({}, {}, {}){}: {}: {what}", block[0], block[1], block[2], in_thread(thread), place(*position, line))]
+#[error("kernel {}, block ({}, {}, {}){}: {}: {what}", crate::names::readable(kernel), block[0], block[1], block[2], in_thread(thread), place(*position, line))]
 pub struct KernelError {
     pub(crate) kind: FaultKind,
     pub(crate) kernel: String,

@@ -135,7 +135,10 @@ impl BlockMemory<'_> {
             return Fault::new(FaultKind::Misaligned, Some(lane), what);
         }
         let place = match space {
-            Space::Shared => format!("the block has {} bytes of shared memory", self.shared.len()),
+            Space::Shared => format!(
+                "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (--shared SIZE)",
+                self.shared.len()
+            ),
             Space::Local => format!("the thread has {} bytes of local memory", self.local_bytes),
             Space::Param => format!("the kernel has {} bytes of parameters", self.params.len()),
             _ => self.device.describe(address),

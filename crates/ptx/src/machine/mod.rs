@@ -4,6 +4,7 @@ mod access;
 mod atomic;
 mod block;
 mod collective;
+mod delivery;
 mod device_memory;
 mod fault;
 mod grid;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::PlanError;
-use super::npy;
+use super::npy::{self, Array};
 use crate::device::DeviceError;
 use crate::machine::random::Random;
 use crate::syntax::types::Type;
@@ -110,8 +110,8 @@ pub enum Content {
 }
 
 impl Buffer {
-    /// The bytes, `limit` of them at most.
-    pub(super) fn bytes(&self, limit: u64) -> Result<(Vec<u8>, Element), PlanError> {
+    /// What it holds, `limit` bytes at most.
+    pub(super) fn array(&self, limit: u64) -> Result<Array, PlanError> {
         let room = |element: &Element, count: u64| {
             let size = element
                 .size()
@@ -132,7 +132,7 @@ impl Buffer {
             Content::Zeros { element, count } => {
                 let mut bytes = room(element, *count)?;
                 bytes.resize((element.size() * count) as usize, 0);
-                Ok((bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Ramp {
                 element,
@@ -145,7 +145,7 @@ impl Buffer {
                     let value = element.bytes((index as f64).mul_add(*step, *start));
                     bytes.extend_from_slice(&value[..element.size() as usize]);
                 }
-                Ok((bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Random {
                 element,
@@ -156,7 +156,7 @@ impl Buffer {
             } => {
                 let mut bytes = room(element, *count)?;
                 element.fill(&mut bytes, *count, &mut Random::new(*seed), *low..*high);
-                Ok((bytes, *element))
+                Ok(Array::line(bytes, *element))
             }
             Content::Npy(path) => {
                 let bytes = read(path, limit, &self.name)?;
@@ -165,7 +165,10 @@ impl Buffer {
                     error,
                 })
             }
-            Content::Raw(path) => Ok((read(path, limit, &self.name)?, Element(Type::U8))),
+            Content::Raw(path) => Ok(Array::line(
+                read(path, limit, &self.name)?,
+                Element(Type::U8),
+            )),
         }
     }
 }

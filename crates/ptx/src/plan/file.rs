@@ -63,24 +63,24 @@ fn once() -> u32 {
 }
 
 impl Plan {
-    /// Reads a description. Files that it names lie beside it.
+    /// Reads a description. Kernels that it names lie beside it, and its buffers' files in `data`, or beside it too.
     ///
     /// # Errors
     /// What cannot be read, and what is none.
-    pub fn read(path: &Path) -> Result<Plan, PlanError> {
+    pub fn read(path: &Path, data: Option<&Path>) -> Result<Plan, PlanError> {
         let text = std::fs::read_to_string(path).map_err(|error| PlanError::File {
             what: "read",
             path: path.to_owned(),
             error,
         })?;
-        Plan::parse(&text, path)
+        Plan::parse(&text, path, data)
     }
 
-    /// Reads a description from a text; `path` is where it would lie.
+    /// Reads a description from a text; `path` is where it would lie, and `data` as in [`Plan::read`].
     ///
     /// # Errors
     /// What is no description.
-    pub fn parse(text: &str, path: &Path) -> Result<Plan, PlanError> {
+    pub fn parse(text: &str, path: &Path, data: Option<&Path>) -> Result<Plan, PlanError> {
         let wrong = |what: String| PlanError::Description {
             path: path.to_owned(),
             what,
@@ -98,7 +98,7 @@ impl Plan {
             let mut content = spec::content(kind, rest)
                 .map_err(|what| wrong(format!("the buffer '{name}': {what}")))?;
             if let Content::Npy(file) | Content::Raw(file) = &mut content {
-                *file = folder.join(&*file);
+                *file = data.unwrap_or(folder).join(&*file);
             }
             plan.buffers.push(Buffer { name, content });
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_description_is_a_plan() {
-        let plan = Plan::parse(WHOLE, Path::new("folder/a.toml")).unwrap();
+        let plan = Plan::parse(WHOLE, Path::new("folder/a.toml"), None).unwrap();
         assert_eq!(plan.buffers[0].content, Content::Npy("folder/x.npy".into()));
         let step = &plan.steps[0];
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told() {
         let told = |text: &str| {
-            Plan::parse(text, Path::new("a.toml"))
+            Plan::parse(text, Path::new("a.toml"), None)
                 .unwrap_err()
                 .to_string()
         };

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
 pub use compile::{CompileError, compile};
-pub use npy::{NpyError, read as read_npy};
+pub use npy::{Array, NpyError, read as read_npy};
 pub use spec::SpecError;
 
 use crate::arguments::{Argument, ArgumentError};
@@ -19,6 +19,7 @@ use crate::decode::Kernel;
 use crate::device::{Device, DeviceError, Loaded, Module};
 use crate::error::PtxError;
 use crate::machine::{Launch, LaunchError, Options, Stats};
+use crate::names;
 use crate::sink::Sink;
 
 /// What is to be run.
@@ -78,12 +79,22 @@ pub enum PlanError {
         error: std::io::Error,
     },
     /// PTX that cannot be read or run.
-    #[error("{path}, {error}")]
+    #[error("{path}, {error}{excerpt}")]
     Ptx {
         /// The file.
         path: PathBuf,
         /// Where and what.
         error: PtxError,
+        /// The line, see [`PtxError::excerpt`]: of a source that was compiled, the PTX is not there to be looked at.
+        excerpt: String,
+    },
+    /// A kernel's file that is no text.
+    #[error(
+        "{path} is no PTX: it is no text; give the PTX (`nvcc -ptx`, not -cubin or -fatbin) or the source, .cu"
+    )]
+    NoText {
+        /// The file.
+        path: PathBuf,
     },
     /// CUDA C++ that cannot be compiled here.
     #[error(transparent)]
@@ -132,7 +143,7 @@ pub enum PlanError {
 /// A step that has been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The kernel's whole name.
+    /// The kernel's name, as its source has it.
     pub kernel: String,
     /// How often it ran.
     pub times: u32,
@@ -153,6 +164,8 @@ struct Placed {
     address: u64,
     size: u64,
     element: Element,
+    /// As the file says that it was read from; of others, one length.
+    shape: Vec<u64>,
 }
 
 impl Plan {
@@ -169,26 +182,21 @@ impl Plan {
         for buffer in &self.buffers {
             session.place(buffer)?;
         }
-        let mut modules: HashMap<&Path, Loaded> = HashMap::new();
+        let mut modules: HashMap<&Path, (Loaded, String)> = HashMap::new();
         for step in &self.steps {
             let path = step.kernel.as_path();
-            let loaded = match modules.entry(path) {
+            let (loaded, text) = match modules.entry(path) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
-                    let ptx = ptx_of(path)?;
-                    let wrong = |error| PlanError::Ptx {
-                        path: path.to_owned(),
-                        error,
-                    };
-                    place.insert(session.device.load(Module::parse(&ptx).map_err(wrong)?)?)
+                    let text = ptx_of(path)?;
+                    let module = Module::parse(&text);
+                    let module = module.map_err(|error| wrong_ptx(path, &text, error))?;
+                    place.insert((session.device.load(module)?, text))
                 }
             };
             let kernel = session.device.kernel(loaded, &step.entry, options);
             session.kernels.push(kernel.map_err(|error| match error {
-                DeviceError::Ptx(error) => PlanError::Ptx {
-                    path: path.to_owned(),
-                    error,
-                },
+                DeviceError::Ptx(error) => wrong_ptx(path, text, error),
                 other => other.into(),
             })?);
         }
@@ -196,15 +204,27 @@ impl Plan {
     }
 }
 
+fn wrong_ptx(path: &Path, text: &str, error: PtxError) -> PlanError {
+    PlanError::Ptx {
+        path: path.to_owned(),
+        excerpt: error.excerpt(text),
+        error,
+    }
+}
+
 /// The PTX of a file, compiled if it is CUDA C++.
 fn ptx_of(path: &Path) -> Result<String, PlanError> {
-    if path.extension().is_some_and(|ending| ending == "cu") {
-        return Ok(compile(path)?);
-    }
-    std::fs::read_to_string(path).map_err(|error| PlanError::File {
+    let failed = |error| PlanError::File {
         what: "read",
         path: path.to_owned(),
         error,
+    };
+    let bytes = std::fs::read(path).map_err(failed)?;
+    if path.extension().is_some_and(|ending| ending == "cu") {
+        return Ok(compile(path)?);
+    }
+    String::from_utf8(bytes).map_err(|_| PlanError::NoText {
+        path: path.to_owned(),
     })
 }
 
@@ -214,7 +234,11 @@ impl Session {
             return Err(PlanError::Twice(buffer.name.clone()));
         }
         let limit = self.device.left();
-        let (bytes, element) = buffer.bytes(limit)?;
+        let Array {
+            bytes,
+            element,
+            shape,
+        } = buffer.array(limit)?;
         let address = self.device.allocate(&buffer.name, bytes.len() as u64)?;
         self.device.write(address, &bytes)?;
         let size = bytes.len() as u64;
@@ -224,6 +248,7 @@ impl Session {
                 address,
                 size,
                 element,
+                shape,
             },
         );
         Ok(())
@@ -258,7 +283,7 @@ impl Session {
         let launch = kernel.launch(step.grid, step.block, step.shared, &arguments)?;
         let kernel = kernel.clone();
         let mut done = Done {
-            kernel: kernel.name().to_owned(),
+            kernel: names::readable(kernel.name()),
             times: 0,
             stats: Stats::default(),
         };
@@ -306,7 +331,8 @@ impl Session {
     pub fn file(&self, name: &str, path: &Path) -> Result<Vec<u8>, PlanError> {
         let bytes = self.bytes(name)?;
         if path.extension().is_some_and(|ending| ending == "npy") {
-            return Ok(npy::write(bytes, self.buffer(name)?.element));
+            let Placed { element, shape, .. } = self.buffer(name)?;
+            return Ok(npy::write(bytes, *element, shape));
         }
         Ok(bytes.to_vec())
     }

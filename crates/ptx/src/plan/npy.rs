@@ -27,8 +27,33 @@ pub enum NpyError {
     },
 }
 
-/// The elements of an array, one behind the other.
-pub fn read(bytes: &[u8]) -> Result<(Vec<u8>, Element), NpyError> {
+/// An array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// The elements, one behind the other, the last index fastest.
+    pub bytes: Vec<u8>,
+    /// Their type.
+    pub element: Element,
+    /// The lengths; none for a single number.
+    pub shape: Vec<u64>,
+}
+
+impl Array {
+    /// Elements in a line.
+    pub(super) fn line(bytes: Vec<u8>, element: Element) -> Array {
+        Array {
+            shape: vec![bytes.len() as u64 / element.size()],
+            bytes,
+            element,
+        }
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// What is no array, or one that kernels cannot take.
+pub fn read(bytes: &[u8]) -> Result<Array, NpyError> {
     let (head, data) = head(bytes).ok_or(NpyError::NoArray)?;
     let field = |name: &str| {
         let rest = &head[head.find(&format!("'{name}'"))? + name.len() + 2..];
@@ -54,9 +79,11 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<u8>, Element), NpyError> {
         .split(',')
         .map(str::trim)
         .filter(|size| !size.is_empty());
-    let count = sizes
-        .map(|size| size.parse::<u64>().ok())
-        .try_fold(1u64, |count, size| count.checked_mul(size?));
+    let shape: Option<Vec<u64>> = sizes.map(|size| size.parse().ok()).collect();
+    let shape = shape.ok_or(NpyError::NoArray)?;
+    let count = shape
+        .iter()
+        .try_fold(1u64, |count, &size| count.checked_mul(size));
     let wanted = count
         .and_then(|count| count.checked_mul(element.size()))
         .ok_or(NpyError::NoArray)?;
@@ -66,7 +93,11 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<u8>, Element), NpyError> {
             wanted,
         });
     }
-    Ok((data.to_vec(), element))
+    Ok(Array {
+        bytes: data.to_vec(),
+        element,
+        shape,
+    })
 }
 
 fn head(bytes: &[u8]) -> Option<(&str, &[u8])> {
@@ -103,18 +134,23 @@ fn element(descr: &str) -> Option<Element> {
     }))
 }
 
-/// A file with an array of one dimension.
-pub fn write(data: &[u8], element: Element) -> Vec<u8> {
+/// A file with an array, whose lengths `shape` says.
+pub fn write(data: &[u8], element: Element, shape: &[u64]) -> Vec<u8> {
     let kind = match element.0 {
         Type::F32 | Type::F64 => 'f',
         ty if ty.is_signed() => 'i',
         _ => 'u',
     };
     let order = if element.size() == 1 { '|' } else { '<' };
-    let count = data.len() as u64 / element.size();
+    let mut shape: String = shape.iter().map(|length| format!("{length}, ")).collect();
+    // A tuple of one has a comma behind it, a longer one has none.
+    if shape.matches(',').count() > 1 {
+        shape.truncate(shape.len() - 2);
+    }
     let mut head = format!(
-        "{{'descr': '{order}{kind}{}', 'fortran_order': False, 'shape': ({count},), }}",
-        element.size()
+        "{{'descr': '{order}{kind}{}', 'fortran_order': False, 'shape': ({}), }}",
+        element.size(),
+        shape.trim_end()
     );
     // The data begin at a multiple of 64 bytes, behind a line's end.
     let unpadded = MAGIC.len() + 4 + head.len() + 1;
@@ -137,9 +173,23 @@ mod tests {
         for (name, bytes) in [("f32", 4), ("u8", 1), ("i64", 8)] {
             let element = Element::named(name).unwrap();
             let data: Vec<u8> = (0..5 * bytes).collect();
-            let file = write(&data, element);
-            assert_eq!((file.len() - data.len()) % 64, 0);
-            assert_eq!(read(&file), Ok((data, element)));
+            for (shape, written) in [
+                (&[5][..], "(5,)"),
+                (&[5, 1], "(5, 1)"),
+                (&[1, 5, 1], "(1, 5, 1)"),
+            ] {
+                let file = write(&data, element, shape);
+                assert_eq!((file.len() - data.len()) % 64, 0);
+                assert!(String::from_utf8_lossy(&file).contains(written));
+                let array = Array {
+                    bytes: data.clone(),
+                    element,
+                    shape: shape.to_vec(),
+                };
+                assert_eq!(read(&file), Ok(array));
+            }
+            let one = write(&data[..usize::from(bytes)], element, &[]);
+            assert_eq!(read(&one).map(|array| array.shape), Ok(Vec::new()));
         }
     }
 
@@ -156,7 +206,8 @@ mod tests {
             "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n",
             &[1; 12],
         );
-        assert_eq!(read(&good).unwrap().0, [1; 12]);
+        assert_eq!(read(&good).unwrap().bytes, [1; 12]);
+        assert_eq!(read(&good).unwrap().shape, [2, 3]);
         let cut = file(
             "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n",
             &[1; 11],

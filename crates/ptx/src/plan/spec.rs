@@ -1,6 +1,6 @@
 //! Arguments as they are typed: `--arg a=random:f32:1000`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::buffer::{Buffer, Content, Element};
 use super::{Given, Plan};
@@ -37,9 +37,14 @@ impl Plan {
             || (format!("arg{number}"), text),
             |(name, rest)| (name.to_owned(), rest),
         );
-        let (kind, rest) = rest
-            .split_once(':')
-            .ok_or_else(|| wrong(FORMS.to_owned()))?;
+        let (kind, rest) = rest.split_once(':').ok_or_else(|| {
+            let is_file = |ending: &str| rest.ends_with(ending) || Path::new(rest).is_file();
+            wrong(match (is_file(".npy"), rest.ends_with(".npy")) {
+                (true, true) => format!("write npy:{rest}"),
+                (true, false) => format!("for a file's bytes, write raw:{rest}"),
+                (false, _) => FORMS.to_owned(),
+            })
+        })?;
         let content = content(kind, rest).map_err(wrong)?;
         self.buffers.push(Buffer {
             name: name.clone(),

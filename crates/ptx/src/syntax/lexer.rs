@@ -34,7 +34,8 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
         text,
         next: 0,
         line: 1,
-        line_start: 0,
+        column: 1,
+        counted: 0,
     };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
@@ -50,7 +51,9 @@ struct Lexer<'a> {
     text: &'a str,
     next: usize,
     line: u32,
-    line_start: usize,
+    /// Of the character at `counted`, so that a long line is counted once and not for each token.
+    column: u32,
+    counted: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -90,11 +93,13 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(self.next + ahead).copied()
     }
 
-    fn at(&self) -> Position {
-        let before = &self.text[self.line_start..self.next];
+    fn at(&mut self) -> Position {
+        let more = &self.text[self.counted..self.next];
+        self.column += more.chars().count() as u32;
+        self.counted = self.next;
         Position {
             line: self.line,
-            column: before.chars().count() as u32 + 1,
+            column: self.column,
         }
     }
 
@@ -117,7 +122,7 @@ impl<'a> Lexer<'a> {
     fn new_line(&mut self) {
         self.next += 1;
         self.line += 1;
-        self.line_start = self.next;
+        (self.column, self.counted) = (1, self.next);
     }
 
     fn skip_comment(&mut self) -> Result<(), PtxError> {
@@ -174,8 +179,8 @@ impl<'a> Lexer<'a> {
 
     fn string(&mut self, at: Position) -> Result<Token<'a>, PtxError> {
         let rest = &self.text[self.next + 1..];
-        let line = rest.split('\n').next().unwrap_or_default();
-        let Some(length) = line.find('"') else {
+        let end = rest.find(['"', '\n']);
+        let Some(length) = end.filter(|&end| rest.as_bytes()[end] == b'"') else {
             return Err(PtxError::new(at, "this string has no end in its line"));
         };
         self.next += length + 2;
@@ -189,4 +194,28 @@ impl<'a> Lexer<'a> {
 
 fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters() {
+        let places = |text: &str| -> Vec<(u32, u32)> {
+            let tokens = tokens(text).unwrap();
+            tokens.iter().map(|t| (t.at.line, t.at.column)).collect()
+        };
+        assert_eq!(
+            places("a \"ä\" b\n/* ö\n */ c,d"),
+            [(1, 1), (1, 3), (1, 7), (3, 5), (3, 6), (3, 7), (3, 8)]
+        );
+    }
+
+    #[test]
+    fn one_long_line_takes_no_longer_than_many() {
+        // Counting from the beginning of the line for each token would take minutes.
+        let count = 1 << 20;
+        assert_eq!(tokens(&"a ".repeat(count)).unwrap().len(), count + 1);
+    }
 }

@@ -1,7 +1,5 @@
 //! Vertices of two groups change places as long as data is in fewer groups after it.
 
-use std::collections::HashMap;
-
 use crate::mapping::Hypergraph;
 use crate::mapping::hypergraph::group_of;
 
@@ -11,6 +9,8 @@ const PASSES: usize = 8;
 const TRIED: usize = 4;
 
 /// Lowers [`Hypergraph::copies`] by exchanges of two vertices; sizes stay. Deterministic.
+///
+/// Cost of a pass: for each vertex the groups of its edges, and for each group tried the edges of its members.
 pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>]) {
     let mut state = State::new(hypergraph, groups);
     for _ in 0..PASSES {
@@ -28,31 +28,35 @@ struct State<'a> {
     hypergraph: &'a Hypergraph,
     incidence: Vec<Vec<u32>>,
     group: Vec<u32>,
-    /// How many vertices of an edge are in a group.
-    inside: HashMap<(u32, u32), u32>,
+    /// The groups of each edge, and how many of its vertices are there. A few for each edge, so that looking through
+    /// them is faster than any map.
+    inside: Vec<Vec<(u32, u32)>>,
+    /// Scratch: for each group, how much of a vertex's data is there already; zeros between uses.
+    present: Vec<u64>,
 }
 
 impl<'a> State<'a> {
     fn new(hypergraph: &'a Hypergraph, groups: &[Vec<u32>]) -> State<'a> {
         let group = group_of(hypergraph.vertices(), groups);
-        let mut inside = HashMap::new();
-        for edge in 0..hypergraph.edges() {
-            for &pin in hypergraph.edge(edge).0 {
-                *inside
-                    .entry((edge as u32, group[pin as usize]))
-                    .or_default() += 1;
-            }
-        }
+        let inside = (0..hypergraph.edges()).map(|edge| {
+            let pins = hypergraph.edge(edge).0.iter();
+            let mut of: Vec<u32> = pins.map(|&pin| group[pin as usize]).collect();
+            of.sort_unstable();
+            let runs = of.chunk_by(|a, b| a == b);
+            runs.map(|run| (run[0], run.len() as u32)).collect()
+        });
         State {
             hypergraph,
             incidence: hypergraph.incidence(),
+            inside: inside.collect(),
             group,
-            inside,
+            present: vec![0; groups.len()],
         }
     }
 
     fn inside(&self, edge: u32, group: u32) -> u32 {
-        self.inside.get(&(edge, group)).copied().unwrap_or(0)
+        let of = self.inside[edge as usize].iter();
+        of.filter(|of| of.0 == group).map(|of| of.1).sum()
     }
 
     /// By how much copies fall if `vertex` goes to `to`.
@@ -72,10 +76,17 @@ impl<'a> State<'a> {
     fn shift(&mut self, vertex: u32, to: u32) {
         let from = self.group[vertex as usize];
         for &edge in &self.incidence[vertex as usize] {
-            if let Some(count) = self.inside.get_mut(&(edge, from)) {
-                *count -= 1;
+            let of = &mut self.inside[edge as usize];
+            if let Some(at) = of.iter().position(|of| of.0 == from) {
+                of[at].1 -= 1;
+                if of[at].1 == 0 {
+                    of.swap_remove(at);
+                }
             }
-            *self.inside.entry((edge, to)).or_default() += 1;
+            match of.iter_mut().find(|of| of.0 == to) {
+                Some(of) => of.1 += 1,
+                None => of.push((to, 1)),
+            }
         }
         self.group[vertex as usize] = to;
     }
@@ -109,19 +120,30 @@ impl<'a> State<'a> {
     }
 
     /// Groups of neighbours that a vertex would gain most in, best first.
-    fn promising(&self, vertex: u32) -> Vec<u32> {
+    fn promising(&mut self, vertex: u32) -> Vec<u32> {
         let own = self.group[vertex as usize];
-        let edges = self.incidence[vertex as usize].iter();
-        let pins = edges.flat_map(|&edge| self.hypergraph.edge(edge as usize).0.iter().take(64));
-        let mut near: Vec<u32> = pins
-            .map(|&pin| self.group[pin as usize])
-            .filter(|&group| group != own)
-            .collect();
-        near.sort_unstable();
-        near.dedup();
-        let mut ranked: Vec<(i64, u32)> = near
+        let mut near = Vec::new();
+        for &edge in &self.incidence[vertex as usize] {
+            let weight = self.hypergraph.edge(edge as usize).1;
+            for &(group, _) in &self.inside[edge as usize] {
+                if group != own {
+                    if self.present[group as usize] == 0 {
+                        near.push(group);
+                    }
+                    self.present[group as usize] += weight;
+                }
+            }
+        }
+        // What it gains is what it leaves, the same for all, and what is there already.
+        let present = &mut self.present;
+        let mut ranked: Vec<(std::cmp::Reverse<u64>, u32)> = near
             .into_iter()
-            .map(|to| (-self.gain(vertex, to), to))
+            .map(|to| {
+                (
+                    std::cmp::Reverse(std::mem::take(&mut present[to as usize])),
+                    to,
+                )
+            })
             .collect();
         ranked.sort_unstable();
         ranked.truncate(TRIED);

@@ -1,6 +1,6 @@
 //! A batch: consecutive warp instructions of one launch, in columns.
 
-use crate::warp::{LANES, Space, WarpAccess, WarpKind};
+use crate::warp::{LANES, Piece, Space, WarpAccess, WarpKind};
 
 /// Consecutive warp instructions of one launch, as columns. Only addresses of active lanes are kept, in
 /// the order of lanes, one record's after the other's.
@@ -166,6 +166,25 @@ impl WarpBatch {
                 addresses,
             }
         })
+    }
+}
+
+impl Piece for WarpBatch {
+    #[inline]
+    fn add(&mut self, row: &WarpRow<'_>) {
+        self.push_row(row);
+    }
+
+    fn is_full(&self) -> bool {
+        WarpBatch::is_full(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        WarpBatch::is_empty(self)
+    }
+
+    fn clear(&mut self) {
+        WarpBatch::clear(self);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A stream in memory.
 
 use crate::TraceError;
-use crate::warp::{Launch, WarpBatch, WarpSink, WarpSource, WarpStep};
+use crate::warp::{Collector, Launch, WarpBatch, WarpSink, WarpSource, WarpStep};
 
 /// One launch and all that it did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,14 @@ impl WarpSink for WarpStream {
             last.batches.push(batch.clone());
         }
         Ok(())
+    }
+}
+
+impl Collector for WarpStream {
+    type Piece = WarpBatch;
+
+    fn take(&mut self, piece: &WarpBatch) -> Result<(), TraceError> {
+        self.batch(piece)
     }
 }
 

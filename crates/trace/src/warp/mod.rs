@@ -2,7 +2,8 @@
 //!
 //! A [`WarpSource`] yields [`WarpStep`]s: a kernel was launched ([`Launch`]), then batches of its memory
 //! instructions, one [`WarpAccess`] for each warp that issued one. Who makes them (an interpreter, a
-//! tracer) hands them to a [`WarpSink`]: a [`WarpStream`] in memory, or a file ([`file::Writer`]).
+//! tracer) hands them to a [`WarpSink`]: a [`WarpStream`] in memory, or a file ([`file::Writer`]). Both are
+//! [`Collector`]s too: who runs on several threads collects [`Piece`]s there, and hands those over in order.
 //!
 //! The order is that of execution within a warp. Between warps and blocks any order will do: analyses go
 //! by `block`, `warp` and `position`, so that blocks may be run on several threads.
@@ -19,4 +20,4 @@ pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
 pub use launch::{Extent, Launch, Site};
 pub use memory::{Recorded, WarpStream};
-pub use source::{WarpSink, WarpSource, WarpStep, open_warps};
+pub use source::{Collector, Piece, WarpSink, WarpSource, WarpStep, open_warps};

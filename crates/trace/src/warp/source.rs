@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::formats::Confidence;
-use crate::warp::{Launch, WarpBatch, accelsim, file};
+use crate::warp::{Launch, WarpBatch, WarpRow, accelsim, file};
 use crate::{Input, TraceError};
 
 /// What [`WarpSource::next`] found.
@@ -53,6 +53,33 @@ pub trait WarpSink {
     /// # Errors
     /// [`TraceError`] if they cannot be kept.
     fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError>;
+}
+
+/// Some records of one launch, collected where they are made, maybe on several threads.
+pub trait Piece: Default + Send {
+    /// Adds a record, whose addresses are as many as its mask has bits. One without an active lane is left out.
+    fn add(&mut self, row: &WarpRow<'_>);
+
+    /// Whether it is time to hand it over.
+    fn is_full(&self) -> bool;
+
+    /// Whether there are no records.
+    fn is_empty(&self) -> bool;
+
+    /// Forgets the records and keeps the memory.
+    fn clear(&mut self);
+}
+
+/// A sink that takes pieces in a form of its own, so that the work of making them is done where the records are.
+pub trait Collector: WarpSink {
+    /// What it takes.
+    type Piece: Piece;
+
+    /// Takes some records of the last launch.
+    ///
+    /// # Errors
+    /// As [`WarpSink::batch`].
+    fn take(&mut self, piece: &Self::Piece) -> Result<(), TraceError>;
 }
 
 /// Opens a stream file: our own, or an Accel-Sim trace (`.traceg`, or its list of kernels). It may be

@@ -11,13 +11,17 @@ use reuselens_simt::transactions::{Layout, Transactions};
 
 use super::input::{Input, Machine, Named, Output};
 use super::pictures;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 
 /// How much data a kernel's threads reuse, at which distance in memory instructions
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// A stream of warp instructions (`reuselens simt run` writes one), or an Accel-Sim trace
     stream: PathBuf,
+
+    /// Look at this block only
+    #[arg(long, value_name = "N")]
+    block: Option<u32>,
 
     #[command(flatten)]
     input: Input,
@@ -38,6 +42,10 @@ impl Args {
     /// Analyses.
     pub fn run(self) -> Outcome {
         let run = self.input.read(&self.stream)?;
+        let run = match self.block {
+            Some(number) => one_block(&run, number)?,
+            None => run,
+        };
         let named = self.machine.characteristics(&run)?;
         for line in self.facts(&run) {
             self.output.say(&line)?;
@@ -123,6 +131,16 @@ impl Args {
             &[characteristic, sharing],
         )
     }
+}
+
+/// A run's block of that number, by itself.
+pub fn one_block(run: &Run, number: u32) -> anyhow::Result<Run> {
+    let blocks = run.launch().grid.count();
+    if u64::from(number) >= blocks {
+        let what = format!("there is no block {number}; the launch has {blocks}, from 0");
+        return Err(Usage(what).into());
+    }
+    Ok(run.only(number))
 }
 
 const HEADS: [&str; 6] = [

@@ -8,7 +8,7 @@ use reuselens::trace::warp::{Space, open_warps};
 use reuselens::units::{Bytes, Granularity};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
-use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, Spaces};
+use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
 
 use crate::exit::Usage;
 
@@ -115,7 +115,11 @@ impl Input {
             },
         };
         let mut source = open_warps(path)?;
-        Run::read(&mut *source, loading).with_context(|| path.display().to_string())
+        match Run::read(&mut *source, loading) {
+            // Such an error names the file itself.
+            Err(SimtError::Trace(error)) => Err(error.into()),
+            read => read.with_context(|| path.display().to_string()),
+        }
     }
 
     /// What an item is, in words.

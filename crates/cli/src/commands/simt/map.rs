@@ -8,6 +8,7 @@ use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Run};
 
+use super::analyze::one_block;
 use super::diff;
 use super::input::{Input, Machine, Output};
 use crate::exit::Outcome;
@@ -151,7 +152,7 @@ impl Args {
         let Some(number) = self.block else {
             return self.machine.sum(&run);
         };
-        self.machine.sum(&run.only(number))
+        self.machine.sum(&one_block(&run, number)?)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::exit::{Outcome, Usage};
 pub struct Args {
     /// PTX, CUDA C++ (.cu), or a description of several launches (.toml)
     kernel: PathBuf,
-    /// The kernel's name, or a part of it that no other has
+    /// The kernel's name in the source or in the PTX, or a part of it that no other has
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
     /// Blocks
@@ -33,6 +33,9 @@ pub struct Args {
     /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     arg: Vec<String>,
+    /// Where the files of a description's buffers lie, if not beside it
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
     /// Write a buffer to a file afterwards (.npy, or else its bytes); several allowed
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
@@ -95,6 +98,11 @@ impl Args {
         for (name, _) in &outs {
             session.bytes(name)?;
         }
+        // What cannot be written is known before the work.
+        let files = outs
+            .iter()
+            .map(|(_, path)| self.result(path))
+            .collect::<anyhow::Result<Vec<AtomicFile>>>()?;
         match &self.output {
             Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
             None => {
@@ -108,9 +116,8 @@ impl Args {
                 }
             }
         }
-        for (name, path) in &outs {
+        for ((name, path), mut file) in outs.iter().zip(files) {
             let bytes = session.file(name, path)?;
-            let mut file = AtomicFile::create(path, self.force)?;
             file.write_all(&bytes)
                 .with_context(|| path.display().to_string())?;
             file.commit()?;
@@ -119,6 +126,17 @@ impl Args {
             println!("Next: {}", self.next(&outs));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// A file for a buffer.
+    fn result(&self, path: &Path) -> anyhow::Result<AtomicFile> {
+        if !self.force && path.exists() {
+            anyhow::bail!(
+                "cannot create {}: it exists already; name another file, or overwrite it with --force",
+                path.display()
+            );
+        }
+        Ok(AtomicFile::create(path, self.force)?)
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
@@ -135,7 +153,11 @@ impl Args {
                 let what = "a description says itself what is launched; leave out --entry, --grid, --block and --arg";
                 return Err(Usage(what.to_owned()).into());
             }
-            return Ok(Plan::read(&self.kernel)?);
+            return Ok(Plan::read(&self.kernel, self.data.as_deref())?);
+        }
+        if self.data.is_some() {
+            let what = "--data says where a description's buffers lie; a kernel's arguments name their files themselves";
+            return Err(Usage(what.to_owned()).into());
         }
         let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
             return Err(Usage(

@@ -32,6 +32,7 @@ pub(super) fn piece(
                 return Err(Damage("a batch claims more records than any batch has"));
             }
             batch.clear();
+            memory.begin();
             for _ in 0..count {
                 record(cursor, memory, launched, batch)?;
             }

@@ -1,7 +1,7 @@
 //! Launches and records to bytes.
 
 use crate::formats::native::bytes::{put, put_bytes, put_signed};
-use crate::warp::{Extent, Launch, WarpBatch, WarpRow};
+use crate::warp::{Extent, LANES, Launch, WarpRow};
 
 /// A launch follows.
 pub(super) const LAUNCH: u8 = 0;
@@ -36,7 +36,7 @@ pub(super) struct Foretold {
     pub(super) next: u32,
 }
 
-/// What is foretold in all. Encoder and decoder move it alike.
+/// What is foretold in all. Encoder and decoder move it alike, and begin anew with each piece.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) sites: Vec<Foretold>,
@@ -97,18 +97,9 @@ pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
     }
 }
 
-/// Appends records. Their sites are those of the launch that `memory` was begun with.
-pub(super) fn batch(out: &mut Vec<u8>, memory: &mut Memory, batch: &WarpBatch) {
-    out.push(BATCH);
-    put(out, batch.len() as u64);
-    out.reserve(batch.len() * 8);
-    for row in batch.rows() {
-        record(out, memory, &row);
-    }
-}
-
+/// Appends a record. Its site is below [`crate::warp::launch::MAX_SITES`].
 #[inline]
-fn record(out: &mut Vec<u8>, memory: &mut Memory, row: &WarpRow<'_>) {
+pub(super) fn record(out: &mut Vec<u8>, memory: &mut Memory, row: &WarpRow<'_>) {
     let at = out.len();
     out.push(0);
     let mut tag = 0;
@@ -164,11 +155,12 @@ fn addresses(out: &mut Vec<u8>, foretold: &mut Foretold, addresses: &[u64]) -> u
     let stride = addresses
         .get(1)
         .map_or(foretold.stride, |second| second.wrapping_sub(first));
-    // Without a way out of the loop, so that it becomes vector instructions.
-    let uneven = addresses.windows(2).fold(0, |odd, pair| {
-        odd | (pair[1].wrapping_sub(pair[0]) ^ stride)
-    });
-    if uneven != 0 {
+    let uneven = match <&[u64; LANES]>::try_from(addresses) {
+        // Of a length that the compiler knows: vector instructions, without a loop.
+        Ok(whole) => uneven(whole, stride),
+        Err(_) => uneven(addresses, stride),
+    };
+    if uneven {
         for pair in addresses.windows(2) {
             put_signed(out, pair[1].wrapping_sub(pair[0]));
         }
@@ -180,4 +172,13 @@ fn addresses(out: &mut Vec<u8>, foretold: &mut Foretold, addresses: &[u64]) -> u
     put_signed(out, stride);
     foretold.stride = stride;
     tag | EVEN
+}
+
+/// Whether addresses do not all rise by `stride`. Without a way out of the loop, so that it becomes vector instructions.
+#[inline(always)]
+fn uneven(addresses: &[u64], stride: u64) -> bool {
+    let odd = addresses.windows(2).fold(0, |odd, pair| {
+        odd | (pair[1].wrapping_sub(pair[0]) ^ stride)
+    });
+    odd != 0
 }

@@ -62,7 +62,6 @@ impl Reader {
             }
             (self.at, self.start) = (0, chunk.start);
             self.totals.chunks += 1;
-            self.memory.begin();
         }
         let mut cursor = Cursor::new(&self.plain, self.at);
         let piece = decode::piece(&mut cursor, &mut self.memory, self.launch.as_ref(), batch);
@@ -75,7 +74,6 @@ impl Reader {
                 Ok(WarpStep::Batch)
             }
             Piece::Launch(launch) => {
-                self.memory.begin();
                 self.totals.launches += 1;
                 self.launch = Some(launch.clone());
                 Ok(WarpStep::Launch(launch))

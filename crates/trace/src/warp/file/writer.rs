@@ -7,9 +7,10 @@ use crate::TraceError;
 use crate::formats::native::bytes::put;
 use crate::formats::native::chunk::{self, Content};
 use crate::warp::file::MAGIC;
-use crate::warp::file::encode::{self, Memory};
+use crate::warp::file::encode;
+use crate::warp::file::records::Records;
 use crate::warp::launch::MAX_SITES;
-use crate::warp::{Launch, WarpBatch, WarpSink};
+use crate::warp::{Collector, Launch, Piece, WarpBatch, WarpSink};
 
 /// The fastest: the bytes are few already.
 const LEVEL: i32 = 1;
@@ -22,7 +23,7 @@ pub(super) const MAX_RECORDS: usize = 1 << 20;
 /// The most bytes of a launch's texts.
 const MAX_LAUNCH: usize = 64 << 20;
 const MAX_DESCRIPTION: usize = 16 << 10;
-pub(super) const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 pub(super) const FIXED: usize = 16;
 
 /// Writes a stream of warp instructions to `W`, in whole chunks of about 1 MiB before compression.
@@ -33,7 +34,8 @@ pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
     packer: zstd::bulk::Compressor<'static>,
-    memory: Memory,
+    /// Those of a batch, while it is taken.
+    records: Records,
     plain: Vec<u8>,
     stored: Vec<u8>,
     records_waiting: u64,
@@ -71,7 +73,7 @@ impl<W: Write> Writer<W> {
             out,
             path: path.to_owned(),
             packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
-            memory: Memory::default(),
+            records: Records::new(),
             plain: Vec::new(),
             stored: Vec::new(),
             records_waiting: 0,
@@ -90,7 +92,6 @@ impl<W: Write> Writer<W> {
             self.chunk(Content::Pieces)?;
             self.plain.clear();
             self.records_waiting = 0;
-            self.memory.begin();
         }
         let flushed = self.out.flush();
         flushed.map_err(|error| TraceError::io("write", &self.path, error))
@@ -160,10 +161,9 @@ impl<W: Write> WarpSink for Writer<W> {
         if launch.sites.len() > MAX_SITES || texts > MAX_LAUNCH {
             return Err(self.refuse("a kernel has more memory instructions than the file takes"));
         }
-        // Its own chunk begins here, so that what is foretold is of one kernel.
+        // Its own chunk begins here: a chunk is of one kernel.
         self.flush()?;
         encode::launch(&mut self.plain, launch);
-        self.memory.begin();
         let sites = match launch.sites.len() {
             0 => MAX_SITES,
             known => known,
@@ -174,27 +174,40 @@ impl<W: Write> WarpSink for Writer<W> {
     }
 
     fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError> {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        records.extend(batch);
+        let taken = self.take(&records);
+        self.records = records;
+        taken
+    }
+}
+
+impl<W: Write> Collector for Writer<W> {
+    type Piece = Records;
+
+    fn take(&mut self, records: &Records) -> Result<(), TraceError> {
         let Some((blocks, warps, sites)) = self.bounds else {
             return Err(self.refuse("records come before any launch"));
         };
-        if batch.len() > MAX_RECORDS {
+        if records.count > MAX_RECORDS {
             return Err(self.refuse("a batch has over 1048576 records: hand over smaller ones"));
         }
-        let fits = batch.rows().all(|row| {
-            u64::from(row.block) < blocks
-                && u64::from(row.warp) < warps
-                && (row.site as usize) < sites
-                && row.bytes > 0
-        });
-        if !fits {
+        let fits = u64::from(records.block) < blocks
+            && u64::from(records.warp) < warps
+            && (records.site as usize) < sites
+            && !records.is_odd;
+        if !records.is_empty() && !fits {
             return Err(
                 self.refuse("a record is of a block, warp or site that its launch does not have")
             );
         }
-        encode::batch(&mut self.plain, &mut self.memory, batch);
-        self.totals.records += batch.len() as u64;
-        self.totals.accesses += batch.accesses() as u64;
-        self.records_waiting += batch.len() as u64;
+        self.plain.push(encode::BATCH);
+        put(&mut self.plain, records.count as u64);
+        self.plain.extend_from_slice(&records.bytes);
+        self.totals.records += records.count as u64;
+        self.totals.accesses += records.accesses;
+        self.records_waiting += records.count as u64;
         if self.plain.len() < ENOUGH_BYTES && self.records_waiting < ENOUGH_RECORDS {
             return Ok(());
         }

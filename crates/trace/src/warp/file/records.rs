@@ -1,0 +1,89 @@
+//! Records that are encoded where they are made.
+
+use crate::warp::file::encode::{self, Memory};
+use crate::warp::source::Piece;
+use crate::warp::{WarpBatch, WarpRow};
+
+/// Some records of one launch in the form of the file: what [`file::Writer`](crate::warp::file::Writer) takes from
+/// those who make them on several threads. They decode without those before them.
+///
+/// Memory: 1 to 2 bytes a record where addresses rise evenly, up to 10 for each access where they do not; the state
+/// that is foretold beside it, 40 bytes a site.
+pub struct Records {
+    pub(super) bytes: Vec<u8>,
+    memory: Memory,
+    pub(super) count: usize,
+    pub(super) accesses: u64,
+    /// The largest numbers, and whether any record is none.
+    pub(super) block: u32,
+    pub(super) warp: u32,
+    pub(super) site: u32,
+    pub(super) is_odd: bool,
+}
+
+impl Records {
+    /// No records.
+    pub fn new() -> Records {
+        let mut records = Records {
+            bytes: Vec::new(),
+            memory: Memory::default(),
+            count: 0,
+            accesses: 0,
+            block: 0,
+            warp: 0,
+            site: 0,
+            is_odd: false,
+        };
+        records.memory.begin();
+        records
+    }
+
+    /// Those of a batch too.
+    pub fn extend(&mut self, batch: &WarpBatch) {
+        self.bytes.reserve(batch.len() * 8);
+        for row in batch.rows() {
+            self.add(&row);
+        }
+    }
+}
+
+impl Default for Records {
+    fn default() -> Records {
+        Records::new()
+    }
+}
+
+impl Piece for Records {
+    #[inline]
+    fn add(&mut self, row: &WarpRow<'_>) {
+        if row.mask == 0 {
+            return;
+        }
+        self.count += 1;
+        self.accesses += row.addresses.len() as u64;
+        self.block = self.block.max(row.block);
+        self.warp = self.warp.max(row.warp);
+        self.site = self.site.max(row.site);
+        // A number beyond what any launch has would make the state grow; such records are refused later.
+        self.is_odd |= row.bytes == 0 || row.site as usize >= crate::warp::launch::MAX_SITES;
+        self.is_odd |= row.addresses.len() != row.mask.count_ones() as usize;
+        if !self.is_odd {
+            encode::record(&mut self.bytes, &mut self.memory, row);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.count >= WarpBatch::FULL
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.memory.begin();
+        (self.count, self.accesses) = (0, 0);
+        (self.block, self.warp, self.site, self.is_odd) = (0, 0, 0, false);
+    }
+}
