@@ -99,7 +99,7 @@ pub use names::signal_name;
 pub use path::{BlockTrace, Path, PathShares};
 pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};
 pub use path_table::{PathCell, PathTable};
-pub use pattern::{Pattern, PatternRule, patterns};
+pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,

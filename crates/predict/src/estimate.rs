@@ -106,6 +106,21 @@ fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
     Some(t * (fit.residual / spare as f64 * (1.0 + 1.0 / count + leverage)).sqrt())
 }
 
+/// A quantity that grows in a straight line with the size, and is no less than 0. From two runs its interval goes on
+/// for a tenth more or less than it grew.
+pub fn straight(points: &[Point], size: f64) -> Estimate {
+    let fit = Fit::with(Shape::Linear, points);
+    let last = points.last().copied().unwrap_or_default();
+    let value = fit.at(size);
+    let half = half_width(&fit, points, size);
+    let half = half.unwrap_or_else(|| (value - last.1).abs() / 10.0);
+    Estimate {
+        value: value.max(0.0),
+        low: (value - half).max(0.0),
+        high: (value + half).max(0.0),
+    }
+}
+
 /// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run
 /// counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent, wider and narrower by
 /// what the runs deviate, or by a tenth of it from two runs.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Pattern, PatternBin, PatternRule, patterns};
+use reuselens_locality::{
+    FineHistogram, Pattern, PatternBin, PatternRule, common_patterns, patterns,
+};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,33 @@ pub struct GroupRun {
     pub cold: u64,
     /// Its distances, in ascending bins.
     pub bins: Vec<PatternBin>,
+}
+
+/// How distances become patterns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Merging {
+    /// Where a pattern ends.
+    pub rule: PatternRule,
+    /// Distances with less than this share of a group's reuses, or at the ends of a pattern of its, are left out; 0
+    /// leaves nothing out, as published.
+    pub rare: f64,
+}
+
+impl Merging {
+    /// The patterns of some bins.
+    pub fn patterns(&self, bins: &[PatternBin]) -> Vec<Pattern> {
+        match self.rare > 0.0 {
+            true => common_patterns(bins, self.rule, self.rare),
+            false => patterns(bins, self.rule),
+        }
+    }
+}
+
+impl From<PatternRule> for Merging {
+    /// With nothing left out.
+    fn from(rule: PatternRule) -> Self {
+        Merging { rule, rare: 0.0 }
+    }
 }
 
 /// The groups of one run, by name.
@@ -67,6 +96,9 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
+    /// What of the last training run is in no pattern, with the counts expected.
+    #[serde(skip)]
+    rare: Vec<PatternBin>,
 }
 
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
@@ -78,7 +110,7 @@ pub struct GroupForecast {
 pub fn predict_groups(
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
-    rule: PatternRule,
+    merging: Merging,
     size: f64,
 ) -> Vec<GroupForecast> {
     let mut names: Vec<&String> = runs.iter().flat_map(|(_, groups)| groups.keys()).collect();
@@ -86,7 +118,7 @@ pub fn predict_groups(
     names.dedup();
     names
         .into_iter()
-        .map(|name| predict(name, runs, shapes, rule, size))
+        .map(|name| predict(name, runs, shapes, merging, size))
         .collect()
 }
 
@@ -94,7 +126,7 @@ fn predict(
     name: &str,
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
-    rule: PatternRule,
+    merging: Merging,
     size: f64,
 ) -> GroupForecast {
     let mut forecast = GroupForecast {
@@ -103,6 +135,7 @@ fn predict(
         cold: Estimate::default(),
         patterns: Ok(Vec::new()),
         below_zero: false,
+        rare: Vec::new(),
     };
     let found: Vec<Option<&GroupRun>> = runs.iter().map(|(_, groups)| groups.get(name)).collect();
     let missing: Vec<usize> = (0..runs.len())
@@ -118,7 +151,7 @@ fn predict(
         .map(|(size, run)| Seen {
             size,
             run,
-            patterns: patterns(&run.bins, rule),
+            patterns: merging.patterns(&run.bins),
         })
         .collect();
     let counts: Vec<usize> = found.iter().map(|seen| seen.patterns.len()).collect();
@@ -139,7 +172,25 @@ fn predict(
     let predicted: Vec<(PatternPrediction, bool)> = predicted.collect();
     forecast.below_zero = predicted.iter().any(|(_, below)| *below);
     forecast.patterns = Ok(predicted.into_iter().map(|(pattern, _)| pattern).collect());
+    forecast.rare = rare(&found[found.len() - 1], forecast.accesses.value);
     forecast
+}
+
+/// The bins of a run that are in none of its patterns, as they will be with so many accesses.
+fn rare(seen: &Seen, accesses: f64) -> Vec<PatternBin> {
+    let grown = accesses / seen.run.accesses.max(1) as f64;
+    let inside = |bin: &PatternBin| {
+        let next = seen.patterns.partition_point(|pattern| pattern.max < bin.min);
+        seen.patterns
+            .get(next)
+            .is_some_and(|pattern| pattern.min <= bin.min && bin.max <= pattern.max)
+    };
+    let bins = seen.run.bins.iter().filter(|bin| !inside(bin));
+    bins.map(|bin| PatternBin {
+        accesses: (bin.accesses as f64 * grown).round() as u64,
+        ..*bin
+    })
+    .collect()
 }
 
 /// A group in one run.
@@ -247,6 +298,9 @@ impl GroupForecast {
         for pattern in patterns {
             pattern.add_to(&mut histogram);
         }
+        for bin in &self.rare {
+            spread(&mut histogram, bin.min as f64, bin.max as f64, bin.accesses);
+        }
         Some(histogram)
     }
 
@@ -295,7 +349,7 @@ mod tests {
         let found = predict_groups(
             &[(1000.0, &small), (4000.0, &large)],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             16_000.0,
         );
         assert_eq!(found.len(), 1);
@@ -321,14 +375,14 @@ mod tests {
         assert!((begins - 32_000.0).abs() < 1000.0, "{begins}");
         assert_eq!(found[0].misses_from(3000, 4000.0), Some(4000.0));
         let truth = groups(&[("a", run(&[(2, 14_400), (16_000, 1600)], 800))]);
-        let check = GroupCheck::of(&found, &truth, PatternRule::default());
+        let check = GroupCheck::of(&found, &truth, PatternRule::default().into());
         assert_eq!((check.coverage(), check.accuracy()), (1.0, 1.0));
         assert_eq!(check.intervals, (2, 2));
         let other = groups(&[
             ("a", run(&[(2, 14_400), (60_000, 1600)], 800)),
             ("b", run(&[(1, 9)], 0)),
         ]);
-        let check = GroupCheck::of(&found, &other, PatternRule::default());
+        let check = GroupCheck::of(&found, &other, PatternRule::default().into());
         assert_eq!(
             (check.covered, check.correct, check.accesses),
             (16_800, 0, 16_809)
@@ -345,7 +399,7 @@ mod tests {
         let found = predict_groups(
             &[(10.0, &small), (40.0, &large)],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             90.0,
         );
         let why: Vec<_> = found
@@ -374,7 +428,7 @@ mod tests {
         let found = predict_groups(
             &[(100.0, &runs[0]), (400.0, &runs[1])],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             1600.0,
         );
         let histogram = found[0].histogram().unwrap();

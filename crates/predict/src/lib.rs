@@ -24,13 +24,13 @@ mod tracker;
 mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
-pub use check::{GroupCheck, are_right, is_right, overlap};
+pub use check::{GroupCheck, WrongGroup, are_right, is_right, overlap, wrong};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
 pub use group::{
-    GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
+    GroupForecast, GroupRun, Groups, Merging, PatternPrediction, Unpredictable, predict_groups,
 };
 pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
-pub use program::{By, ProgramError, groups, same_program, sizes};
+pub use program::{By, ProgramError, fixed_data, groups, same_program, sizes};
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
 pub use tracker::PathTracker;

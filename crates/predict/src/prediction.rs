@@ -1,32 +1,39 @@
 //! Everything that can be said about an input that has not been run.
 
+use std::collections::BTreeSet;
+
 use reuselens_locality::{
-    Cache, Log2Histogram, Machine, MissRatioCurve, PatternRule, Profile, Warning, error,
+    Cache, Log2Histogram, Machine, MissRatioCurve, Profile, Warning, error,
 };
 use reuselens_units::Granularity;
 use serde::Serialize;
 
-use crate::check::GroupCheck;
+use crate::check::{GroupCheck, WrongGroup, wrong};
 use crate::estimate::{Estimate, Intervals};
-use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
-use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
+use crate::group::{GroupForecast, Groups, Merging, Unpredictable, predict_groups};
+use crate::program::{By, ProgramError, fixed_data, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
 
+/// Data that do not grow are taken as no more than this part of the smallest run.
+const MOST_FIXED: f64 = 0.95;
+
 /// How to predict.
 #[derive(Clone, Debug)]
 pub struct PredictOptions {
     /// Ways of growing to choose from, the slowest first.
     pub shapes: Vec<Shape>,
-    /// Where patterns end.
-    pub rule: PatternRule,
+    /// How distances become patterns.
+    pub merging: Merging,
     /// Lines or instructions.
     pub by: By,
     /// Sizes of the training runs, where they are not their largest distances; empty or one for each.
     pub sizes: Vec<f64>,
+    /// Leave data that do not grow out of the sizes.
+    pub fixed: bool,
     /// Match programs and builds that differ, by lines.
     pub loose: bool,
     /// How many times the largest training size is far.
@@ -37,7 +44,8 @@ impl Default for PredictOptions {
     fn default() -> Self {
         PredictOptions {
             shapes: Shape::ALL.to_vec(),
-            rule: PatternRule::default(),
+            merging: Merging::default(),
+            fixed: true,
             by: By::Line,
             sizes: Vec::new(),
             loose: false,
@@ -79,8 +87,10 @@ pub struct Prediction {
     pub training: Vec<(usize, f64)>,
     /// The data size asked for.
     pub size: f64,
-    /// Where patterns end.
-    pub rule: PatternRule,
+    /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
+    pub fixed: f64,
+    /// How distances became patterns.
+    pub merging: Merging,
     /// How intervals came about.
     pub intervals: Intervals,
     /// The whole program.
@@ -106,6 +116,8 @@ pub struct Check {
     pub caches: Vec<(f64, Option<f64>)>,
     /// Lines or instructions.
     pub groups: GroupCheck,
+    /// Groups that were predicted wrongly, those with most accesses first.
+    pub wrong: Vec<WrongGroup>,
     /// Groups of the observed run that are in no training run.
     pub never_seen: Vec<(String, u64)>,
     /// Caches, and those of them whose observed miss ratio lies in its interval.
@@ -128,24 +140,28 @@ pub fn predict(
         let text = format!("a size of {size} is nothing to predict; give 1 or more items: --size");
         return Err(ProgramError::BadSize { text });
     }
+    let measured = options.fixed && options.sizes.is_empty();
+    let fixed = if measured { fixed_data(runs).min(training[0].1 * MOST_FIXED) } else { 0.0 };
+    let grown = |size: f64| (size - fixed).max(1.0);
     let whole_runs: Vec<WholeRun> = training
         .iter()
         .map(|(run, size)| WholeRun {
-            size: *size,
+            size: grown(*size),
             histogram: &runs[*run].histogram,
         })
         .collect();
-    let whole = predict_whole(&whole_runs, &options.shapes, size)
+    let whole = predict_whole(&whole_runs, &options.shapes, grown(size))
         .ok_or(ProgramError::NoReuses { run: 1 })?;
+    let exact = runs.iter().all(|run| run.paths.is_some());
     let of_runs: Vec<(f64, Groups)> = training
         .iter()
-        .map(|(run, size)| (*size, groups(runs[*run], options.by)))
+        .map(|(run, size)| (*size, groups(runs[*run], options.by, exact)))
         .collect();
     let by_size: Vec<(f64, &Groups)> = of_runs
         .iter()
-        .map(|(size, groups)| (*size, groups))
+        .map(|(size, groups)| (grown(*size), groups))
         .collect();
-    let forecasts = predict_groups(&by_size, &options.shapes, options.rule, size);
+    let forecasts = predict_groups(&by_size, &options.shapes, options.merging, grown(size));
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
@@ -156,7 +172,7 @@ pub fn predict(
     let mut groups: Vec<(GroupForecast, Vec<GroupMisses>)> = forecasts
         .into_iter()
         .map(|forecast| {
-            let misses = group_misses(&forecast, &levels, largest);
+            let misses = group_misses(&forecast, &levels, (grown(largest), fixed));
             (forecast, misses)
         })
         .collect();
@@ -165,7 +181,8 @@ pub fn predict(
     Ok(Prediction {
         granularity,
         size,
-        rule: options.rule,
+        fixed,
+        merging: options.merging,
         intervals: Intervals::of(training.len()),
         training,
         whole,
@@ -208,14 +225,18 @@ fn cache_forecast(cache: &Cache, items: u64, whole: &WholePrediction) -> CacheFo
     }
 }
 
-fn group_misses(forecast: &GroupForecast, levels: &[(Cache, u64)], from: f64) -> Vec<GroupMisses> {
+fn group_misses(
+    forecast: &GroupForecast,
+    levels: &[(Cache, u64)],
+    (from, fixed): (f64, f64),
+) -> Vec<GroupMisses> {
     let Some(histogram) = forecast.histogram() else {
         return Vec::new();
     };
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),
-        misses_from: forecast.misses_from(*items, from),
+        misses_from: forecast.misses_from(*items, from).map(|size| size + fixed),
     };
     levels.iter().map(misses).collect()
 }
@@ -341,13 +362,14 @@ impl Prediction {
             .zip(&caches)
             .filter(|pair| held(*pair))
             .count();
-        let seen = groups(observed, options.by);
+        let exact = all.iter().all(|run| run.paths.is_some());
+        let seen = groups(observed, options.by, exact);
         let forecasts: Vec<GroupForecast> =
             self.groups.iter().map(|group| group.0.clone()).collect();
-        let known = |name: &String| forecasts.iter().any(|forecast| forecast.name == *name);
+        let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
             .iter()
-            .filter(|(name, _)| !known(name))
+            .filter(|(name, _)| !known.contains(name.as_str()))
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -357,7 +379,8 @@ impl Prediction {
             curve_error: curves[0].mean_absolute_error(&curves[1]),
             intervals: (caches.len() as u64, held as u64),
             caches,
-            groups: GroupCheck::of(&forecasts, &seen, self.rule),
+            groups: GroupCheck::of(&forecasts, &seen, self.merging),
+            wrong: wrong(&forecasts, &seen, self.merging),
             never_seen: never,
         })
     }

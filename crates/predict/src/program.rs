@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, Profile, Site};
+use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, PatternBins, Profile, Site};
 use thiserror::Error;
 
 use crate::group::{GroupRun, Groups};
@@ -252,27 +252,16 @@ pub fn sizes(profiles: &[&Profile], given: &[f64]) -> Result<Vec<(usize, f64)>, 
 
 /// The groups of a profile, under names that do not depend on what else is in it: `dir/a.c:12`, `prog+0x12ab`; what has
 /// no line is named by its file and function.
-pub fn groups(profile: &Profile, by: By) -> Groups {
-    if let By::Path(length) = by {
-        return path_groups(profile, length);
+///
+/// The lowest, highest and mean distance of each bin are exact with `exact`, which profiles with paths can be asked for;
+/// else they are known to a sixteenth of an octave.
+pub fn groups(profile: &Profile, by: By, exact: bool) -> Groups {
+    match by {
+        By::Path(length) => return path_groups(profile, length),
+        By::Line | By::Instruction if exact => return exact_groups(profile, by),
+        By::Line | By::Instruction => {}
     }
-    let name = |site: &Site| match (by, site.frames.first()) {
-        (By::Line, Some(Frame { file, line, .. })) if !file.is_empty() && *line > 0 => {
-            format!("{file}:{line}")
-        }
-        (By::Line, Some(Frame { function, .. })) if !function.is_empty() => {
-            format!("{function} ({})", site.module)
-        }
-        (By::Line, _) => format!(
-            "({})",
-            if site.module.is_empty() {
-                "unknown"
-            } else {
-                &site.module
-            }
-        ),
-        (By::Instruction | By::Path(_), _) => format!("{}+{:#x}", site.module, site.offset),
-    };
+    let name = |site: &Site| name(by, &site.module, site.offset, site.frames.first());
     let names: Vec<String> = profile.sites.iter().map(name).collect();
     let mut sums: BTreeMap<&str, FineHistogram> = BTreeMap::new();
     for cell in &profile.cells {
@@ -291,6 +280,81 @@ pub fn groups(profile: &Profile, by: By) -> Groups {
         .collect()
 }
 
+/// Data that do not grow, in items: the sum over all lines of the items that each was the first to touch, where those
+/// are as many in every run, but for a twentieth or one. That is the start of a program, its tables and its libraries.
+///
+/// Published predictions take the size of all data; with inputs not much larger than the start of the program, no way
+/// of growing fits then.
+pub fn fixed_data(profiles: &[&Profile]) -> f64 {
+    let mut runs = profiles.iter().map(|profile| cold_by_line(profile));
+    let mut spans: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (line, cold) in runs.next().unwrap_or_default() {
+        spans.insert(line, (cold, cold));
+    }
+    for run in runs {
+        for (line, (low, high)) in &mut spans {
+            let cold = run.get(line).copied().unwrap_or(0);
+            (*low, *high) = ((*low).min(cold), (*high).max(cold));
+        }
+    }
+    let stays = |(low, high): &&(u64, u64)| high - low <= (low / 20).max(1);
+    let fixed: u64 = spans.values().filter(stays).map(|(low, _)| low).sum();
+    fixed as f64
+}
+
+/// The items that each line was the first to touch.
+fn cold_by_line(profile: &Profile) -> BTreeMap<String, u64> {
+    let names = profile.sites.iter();
+    let names: Vec<String> = names
+        .map(|site| name(By::Line, &site.module, site.offset, site.frames.first()))
+        .collect();
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for cell in &profile.cells {
+        if let Some(name) = names.get(cell.site as usize) {
+            *sums.entry(name.clone()).or_default() += cell.histogram.cold();
+        }
+    }
+    sums
+}
+
+/// The name of an instruction's group.
+fn name(by: By, module: &str, offset: u64, frame: Option<&Frame>) -> String {
+    match (by, frame) {
+        (By::Line, Some(Frame { file, line, .. })) if !file.is_empty() && *line > 0 => {
+            format!("{file}:{line}")
+        }
+        (By::Line, Some(Frame { function, .. })) if !function.is_empty() => {
+            format!("{function} ({module})")
+        }
+        (By::Line, _) if module.is_empty() => "(unknown)".to_owned(),
+        (By::Line, _) => format!("({module})"),
+        (By::Instruction | By::Path(_), _) => format!("{module}+{offset:#x}"),
+    }
+}
+
+/// Lines or instructions, from the distances that were counted by path.
+fn exact_groups(profile: &Profile, by: By) -> Groups {
+    let mut sums: BTreeMap<String, PatternBins> = BTreeMap::new();
+    for site in profile.paths.iter().flat_map(|paths| &paths.sites) {
+        let name = name(by, &site.module, site.offset, Some(&site.frame));
+        let sum = sums.entry(name).or_default();
+        for path in &site.paths {
+            sum.merge(&path.bins);
+        }
+    }
+    let groups = sums.into_iter();
+    groups.map(|(name, bins)| (name, run(&bins))).collect()
+}
+
+/// What distances in pattern bins say of a group.
+fn run(bins: &PatternBins) -> GroupRun {
+    GroupRun {
+        accesses: bins.accesses(),
+        cold: bins.cold(),
+        bins: bins.iter().collect(),
+    }
+}
+
 fn path_groups(profile: &Profile, length: u32) -> Groups {
     let sites = profile
         .paths
@@ -300,20 +364,9 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
     let mut groups = Groups::new();
     for (site, paths) in sites {
         for path in paths {
-            let run = GroupRun {
-                accesses: path.bins.accesses(),
-                cold: path.bins.cold(),
-                bins: path.bins.iter().collect(),
-            };
-            groups.insert(
-                format!(
-                    "{}+{:#x} after {}",
-                    site.module,
-                    site.offset,
-                    path.digits(length)
-                ),
-                run,
-            );
+            let (module, offset) = (&site.module, site.offset);
+            let name = format!("{module}+{offset:#x} after {}", path.digits(length));
+            groups.insert(name, run(&path.bins));
         }
     }
     groups

@@ -4,8 +4,8 @@ use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, power};
-use crate::shape::{Fit, Shape};
+use crate::estimate::{Estimate, estimate, power, straight};
+use crate::shape::{Fit, Point, Shape};
 
 /// Groups of equally many accesses that a program is cut into.
 pub const GROUPS: usize = 1000;
@@ -42,7 +42,7 @@ pub struct WholePrediction {
     pub size: f64,
     /// Accesses: as a power of the size.
     pub accesses: Estimate,
-    /// Cold ones among them, likewise.
+    /// Cold ones among them: in a straight line.
     pub cold: Estimate,
     /// The groups, from near to far in the training runs.
     pub groups: Vec<GroupPrediction>,
@@ -91,7 +91,7 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
 ///
 /// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated by one of `shapes`.
 ///
-/// Source: Ding & Zhong 2003; accesses and cold accesses as powers of the size are ours.
+/// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
 pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<WholePrediction> {
     let means: Option<Vec<Vec<f64>>> = runs
         .iter()
@@ -111,28 +111,29 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
             GroupPrediction { fit, distance }
         })
         .collect();
-    let counts = |count: fn(&ExactHistogram) -> u64| {
-        let points: Vec<_> = runs
-            .iter()
-            .map(|run| (run.size, count(run.histogram) as f64))
-            .collect();
-        power(&points, size)
+    let points = |count: fn(&ExactHistogram) -> u64| -> Vec<Point> {
+        let runs = runs.iter();
+        runs.map(|run| (run.size, count(run.histogram) as f64))
+            .collect()
     };
-    let (accesses, cold) = (
-        counts(ExactHistogram::accesses),
-        counts(ExactHistogram::cold),
-    );
-    let make = |end: fn(&Estimate) -> f64| {
+    let accesses = power(&points(ExactHistogram::accesses), size);
+    // The size is the largest distance, which is all items but one in nearly every program: a straight line.
+    let cold = straight(&points(ExactHistogram::cold), size);
+    let make = |end: fn(&Estimate) -> f64, accesses: f64| {
         let distances = groups.iter().map(|group| end(&group.distance));
-        histogram(accesses.value, end(&cold), distances)
+        histogram(accesses, end(&cold), distances)
     };
     Some(WholePrediction {
         size,
         accesses,
         cold,
         below_zero,
-        histogram: make(|e| e.value),
-        bounds: (make(|e| e.low), make(|e| e.high)),
+        histogram: make(|e| e.value, accesses.value),
+        // The more accesses, the smaller the share of the first ones.
+        bounds: (
+            make(|e| e.low, accesses.high),
+            make(|e| e.high, accesses.low),
+        ),
         groups,
     })
 }
