@@ -98,7 +98,7 @@ pub use merge::MergeError;
 pub use names::signal_name;
 pub use path::{BlockTrace, Path, PathShares};
 pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};
-pub use path_table::{PathCell, PathTable};
+pub use path_table::{PathCell, PathStep, PathTable};
 pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
 pub use profile::{

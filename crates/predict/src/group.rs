@@ -25,8 +25,11 @@ pub struct GroupRun {
     pub bins: Vec<PatternBin>,
 }
 
+/// What is left out of patterns: reuses that are a smaller share of their group's than this.
+pub const RARE: f64 = 0.01;
+
 /// How distances become patterns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Merging {
     /// Where a pattern ends.
     pub rule: PatternRule,
@@ -41,6 +44,16 @@ impl Merging {
         match self.rare > 0.0 {
             true => common_patterns(bins, self.rule, self.rare),
             false => patterns(bins, self.rule),
+        }
+    }
+}
+
+impl Default for Merging {
+    /// The rule by default, and rare reuses left out.
+    fn default() -> Self {
+        Merging {
+            rule: PatternRule::default(),
+            rare: RARE,
         }
     }
 }
@@ -180,7 +193,9 @@ fn predict(
 fn rare(seen: &Seen, accesses: f64) -> Vec<PatternBin> {
     let grown = accesses / seen.run.accesses.max(1) as f64;
     let inside = |bin: &PatternBin| {
-        let next = seen.patterns.partition_point(|pattern| pattern.max < bin.min);
+        let next = seen
+            .patterns
+            .partition_point(|pattern| pattern.max < bin.min);
         seen.patterns
             .get(next)
             .is_some_and(|pattern| pattern.min <= bin.min && bin.max <= pattern.max)

@@ -27,13 +27,17 @@ pub use blocks::{BasicBlock, BlockEnd};
 pub use check::{GroupCheck, WrongGroup, are_right, is_right, overlap, wrong};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
 pub use group::{
-    GroupForecast, GroupRun, Groups, Merging, PatternPrediction, Unpredictable, predict_groups,
+    GroupForecast, GroupRun, Groups, Merging, PatternPrediction, RARE, Unpredictable,
+    predict_groups,
 };
-pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
+pub use prediction::{
+    CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
+};
 pub use program::{By, ProgramError, fixed_data, groups, same_program, sizes};
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
 pub use tracker::PathTracker;
 pub use whole::{
-    GROUPS, GroupPrediction, WholePrediction, WholeRun, data_size, group_means, predict_whole,
+    GROUPS, GroupPrediction, Rehearsal, WholePrediction, WholeRun, data_size, group_means,
+    predict_whole,
 };

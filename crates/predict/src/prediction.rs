@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reuselens_locality::{
-    Cache, Log2Histogram, Machine, MissRatioCurve, Profile, Warning, error,
-};
+use reuselens_locality::{Cache, Log2Histogram, Machine, MissRatioCurve, Profile, Warning, error};
 use reuselens_units::Granularity;
 use serde::Serialize;
 
@@ -20,6 +18,9 @@ pub const FAR: f64 = 16.0;
 
 /// Data that do not grow are taken as no more than this part of the smallest run.
 const MOST_FIXED: f64 = 0.95;
+
+/// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors can address.
+pub const MOST_ITEMS: f64 = (1_u64 << 50) as f64;
 
 /// How to predict.
 #[derive(Clone, Debug)]
@@ -74,7 +75,8 @@ pub struct GroupMisses {
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
-    /// The data size from which on a pattern of the group misses: the size asked from if it does there already.
+    /// The data size from which on a pattern of the group misses: the size asked from if it does there already,
+    /// infinite (in JSON null) beyond [`MOST_ITEMS`].
     pub misses_from: Option<f64>,
 }
 
@@ -136,12 +138,23 @@ pub fn predict(
     same_program(runs, options.loose)?;
     have_paths(runs, options.by)?;
     let training = sizes(runs, &options.sizes)?;
-    if !(size.is_finite() && size >= 1.0) {
-        let text = format!("a size of {size} is nothing to predict; give 1 or more items: --size");
+    if !(1.0..=MOST_ITEMS).contains(&size) {
+        let text = if size < 1.0 {
+            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
+                .to_owned()
+        } else {
+            format!(
+                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
+            )
+        };
         return Err(ProgramError::BadSize { text });
     }
     let measured = options.fixed && options.sizes.is_empty();
-    let fixed = if measured { fixed_data(runs).min(training[0].1 * MOST_FIXED) } else { 0.0 };
+    let fixed = if measured {
+        fixed_data(runs).min(training[0].1 * MOST_FIXED)
+    } else {
+        0.0
+    };
     let grown = |size: f64| (size - fixed).max(1.0);
     let whole_runs: Vec<WholeRun> = training
         .iter()
@@ -236,7 +249,13 @@ fn group_misses(
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),
-        misses_from: forecast.misses_from(*items, from).map(|size| size + fixed),
+        misses_from: forecast.misses_from(*items, from).map(|size| {
+            if size < MOST_ITEMS {
+                size + fixed
+            } else {
+                f64::INFINITY
+            }
+        }),
     };
     levels.iter().map(misses).collect()
 }
@@ -269,6 +288,18 @@ fn warnings(
         );
         let hint = "profile a larger input, or ask for a smaller size: distances that shrink cannot be extrapolated far";
         all.push(warn("below-zero", message, hint));
+    }
+    let beyond = |misses: &GroupMisses| misses.misses_from.is_some_and(f64::is_infinite);
+    let beyond = groups
+        .iter()
+        .filter(|group| group.1.iter().any(beyond))
+        .count();
+    if beyond > 0 {
+        let message = format!(
+            "{beyond} groups leave a cache at a size beyond what any machine holds: they grow so slowly that nothing can be said of it"
+        );
+        let hint = "take them as staying, or profile inputs that differ more";
+        all.push(warn("beyond-any", message, hint));
     }
     if runs.iter().any(|run| !run.method.exact) {
         let message = "a training run is a sample: its error is in the prediction too".to_owned();

@@ -80,6 +80,20 @@ pub enum ProgramError {
         /// What was there in the first.
         first: String,
     },
+    /// Other builds of a program, by their build ids.
+    #[error(
+        "run {run} is of another build of '{module}' than run 1 (build id {other} for {first}): profile one build, or say --loose to match by lines"
+    )]
+    BuildIds {
+        /// Which.
+        run: usize,
+        /// The file.
+        module: String,
+        /// Its build id.
+        other: String,
+        /// That in the first.
+        first: String,
+    },
     /// Equal data sizes.
     #[error(
         "runs {one} and {other} have the same size ({size}), which says nothing about growth; profile inputs that differ several-fold, or, if the data do not grow with the input, say how large the inputs are: --sizes"
@@ -123,8 +137,8 @@ pub enum ProgramError {
 /// Refuses profiles that do not belong together; with `loose`, only those whose numbers do not compare.
 ///
 /// # Errors
-/// The first reason found. Profiles have no build id: builds are told apart by what lies at the same
-/// offset of the same file.
+/// The first reason found. Builds are told apart by the build ids of their files, where those have one, and by what
+/// lies at the same offset of the same file.
 pub fn same_program(profiles: &[&Profile], loose: bool) -> Result<(), ProgramError> {
     let Some((first, others)) = profiles.split_first() else {
         return Err(ProgramError::TooFew);
@@ -171,6 +185,16 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
             first: expected,
         });
     }
+    for (module, id) in &other.builds {
+        if let Some(before) = first.builds.get(module).filter(|before| *before != id) {
+            return Err(ProgramError::BuildIds {
+                run,
+                module: module.clone(),
+                other: short(id),
+                first: short(before),
+            });
+        }
+    }
     // Instructions by where they are, but for those of which nothing is known.
     let places = |profile: &'_ Profile| -> BTreeMap<(String, u64), Site> {
         let known = profile.sites.iter().filter(|site| !site.module.is_empty());
@@ -194,6 +218,11 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
         }
     }
     Ok(())
+}
+
+/// As much of a build id as tells it from others.
+fn short(id: &str) -> String {
+    id.chars().take(12).collect()
 }
 
 /// The name of the program that was run, without its folder.

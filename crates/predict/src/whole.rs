@@ -10,6 +10,9 @@ use crate::shape::{Fit, Point, Shape};
 /// Groups of equally many accesses that a program is cut into.
 pub const GROUPS: usize = 1000;
 
+/// Errors of a rehearsal that an interval reaches over on either side.
+const REHEARSED: f64 = 1.0;
+
 /// What is needed of a run to predict others.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeRun<'a> {
@@ -52,6 +55,47 @@ pub struct WholePrediction {
     pub histogram: ExactHistogram,
     /// Those of the lower ends of all intervals, and of the upper ends.
     pub bounds: (ExactHistogram, ExactHistogram),
+    /// The largest run as the others predict it, from three runs on.
+    pub rehearsal: Option<Rehearsal>,
+}
+
+/// What a prediction of the largest training run from all others gets wrong: errors of a kind that no regression of
+/// single distances sees, as when the program does something else on large inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rehearsal {
+    predicted: ExactHistogram,
+    observed: ExactHistogram,
+    /// The size asked for, in sizes of that run.
+    times: f64,
+    /// How much farther it is from that run than that run was from the next smaller, in powers; 1 at least.
+    farther: f64,
+}
+
+impl Rehearsal {
+    /// Predicts the last of three or more runs.
+    fn new(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<Self> {
+        let (last, others) = runs.split_last().filter(|(_, others)| others.len() >= 2)?;
+        let before = others[others.len() - 1].size;
+        let step = (last.size / before).ln();
+        let farther = ((size / last.size).ln() / step).max(1.0);
+        Some(Rehearsal {
+            predicted: predict_whole(others, shapes, last.size)?.histogram,
+            observed: last.histogram.clone(),
+            times: (size / last.size).max(1.0),
+            farther: if farther.is_finite() { farther } else { 1.0 },
+        })
+    }
+
+    /// The error to expect of the miss ratio at a cache of `items` items: that of the rehearsal, times how much farther
+    /// away the size asked for is. What the cache separates there it separated at a size between its own, if distances
+    /// stay, and one as much smaller as the data are, if they grow: the largest error in between counts.
+    fn error(&self, items: u64) -> f64 {
+        let curves = [&self.predicted, &self.observed].map(MissRatioCurve::new);
+        let steps = (self.times.log2() * 4.0).ceil() as u32;
+        let sizes = (0..=steps).map(|step| (items as f64 / (f64::from(step) / 4.0).exp2()) as u64);
+        let errors = sizes.map(|items| (curves[0].at(items) - curves[1].at(items)).abs());
+        errors.fold(0.0, f64::max) * self.farther
+    }
 }
 
 /// The mean distance of each of `groups` groups of equally many reuses, from near to far. Accesses on a border belong
@@ -135,6 +179,7 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
             make(|e| e.high, accesses.low),
         ),
         groups,
+        rehearsal: Rehearsal::new(runs, shapes, size),
     })
 }
 
@@ -162,14 +207,20 @@ fn histogram(
 
 impl WholePrediction {
     /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is that of all
-    /// distances and of the cold accesses, and no narrower than one group on either side.
+    /// distances and of the cold accesses, and no narrower than one group on either side. From three runs on it is
+    /// also no narrower than what the same way of predicting got wrong about the largest of them.
     pub fn miss_ratio(&self, items: u64) -> Estimate {
         let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
         let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);
+        let error = self
+            .rehearsal
+            .as_ref()
+            .map_or(0.0, |rehearsal| rehearsal.error(items));
+        let error = (error * REHEARSED).max(group);
         Estimate {
             value,
-            low: at(&self.bounds.0).min(value - group).max(0.0),
-            high: at(&self.bounds.1).max(value + group).min(1.0),
+            low: at(&self.bounds.0).min(value - error).max(0.0),
+            high: at(&self.bounds.1).max(value + error).min(1.0),
         }
     }
 

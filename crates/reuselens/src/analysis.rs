@@ -77,9 +77,12 @@ pub fn analyze(
     if let Some(mut paths) = counted.more.paths {
         let profile = &mut uncounted.profile;
         let cells = &profile.cells;
-        paths
-            .table
-            .renumber(|cell| cells.get(cell as usize).map_or(0, |cell| cell.site));
+        let firsts = &paths.first_cells;
+        paths.table.renumber(|site| {
+            let cell = firsts.get(&site).map(|cell| *cell as usize);
+            cell.and_then(|cell| cells.get(cell))
+                .map_or(0, |cell| cell.site)
+        });
         let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
         profile.warnings.extend(path_warnings(&kept));
         profile.paths = Some(kept);

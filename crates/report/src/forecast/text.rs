@@ -170,7 +170,7 @@ impl View<'_> {
         rows(out, &columns, &cells, self.width, self.paint);
         self.soft(
             out,
-            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run",
+            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
         );
     }
 
@@ -190,7 +190,8 @@ impl View<'_> {
         row.extend(misses.iter().map(|misses| match misses.misses_from {
             None => "never".to_owned(),
             Some(size) if size <= largest => "already".to_owned(),
-            Some(size) => self.size(size.min(1e18)),
+            Some(size) if size.is_infinite() => "beyond any".to_owned(),
+            Some(size) => self.size(size),
         }));
         let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
         let shapes: Vec<&str> = patterns
