@@ -31,7 +31,8 @@ pub enum Intervals {
     /// to what the next faster way of growing would give. It has no confidence.
     NeighbouringShapes,
     /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
-    /// and the way of growing is right; and no narrower than that of two runs would be.
+    /// and the way of growing is right; and no narrower than that of two runs would be. Miss ratios: no narrower than
+    /// what the same way of predicting gets wrong about the largest run.
     Regression,
 }
 
@@ -56,7 +57,7 @@ impl Intervals {
                 "from the next slower to the next faster way of growing; two runs allow no confidence to be stated"
             }
             Intervals::Regression => {
-                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing"
+                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others"
             }
         }
     }

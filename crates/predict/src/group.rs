@@ -91,6 +91,8 @@ pub struct PatternPrediction {
     pub mean: Estimate,
     /// Accesses in it: as a power of the size, which for a fixed share of the run is to scale with its accesses.
     pub accesses: Estimate,
+    /// What it was in the training runs.
+    pub seen: Vec<Pattern>,
     /// Bins of the last training run in this pattern: how accesses lie within it.
     #[serde(skip)]
     within: Vec<PatternBin>,
@@ -241,6 +243,7 @@ fn predict_pattern(
         max,
         mean,
         accesses: power(&of(|p| p.accesses as f64), size),
+        seen: found.iter().map(|seen| seen.patterns[index]).collect(),
         within: within.copied().collect(),
     };
     (prediction, fit.at(size) < 0.0 || low_fit.at(size) < 0.0)

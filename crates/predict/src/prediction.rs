@@ -1,8 +1,8 @@
 //! Everything that can be said about an input that has not been run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use reuselens_locality::{Cache, Log2Histogram, Machine, MissRatioCurve, Profile, Warning, error};
+use reuselens_locality::{Cache, Log2Histogram, Machine, MissRatioCurve, Pattern, Profile, Warning, error};
 use reuselens_units::Granularity;
 use serde::Serialize;
 
@@ -120,6 +120,9 @@ pub struct Check {
     pub groups: GroupCheck,
     /// Groups that were predicted wrongly, those with most accesses first.
     pub wrong: Vec<WrongGroup>,
+    /// What was observed of the groups that could be predicted.
+    #[serde(skip)]
+    pub observed: BTreeMap<String, Vec<Pattern>>,
     /// Groups of the observed run that are in no training run.
     pub never_seen: Vec<(String, u64)>,
     /// Caches, and those of them whose observed miss ratio lies in its interval.
@@ -411,6 +414,14 @@ impl Prediction {
             intervals: (caches.len() as u64, held as u64),
             caches,
             groups: GroupCheck::of(&forecasts, &seen, self.merging),
+            observed: forecasts
+                .iter()
+                .filter(|forecast| forecast.patterns.is_ok())
+                .filter_map(|forecast| {
+                    let run = seen.get(&forecast.name)?;
+                    Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
+                })
+                .collect(),
             wrong: wrong(&forecasts, &seen, self.merging),
             never_seen: never,
         })

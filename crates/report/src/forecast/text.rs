@@ -268,6 +268,7 @@ impl View<'_> {
             groups.intervals.1,
             groups.intervals.0,
         );
+        self.wrong(out, check);
         let never: u64 = check.never_seen.iter().map(|(_, accesses)| accesses).sum();
         if never > 0 {
             let accesses = check.groups.accesses.max(never) as f64;
@@ -278,6 +279,28 @@ impl View<'_> {
                 self.forecast.by,
                 ratio_percent(never as f64 / accesses)
             );
+        }
+    }
+
+    /// Which groups were wrong, and how.
+    fn wrong(&self, out: &mut String, check: &reuselens_predict::Check) {
+        let all = check.groups.accesses.max(1) as f64;
+        for wrong in check.wrong.iter().take(self.forecast.top.min(3)) {
+            let how = match wrong.first() {
+                None => format!(
+                    "{} patterns, and {} predicted",
+                    wrong.observed.len(),
+                    wrong.predicted.len()
+                ),
+                Some(at) => {
+                    let [seen, expected] = [wrong.observed[at], wrong.predicted[at]]
+                        .map(|one| format!("{} to {}", count(one.min), count(one.max)));
+                    format!("a pattern at {seen}, predicted at {expected}")
+                }
+            };
+            let share = ratio_percent(wrong.accesses as f64 / all);
+            let name = short_name(&wrong.name);
+            let _ = writeln!(out, "  wrong: {name} ({share} of accesses), {how}");
         }
     }
 
