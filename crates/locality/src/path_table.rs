@@ -290,7 +290,10 @@ impl PathTable {
     }
 
     fn search(&self, node: u32, site: u32) -> Option<u32> {
-        let next = |count: &u32| Some(self.counts[*count as usize - 1].next);
+        let next = |count: &u32| {
+            let count = self.counts.get((*count as usize).wrapping_sub(1))?;
+            Some(count.next)
+        };
         let first = Some(self.nodes[node as usize - 1].first);
         let counts = std::iter::successors(first, next).take_while(|count| *count != 0);
         let mut found = counts.filter(|count| self.counts[*count as usize - 1].site == site);

@@ -236,6 +236,60 @@ mod tests {
         }
     }
 
+    fn bins(pairs: &[(u64, u64)]) -> Vec<PatternBin> {
+        let mut bins = PatternBins::new();
+        for (items, count) in pairs {
+            bins.add(Distance::new(*items), *count);
+        }
+        bins.iter().collect()
+    }
+
+    #[test]
+    fn a_cluster_far_away_is_as_whole_as_a_near_one() {
+        // Every third of its bins is nearly empty, as when what lies in it has gaps.
+        let cluster = |start: u64| {
+            let bins_of = |bin: u64| (start + bin * 1024 + 500, if bin % 3 == 2 { 5 } else { 100 });
+            bins(&(0..60).map(bins_of).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            patterns(&cluster(500 << 10), PatternRule::default()).len(),
+            1
+        );
+        // A real valley, of many bins, parts it.
+        let hills = |bin: u64| {
+            (
+                (500 + bin) << 10,
+                if (80..300).contains(&bin) { 5 } else { 100 },
+            )
+        };
+        let hills = bins(&(0..500).map(hills).collect::<Vec<_>>());
+        assert_eq!(patterns(&hills, PatternRule::default()).len(), 2);
+    }
+
+    #[test]
+    fn what_is_rare_makes_no_pattern_and_moves_no_end() {
+        let all = bins(&[
+            (2, 100_000),
+            (9, 40),
+            (70_000, 100_000),
+            (71_000, 30),
+            (900_000, 3),
+        ]);
+        assert_eq!(patterns(&all, PatternRule::default()).len(), 4);
+        let common = common_patterns(&all, PatternRule::default(), 0.01);
+        let ends: Vec<(u64, u64)> = common.iter().map(|one| (one.min, one.max)).collect();
+        assert_eq!(ends, [(2, 2), (70_000, 70_000)]);
+        assert_eq!(
+            common_patterns(&all, PatternRule::default(), 0.0),
+            patterns(&all, PatternRule::default())
+        );
+        // Many that are few each are not rare together, but for the nearest, which are few even so.
+        let flat = bins(&(0..1000).map(|bin| (bin << 10, 1)).collect::<Vec<_>>());
+        let common = common_patterns(&flat, PatternRule::default(), 0.01);
+        let kept: u64 = common.iter().map(|one| one.accesses).sum();
+        assert!(kept > 900, "{kept}");
+    }
+
     proptest! {
         #[test]
         fn patterns_hold_every_reuse_once_and_do_not_overlap(

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reuselens_locality::{Cache, Log2Histogram, Machine, MissRatioCurve, Pattern, Profile, Warning, error};
+use reuselens_locality::{
+    Cache, Log2Histogram, Machine, MissRatioCurve, Pattern, Profile, Warning, error,
+};
 use reuselens_units::Granularity;
 use serde::Serialize;
 

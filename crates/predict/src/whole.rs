@@ -283,6 +283,35 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_changes_has_wide_intervals() {
+        let side = |side: u64| hills(side);
+        // From the third run on, what was near is as far as the data.
+        let changed = |side: u64| {
+            let area = side * side;
+            of(
+                &[(3, area), (side * 2, area * 3), (area * 3 - 1, area * 6)],
+                area * 3,
+            )
+        };
+        let all = [side(50), side(100), changed(200)];
+        let runs = all.each_ref().map(|histogram| WholeRun {
+            size: data_size(histogram).unwrap() as f64,
+            histogram,
+        });
+        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let ratio = found.miss_ratio(100_000);
+        assert!(ratio.high - ratio.low > 0.2, "{ratio:?}");
+        let alike = [side(50), side(100), side(200)];
+        let runs = alike.each_ref().map(|histogram| WholeRun {
+            size: data_size(histogram).unwrap() as f64,
+            histogram,
+        });
+        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let ratio = found.miss_ratio(100_000);
+        assert!(ratio.high - ratio.low < 0.02, "{ratio:?}");
+    }
+
+    #[test]
     fn hills_that_move_are_found_where_they_are() {
         let (small, large) = (hills(50), hills(100));
         let size = |h: &ExactHistogram| data_size(h).unwrap() as f64;

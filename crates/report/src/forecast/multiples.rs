@@ -117,7 +117,10 @@ fn by_path(forecast: &Forecast) -> Vec<Picture> {
     let mut order: Vec<&str> = Vec::new();
     let mut paths: BTreeMap<&str, Vec<(f64, Row)>> = BTreeMap::new();
     for (group, patterns) in patterned(forecast) {
-        let (instruction, path) = group.name.split_once(" after ").unwrap_or((&group.name, ""));
+        let (instruction, path) = group
+            .name
+            .split_once(" after ")
+            .unwrap_or((&group.name, ""));
         let rows = paths.entry(instruction).or_default();
         if rows.is_empty() {
             order.push(instruction);
@@ -201,9 +204,14 @@ fn bars(out: &mut String, row: &Row, y: f64, top: f64) {
         y + 4.0,
         escape(&row.name)
     );
-    let all: u64 = row.patterns.iter().map(|(pattern, _)| pattern.accesses).sum();
+    let all: u64 = row
+        .patterns
+        .iter()
+        .map(|(pattern, _)| pattern.accesses)
+        .sum();
     for (pattern, moves) in &row.patterns {
-        let [from, mean, to] = [pattern.min as f64, pattern.mean, pattern.max as f64].map(|items| place(items, top));
+        let [from, mean, to] =
+            [pattern.min as f64, pattern.mean, pattern.max as f64].map(|items| place(items, top));
         let share = pattern.accesses as f64 / all.max(1) as f64;
         let height = (share.sqrt() * (ROW - 6.0)).max(2.0);
         let class = if *moves { "move" } else { "stay" };
