@@ -367,13 +367,11 @@ impl PathTable {
         }
     }
 
-    /// Gives the instructions other numbers.
+    /// Gives the instructions other numbers. Those that get the same become one where cells are made.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         for count in &mut self.counts {
             count.site = number(count.site);
         }
-        self.unite();
-        self.index(self.slots.len());
     }
 
     /// Adds all counts of another table, whose instructions and blocks have the same numbers. The shorter length is
@@ -429,10 +427,15 @@ impl PathTable {
 
     /// That of several lengths, ascending, without those that were not kept. Cost: a sort of the cells for each.
     pub fn all_shares(&self, lengths: &[u32], rule: PatternRule, long: u64) -> Vec<PathShares> {
-        let wholes = self.cells(0);
         let kept = lengths.iter().filter(|length| **length <= self.length);
         let longest = kept.clone().last().map_or(0, |length| *length);
         let mut cells = self.cells(longest);
+        // These are in order already.
+        let mut wholes = cells.clone();
+        for whole in &mut wholes {
+            whole.outcomes = 0;
+        }
+        let wholes = join(wholes);
         let mut all: Vec<PathShares> = kept
             .rev()
             .map(|length| {

@@ -31,7 +31,7 @@ The upright lines are the caches of the machine: what is to the right of one mis
 const STYLE: &str = "<style>.multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(320px,1fr));gap:18px 22px}\
 .multiples figure{margin:0;min-width:0}.multiples figcaption{font-size:13px;color:var(--ink);overflow-wrap:anywhere}\
 .multiples svg text{font:11px system-ui,sans-serif;fill:var(--soft)}.multiples .stay{fill:var(--hit);stroke:var(--hit)}\
-.multiples .move{fill:var(--miss);stroke:var(--miss)}.multiples .edge{stroke:var(--rule)}.multiples .bar{fill-opacity:.45;stroke:none}\
+.multiples .move{fill:var(--miss);stroke:var(--miss)}.multiples .edge{stroke:var(--soft);stroke-opacity:.6;stroke-dasharray:2 2}.multiples .bar{fill-opacity:.45;stroke:none}\
 .multiples .seen{fill:none;stroke:var(--ink);stroke-width:1}</style>";
 
 /// A row of a picture: its name, its patterns with whether they move, and what was observed of it.
@@ -185,12 +185,18 @@ fn ticks(out: &mut String, top: f64, bottom: f64) {
     let step = if top > 1e5 { 100.0 } else { 10.0 };
     let mut value = 0.0;
     while value <= top {
+        let x = place(value, top);
+        let anchor = if x > WIDTH - 24.0 { "end" } else { "middle" };
+        let x = if x > WIDTH - 24.0 { WIDTH } else { x };
+        let label = match value as u64 {
+            small @ 0..1_000 => small.to_string(),
+            some @ 1_000..1_000_000 => format!("{} k", some / 1_000),
+            many => format!("{} M", many / 1_000_000),
+        };
         let _ = write!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
-            place(value, top),
-            bottom + 13.0,
-            count(value as u64)
+            "<text x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{label}</text>",
+            bottom + 13.0
         );
         value = if value == 0.0 { step } else { value * step };
     }

@@ -11,7 +11,7 @@ use reuselens_units::{Bytes, Distance};
 use super::{Counted, Counts};
 
 /// Pairs of an instruction and a path that are told apart; beyond, paths are kept shorter.
-const MOST: usize = 1 << 21;
+const MOST: usize = 1 << 20;
 
 /// What was counted by path.
 pub(crate) struct PathCounts {
