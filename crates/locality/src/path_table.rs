@@ -1,30 +1,15 @@
 //! Distances for each path to each instruction, in one pass for all lengths of paths.
 
+mod uniting;
+
 use reuselens_units::{Bytes, Distance};
 
 use crate::path::{LONGEST, Path, PathShares, Traces};
-use crate::{Pattern, PatternBin, PatternBins, PatternRule, patterns};
+use crate::path_cells::{PathCell, all_shares, join};
+use crate::{PatternBins, PatternRule};
 
 /// Lengths of paths that are kept when those of longer ones become too many.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
-
-/// The distances of one path to one instruction.
-#[derive(Clone, Debug)]
-pub struct PathCell {
-    /// The instruction, as the caller numbers them.
-    pub site: u32,
-    /// The outcomes, newest in the lowest bit.
-    pub outcomes: u32,
-    /// The distances.
-    pub bins: PatternBins,
-    traces: Traces,
-}
-
-impl PathCell {
-    fn key(&self) -> (u32, u32) {
-        (self.site, self.outcomes)
-    }
-}
 
 /// Touches that follow each other in one basic block.
 #[derive(Clone, Copy, Debug)]
@@ -310,53 +295,6 @@ impl PathTable {
         self.find(self.key(step), step)
     }
 
-    /// Keeps shorter paths, so that at least a quarter of the pairs is free again.
-    fn shorten(&mut self) {
-        while self.length > 0 && self.counts.len() > self.most / 4 * 3 {
-            let shorter = LENGTHS
-                .into_iter()
-                .rev()
-                .find(|length| *length < self.length);
-            self.length = shorter.unwrap_or(0);
-            self.unite();
-        }
-        self.index(self.slots.len());
-    }
-
-    /// Makes nodes one that have become equal. The slots are wrong then.
-    fn unite(&mut self) {
-        let length = self.length;
-        for node in &mut self.nodes {
-            node.outcomes = Path::newest(node.outcomes, length);
-        }
-        let (old, mut counts) = (
-            std::mem::take(&mut self.nodes),
-            std::mem::take(&mut self.counts),
-        );
-        let mut order: Vec<usize> = (0..old.len()).collect();
-        order.sort_by_key(|at| (old[*at].block, old[*at].outcomes));
-        for equal in order
-            .chunk_by(|a, b| (old[*a].block, old[*a].outcomes) == (old[*b].block, old[*b].outcomes))
-        {
-            let mut node = old[equal[0]].clone();
-            (node.first, node.last) = (0, 0);
-            self.nodes.push(node);
-            let number = self.nodes.len() as u32;
-            for at in equal {
-                let traces = &mut self.nodes[number as usize - 1].traces;
-                traces.merge(&old[*at].traces);
-                let mut next = old[*at].first;
-                while let Some(count) = counts.get_mut((next as usize).wrapping_sub(1)) {
-                    let bins = std::mem::take(&mut count.bins);
-                    let site = count.site;
-                    next = count.next;
-                    let into = self.seek(number, site) as usize - 1;
-                    self.counts[into].bins.merge(&bins);
-                }
-            }
-        }
-    }
-
     fn index(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, 0);
@@ -372,27 +310,6 @@ impl PathTable {
         for count in &mut self.counts {
             count.site = number(count.site);
         }
-    }
-
-    /// Adds all counts of another table, whose instructions and blocks have the same numbers. The shorter length is
-    /// kept.
-    pub fn merge(&mut self, other: PathTable) {
-        self.length = self.length.min(other.length);
-        let offset = self.counts.len() as u32;
-        let moved = |number: u32| if number == 0 { 0 } else { number + offset };
-        self.counts
-            .extend(other.counts.into_iter().map(|mut count| {
-                count.next = moved(count.next);
-                count
-            }));
-        self.nodes.extend(other.nodes.into_iter().map(|mut node| {
-            (node.first, node.last) = (moved(node.first), moved(node.last));
-            node
-        }));
-        self.unite();
-        let slots = (self.nodes.len() * 4).next_power_of_two();
-        self.slots.resize(slots.max(self.slots.len()), 0);
-        self.shorten();
     }
 
     /// All cells, with their paths cut to a length.
@@ -427,28 +344,10 @@ impl PathTable {
 
     /// That of several lengths, ascending, without those that were not kept. Cost: a sort of the cells for each.
     pub fn all_shares(&self, lengths: &[u32], rule: PatternRule, long: u64) -> Vec<PathShares> {
-        let kept = lengths.iter().filter(|length| **length <= self.length);
-        let longest = kept.clone().last().map_or(0, |length| *length);
-        let mut cells = self.cells(longest);
-        // These are in order already.
-        let mut wholes = cells.clone();
-        for whole in &mut wholes {
-            whole.outcomes = 0;
-        }
-        let wholes = join(wholes);
-        let mut all: Vec<PathShares> = kept
-            .rev()
-            .map(|length| {
-                // A path that is cut twice is cut to the shorter length.
-                for cell in &mut cells {
-                    cell.outcomes = Path::newest(cell.outcomes, *length);
-                }
-                cells = join(std::mem::take(&mut cells));
-                shares(&wholes, &cells, *length, rule, long)
-            })
-            .collect();
-        all.reverse();
-        all
+        let kept = lengths.iter().copied();
+        let kept: Vec<u32> = kept.filter(|length| *length <= self.length).collect();
+        let longest = kept.last().copied().unwrap_or(0);
+        all_shares(self.cells(longest), &kept, rule, long)
     }
 }
 
@@ -457,79 +356,6 @@ impl PathTable {
 fn hash((block, outcomes): (u64, u32)) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     (block.wrapping_mul(GOLDEN) ^ u64::from(outcomes)).wrapping_mul(GOLDEN) >> 24
-}
-
-/// What paths say about instructions, whose distances without paths are `wholes`. Both ascend.
-fn shares(
-    wholes: &[PathCell],
-    cells: &[PathCell],
-    length: u32,
-    rule: PatternRule,
-    long: u64,
-) -> PathShares {
-    let mut shares = PathShares {
-        length,
-        paths: cells.len() as u64,
-        instructions: wholes.len() as u64,
-        ..PathShares::default()
-    };
-    for whole in wholes {
-        let found = cell_patterns(whole, rule);
-        if found.len() < 2 {
-            continue;
-        }
-        shares.multiple += 1;
-        let first = cells.partition_point(|cell| cell.site < whole.site);
-        let mine = cells[first..]
-            .iter()
-            .take_while(|cell| cell.site == whole.site);
-        let confused: Vec<&PathCell> = mine
-            .filter(|cell| cell_patterns(cell, rule).len() > 1)
-            .collect();
-        if confused.is_empty() {
-            shares.differentiable += 1;
-            continue;
-        }
-        let aliased = confused.iter().any(|cell| cell.traces.are_several(length));
-        shares.aliased += u64::from(aliased);
-        let is_long = |pattern: &Pattern| pattern.mean >= long as f64;
-        let both = found.iter().any(is_long) && !found.iter().all(is_long);
-        shares.short_and_long += u64::from(both);
-    }
-    shares
-}
-
-/// The patterns of a cell.
-fn cell_patterns(cell: &PathCell, rule: PatternRule) -> Vec<Pattern> {
-    patterns(&cell.bins.iter().collect::<Vec<PatternBin>>(), rule)
-}
-
-/// Sorts cells and adds up those of one key.
-fn join(cells: Vec<PathCell>) -> Vec<PathCell> {
-    let mut joined: Vec<PathCell> = Vec::with_capacity(cells.len());
-    let mut add = |cell: PathCell| match joined.last_mut().filter(|last| last.key() == cell.key()) {
-        Some(last) => {
-            last.bins.merge(&cell.bins);
-            last.traces.merge(&cell.traces);
-        }
-        None => joined.push(cell),
-    };
-    if cells.is_sorted_by_key(PathCell::key) {
-        cells.into_iter().for_each(add);
-        return joined;
-    }
-    // Numbers are sorted, not cells, which are large.
-    let mut order: Vec<(u32, u32, u32)> = (0..)
-        .zip(&cells)
-        .map(|(at, cell)| (cell.site, cell.outcomes, at))
-        .collect();
-    order.sort_unstable();
-    let mut cells: Vec<Option<PathCell>> = cells.into_iter().map(Some).collect();
-    let sorted = order
-        .iter()
-        .filter_map(|(_, _, at)| cells[*at as usize].take());
-    sorted.for_each(&mut add);
-    joined
 }
 
 #[cfg(test)]

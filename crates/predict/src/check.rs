@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use reuselens_locality::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::group::{GroupForecast, Groups, Merging, PatternPrediction};
+use crate::group::{GroupForecast, Groups, PatternPrediction};
+use crate::merging::Merging;
 
 /// The part that two patterns must share.
 const ENOUGH: f64 = 0.9;

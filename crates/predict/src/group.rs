@@ -1,15 +1,17 @@
 //! The patterns of lines, instructions and paths on another input.
 
+mod spread;
+
 use std::collections::BTreeMap;
 
-use reuselens_locality::{
-    FineHistogram, Pattern, PatternBin, PatternRule, common_patterns, patterns,
-};
+use reuselens_locality::{FineHistogram, Pattern, PatternBin};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, estimate, power};
+use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
+use spread::spread;
 
 /// Reuses of a pattern below this share of its line's are too few to say that it begins to miss.
 const NOTICEABLE: f64 = 0.01;
@@ -23,46 +25,6 @@ pub struct GroupRun {
     pub cold: u64,
     /// Its distances, in ascending bins.
     pub bins: Vec<PatternBin>,
-}
-
-/// What is left out of patterns: reuses that are a smaller share of their group's than this.
-pub const RARE: f64 = 0.01;
-
-/// How distances become patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Merging {
-    /// Where a pattern ends.
-    pub rule: PatternRule,
-    /// Distances with less than this share of a group's reuses, or at the ends of a pattern of its, are left out; 0
-    /// leaves nothing out, as published.
-    pub rare: f64,
-}
-
-impl Merging {
-    /// The patterns of some bins.
-    pub fn patterns(&self, bins: &[PatternBin]) -> Vec<Pattern> {
-        match self.rare > 0.0 {
-            true => common_patterns(bins, self.rule, self.rare),
-            false => patterns(bins, self.rule),
-        }
-    }
-}
-
-impl Default for Merging {
-    /// The rule by default, and rare reuses left out.
-    fn default() -> Self {
-        Merging {
-            rule: PatternRule::default(),
-            rare: RARE,
-        }
-    }
-}
-
-impl From<PatternRule> for Merging {
-    /// With nothing left out.
-    fn from(rule: PatternRule) -> Self {
-        Merging { rule, rare: 0.0 }
-    }
 }
 
 /// The groups of one run, by name.
@@ -249,64 +211,6 @@ fn predict_pattern(
     (prediction, fit.at(size) < 0.0 || low_fit.at(size) < 0.0)
 }
 
-impl PatternPrediction {
-    /// The expected pattern, in whole distances.
-    pub fn pattern(&self) -> Pattern {
-        let min = self.min.value.round();
-        let max = self.max.value.round().max(min);
-        Pattern {
-            min: min as u64,
-            max: max as u64,
-            mean: self.mean.value.clamp(min, max),
-            accesses: self.accesses.value.round() as u64,
-        }
-    }
-
-    /// Adds its accesses, which lie in it as they do in the last training run.
-    fn add_to(&self, histogram: &mut FineHistogram) {
-        let Pattern {
-            min, max, accesses, ..
-        } = self.pattern();
-        let (Some(first), Some(last)) = (self.within.first(), self.within.last()) else {
-            return;
-        };
-        let scale = match last.max - first.min {
-            0 => 0.0,
-            width => (max - min) as f64 / width as f64,
-        };
-        let place = |at: f64| min as f64 + (at - first.min as f64) * scale;
-        let all = self
-            .within
-            .iter()
-            .fold(0_u64, |sum, bin| sum.saturating_add(bin.accesses));
-        let (mut seen, mut counted) = (0_u64, 0_u64);
-        for bin in &self.within {
-            seen = seen.saturating_add(bin.accesses);
-            let until = (accesses as f64 * seen as f64 / all.max(1) as f64).round() as u64;
-            spread(
-                histogram,
-                place(bin.min as f64),
-                place(bin.max as f64),
-                until - counted,
-            );
-            counted = until;
-        }
-    }
-}
-
-/// Adds accesses, spread evenly from `low` to `high`.
-fn spread(histogram: &mut FineHistogram, low: f64, high: f64, accesses: u64) {
-    const PARTS: u64 = 16;
-    let parts = if high - low < 1.0 { 1 } else { PARTS };
-    for part in 0..parts {
-        let at = low + (high - low) * (part as f64 + 0.5) / parts as f64;
-        let until =
-            |part: u64| (u128::from(accesses) * u128::from(part) / u128::from(parts)) as u64;
-        let share = until(part + 1) - until(part);
-        histogram.add(Distance::new(at.round().max(0.0) as u64), share);
-    }
-}
-
 impl GroupForecast {
     /// The expected distances; none if they cannot be predicted.
     pub fn histogram(&self) -> Option<FineHistogram> {
@@ -340,6 +244,7 @@ impl GroupForecast {
 mod tests {
     use super::*;
     use crate::GroupCheck;
+    use reuselens_locality::PatternRule;
 
     /// A line with a pattern around each of some distances.
     fn run(hills: &[(u64, u64)], cold: u64) -> GroupRun {

@@ -10,9 +10,12 @@ use serde::Serialize;
 
 use crate::check::{GroupCheck, WrongGroup, wrong};
 use crate::estimate::{Estimate, Intervals};
-use crate::group::{GroupForecast, Groups, Merging, Unpredictable, predict_groups};
-use crate::program::{By, ProgramError, fixed_data, groups, have_paths, same_program, sizes};
+use crate::fixed::fixed_data;
+use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::merging::Merging;
+use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
+use crate::warnings::warnings;
 use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
 
 /// Data this many times as large as the largest that was run are far away.
@@ -143,17 +146,7 @@ pub fn predict(
     same_program(runs, options.loose)?;
     have_paths(runs, options.by)?;
     let training = sizes(runs, &options.sizes)?;
-    if !(1.0..=MOST_ITEMS).contains(&size) {
-        let text = if size < 1.0 {
-            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
-                .to_owned()
-        } else {
-            format!(
-                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
-            )
-        };
-        return Err(ProgramError::BadSize { text });
-    }
+    check_size(size)?;
     let measured = options.fixed && options.sizes.is_empty();
     let fixed = if measured {
         fixed_data(runs).min(training[0].1 * MOST_FIXED)
@@ -187,14 +180,7 @@ pub fn predict(
         .iter()
         .map(|(cache, items)| cache_forecast(cache, *items, &whole))
         .collect();
-    let mut groups: Vec<(GroupForecast, Vec<GroupMisses>)> = forecasts
-        .into_iter()
-        .map(|forecast| {
-            let misses = group_misses(&forecast, &levels, (grown(largest), fixed));
-            (forecast, misses)
-        })
-        .collect();
-    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
+    let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let warnings = warnings(runs, &training, size, &whole, &groups, options);
     Ok(Prediction {
         granularity,
@@ -208,6 +194,39 @@ pub fn predict(
         groups,
         warnings,
     })
+}
+
+/// Groups and their misses, most misses first.
+fn ranked(
+    forecasts: Vec<GroupForecast>,
+    levels: &[(Cache, u64)],
+    from: (f64, f64),
+) -> Vec<(GroupForecast, Vec<GroupMisses>)> {
+    let forecasts = forecasts.into_iter();
+    let mut groups: Vec<_> = forecasts
+        .map(|forecast| {
+            let misses = group_misses(&forecast, levels, from);
+            (forecast, misses)
+        })
+        .collect();
+    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
+    groups
+}
+
+/// Refuses sizes that no data have.
+fn check_size(size: f64) -> Result<(), ProgramError> {
+    if !(1.0..=MOST_ITEMS).contains(&size) {
+        let text = if size < 1.0 {
+            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
+                .to_owned()
+        } else {
+            format!(
+                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
+            )
+        };
+        return Err(ProgramError::BadSize { text });
+    }
+    Ok(())
 }
 
 /// What comes first.
@@ -263,92 +282,6 @@ fn group_misses(
         }),
     };
     levels.iter().map(misses).collect()
-}
-
-fn warn(code: &str, message: String, hint: &str) -> Warning {
-    Warning {
-        code: code.to_owned(),
-        message,
-        hint: hint.to_owned(),
-    }
-}
-
-fn warnings(
-    runs: &[&Profile],
-    training: &[(usize, f64)],
-    size: f64,
-    whole: &WholePrediction,
-    groups: &[(GroupForecast, Vec<GroupMisses>)],
-    options: &PredictOptions,
-) -> Vec<Warning> {
-    let mut all = size_warnings(training, size, options.far);
-    let below = groups
-        .iter()
-        .filter(|(forecast, _)| forecast.below_zero)
-        .count();
-    if whole.below_zero > 0 || below > 0 {
-        let message = format!(
-            "less than 0 was predicted for {} of 1000 parts of the program and {below} groups, which became 0",
-            whole.below_zero
-        );
-        let hint = "profile a larger input, or ask for a smaller size: distances that shrink cannot be extrapolated far";
-        all.push(warn("below-zero", message, hint));
-    }
-    let beyond = |misses: &GroupMisses| misses.misses_from.is_some_and(f64::is_infinite);
-    let beyond = groups
-        .iter()
-        .filter(|group| group.1.iter().any(beyond))
-        .count();
-    if beyond > 0 {
-        let message = format!(
-            "{beyond} groups leave a cache at a size beyond what any machine holds: they grow so slowly that nothing can be said of it"
-        );
-        let hint = "take them as staying, or profile inputs that differ more";
-        all.push(warn("beyond-any", message, hint));
-    }
-    if runs.iter().any(|run| !run.method.exact) {
-        let message = "a training run is a sample: its error is in the prediction too".to_owned();
-        all.push(warn("sampled", message, "profile without --sample"));
-    }
-    if options.loose {
-        let message = "programs and builds were not compared (--loose)".to_owned();
-        all.push(warn("loose", message, ""));
-    }
-    all
-}
-
-fn size_warnings(training: &[(usize, f64)], size: f64, far: f64) -> Vec<Warning> {
-    let mut all = Vec::new();
-    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
-    if size > largest * far {
-        let times = size / largest;
-        let message = format!(
-            "the size asked for is {times:.0} times the largest that was run: small errors of the fit become large"
-        );
-        all.push(warn(
-            "far-away",
-            message,
-            "profile a larger input, and add it to --train",
-        ));
-    }
-    if size < smallest {
-        let message = "the size asked for is smaller than all that were run".to_owned();
-        all.push(warn(
-            "below-training",
-            message,
-            "profile that input: it is quick",
-        ));
-    }
-    if largest < smallest * 2.0 {
-        let times = largest / smallest;
-        let message = format!("the largest training run is only {times:.2} times the smallest");
-        all.push(warn(
-            "close-sizes",
-            message,
-            "profile inputs that differ fourfold or more",
-        ));
-    }
-    all
 }
 
 impl Prediction {
@@ -416,16 +349,25 @@ impl Prediction {
             intervals: (caches.len() as u64, held as u64),
             caches,
             groups: GroupCheck::of(&forecasts, &seen, self.merging),
-            observed: forecasts
-                .iter()
-                .filter(|forecast| forecast.patterns.is_ok())
-                .filter_map(|forecast| {
-                    let run = seen.get(&forecast.name)?;
-                    Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
-                })
-                .collect(),
+            observed: self.observed(&forecasts, &seen),
             wrong: wrong(&forecasts, &seen, self.merging),
             never_seen: never,
         })
+    }
+
+    /// The observed patterns of what could be predicted.
+    fn observed(
+        &self,
+        forecasts: &[GroupForecast],
+        seen: &Groups,
+    ) -> BTreeMap<String, Vec<Pattern>> {
+        let predicted = forecasts
+            .iter()
+            .filter(|forecast| forecast.patterns.is_ok());
+        let found = predicted.filter_map(|forecast| {
+            let run = seen.get(&forecast.name)?;
+            Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
+        });
+        found.collect()
     }
 }
