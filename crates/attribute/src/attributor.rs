@@ -135,6 +135,9 @@ impl Attributor {
         );
         pass.run(block);
         out.complete();
+        if self.options.basic_blocks {
+            self.shared.tell_sites(out);
+        }
         self.threads[thread].stack = stack;
         self.threads[thread].touched = touched;
     }

@@ -15,6 +15,9 @@ pub struct Columns {
     pub elements: Vec<u32>,
     /// Basic blocks that began, each with the number of touches before it; empty where they are not asked for.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
+    /// By cell, the instruction that it is of: a number, the same for all cells of an instruction. Of all cells so far,
+    /// these columns' or not; empty where basic blocks are not asked for.
+    pub sites: Vec<u32>,
 }
 
 impl Columns {

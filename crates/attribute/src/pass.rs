@@ -265,6 +265,9 @@ impl<'a> Pass<'a> {
     #[cold]
     fn hand_over(&mut self) {
         self.columns.complete();
+        if self.options.basic_blocks {
+            self.shared.tell_sites(self.columns);
+        }
         (self.full)(self.columns);
         self.columns.clear();
     }

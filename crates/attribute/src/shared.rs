@@ -4,6 +4,7 @@ use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module};
 
 use crate::cells::{CellKey, CellTable, Crowded, Packed};
+use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
@@ -199,6 +200,12 @@ impl Shared {
             Some(number) => number,
             None => self.new_cell(packed, hash),
         }
+    }
+
+    /// Says of which instructions the cells are that columns do not know yet.
+    pub fn tell_sites(&self, columns: &mut Columns) {
+        let new = &self.cells.keys()[columns.sites.len()..];
+        columns.sites.extend(new.iter().map(|key| key.site));
     }
 
     /// As [`cell`](Self::cell), of a key that is known not to be there, with its hash.

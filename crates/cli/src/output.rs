@@ -46,7 +46,7 @@ pub struct Show {
     pub embed_source: bool,
 
     /// How many lines, objects and so on the summary names
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = top, help_heading = "Output")]
     pub top: usize,
 
     /// Overwrite files
@@ -317,6 +317,13 @@ impl Results {
             "Next:    {again} with -o after, then: reuselens diff {profile} after.rlprof"
         ))
     }
+}
+
+/// How many rows a list has: 1 or more.
+pub fn top(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|top| *top > 0).ok_or_else(|| {
+        "a list has 1 row or more; write for instance --top 5, or -q for no summary".to_owned()
+    })
 }
 
 /// `path` with `.ending` behind it (not in place of an ending it has).

@@ -46,6 +46,12 @@ impl Show {
             )));
         }
         let items = bytes.items(granularity).get();
+        if items == 0 {
+            let item = granularity.bytes();
+            return Err(Usage(format!(
+                "--cache {text} holds not even one item of {item} bytes, so everything would miss; give a larger one, for instance --cache 32K"
+            )));
+        }
         match reach {
             Some(reach) if items > reach => Err(Usage(format!(
                 "--cache {text} holds {items} items, and distances of {reach} and more are not told apart (--max-distance); ask for a cache of up to {reach} items, or raise --max-distance"

@@ -198,7 +198,18 @@ fn what_does_not_belong_together_is_refused() {
     place
         .run(&with(&["--size", "0"]))
         .fails(1)
-        .says(&["a size of 0"]);
+        .says(&["less than one item"]);
+    place
+        .run(&with(&["--size", "1e18"]))
+        .fails(1)
+        .says(&["beyond what any machine holds"]);
+    for (option, value, says) in [
+        ("--top", "0", "1 row or more"),
+        ("--rare", "1", "less than 0.5"),
+    ] {
+        let words = with(&["--size", "900", option, value]);
+        place.run(&words).fails(2).says(&[says]);
+    }
     place.write("other.txt", "a b a b");
     place
         .run(&["analyze", "-q", "other.txt", "-o", "other"])
@@ -254,16 +265,42 @@ fn what_does_not_belong_together_is_refused() {
         .says(&["loop.txt"]);
 }
 
-#[test]
-fn paths_of_a_real_program_are_predicted() {
-    let place = Place::new();
+/// Compiles the matrix multiplication.
+fn build(place: &Place, level: &str) {
     let source = common::source("matmul/matmul.c");
     let built = std::process::Command::new("gcc")
-        .args(["-O2", "-g", &source, "-o"])
+        .args([level, "-g", "-Wl,--build-id", &source, "-o"])
         .arg(place.path("matmul"))
         .status()
         .unwrap();
     assert!(built.success());
+}
+
+#[test]
+fn other_builds_are_told_by_their_ids() {
+    let place = Place::new();
+    for (level, size) in [("-O2", "24"), ("-O1", "48")] {
+        build(&place, level);
+        let words = ["profile", "-q", "-o", size, "--", "./matmul", "naive", size];
+        place.run(&words).succeeds();
+    }
+    let words = [
+        "predict",
+        "--train",
+        "24.rlprof",
+        "48.rlprof",
+        "--size",
+        "1M",
+    ];
+    let refused = place.run(&words).fails(1);
+    refused.says(&["another build of 'matmul'", "build id", "--loose"]);
+    place.run(&[&words[..], &["--loose"]].concat()).succeeds();
+}
+
+#[test]
+fn paths_of_a_real_program_are_predicted() {
+    let place = Place::new();
+    build(&place, "-O2");
     for size in ["24", "48"] {
         let words = [
             "profile", "-q", "--by", "path", "-o", size, "--", "./matmul", "naive", size,

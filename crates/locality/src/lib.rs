@@ -61,6 +61,7 @@ mod machine;
 mod merge;
 mod names;
 mod path;
+mod path_cells;
 mod path_groups;
 mod path_profile;
 mod path_table;
@@ -97,9 +98,10 @@ pub use log2::Log2Histogram;
 pub use merge::MergeError;
 pub use names::signal_name;
 pub use path::{BlockTrace, Path, PathShares};
+pub use path_cells::PathCell;
 pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};
-pub use path_table::{PathCell, PathTable};
-pub use pattern::{Pattern, PatternRule, patterns};
+pub use path_table::{PathStep, PathTable};
+pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
 pub use profile::{
     Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,

@@ -1,5 +1,7 @@
 //! Profiles of several runs as one, and the canonical form of a profile.
 
+use std::collections::BTreeMap;
+
 use reuselens_units::Granularity;
 use thiserror::Error;
 
@@ -79,6 +81,7 @@ impl Profile {
             reuse_times: reuse_times(profiles),
             // Shares of several runs do not add up.
             paths: first.paths.clone().filter(|_| rest.is_empty()),
+            builds: builds(profiles),
             sites: tables.sites(),
             objects: tables.objects(),
             contexts: tables.contexts(),
@@ -134,6 +137,23 @@ fn check(first: Granularity, other: Granularity) -> Result<(), MergeError> {
 }
 
 /// The value that orders last.
+/// The builds that no two profiles disagree on.
+fn builds(profiles: &[Profile]) -> BTreeMap<String, String> {
+    let mut merged: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (module, build) in profiles.iter().flat_map(|profile| &profile.builds) {
+        let known = merged
+            .entry(module.clone())
+            .or_insert_with(|| Some(build.clone()));
+        if known.as_ref() != Some(build) {
+            *known = None;
+        }
+    }
+    let agreed = merged.into_iter();
+    agreed
+        .filter_map(|(module, build)| Some((module, build?)))
+        .collect()
+}
+
 fn latest<T: Ord + Clone + Default>(profiles: &[Profile], field: impl Fn(&Profile) -> &T) -> T {
     profiles
         .iter()

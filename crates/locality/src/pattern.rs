@@ -9,6 +9,10 @@ use crate::PatternBin;
 
 /// Where a pattern ends although the next bin is near: at a minimum of frequency. The literature does not
 /// say which; this is the choice, and whoever shows patterns says which it was.
+///
+/// Frequencies are compared between ranges of distances that are equally wide in proportion: octaves below 1024
+/// items, as the bins are, and quarters of octaves above, where many bins lie in each. Else a cluster twice as far
+/// away would be looked at in bins half as wide, and would fall apart by chance where the near one does not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternRule {
@@ -90,17 +94,74 @@ impl Pattern {
 ///
 /// Source: Fang et al. 2006, section 3.1.
 pub fn patterns(bins: &[PatternBin], rule: PatternRule) -> Vec<Pattern> {
-    let all = bins
-        .iter()
-        .fold(0_u64, |sum, bin| sum.saturating_add(bin.accesses));
-    let mut found = Vec::new();
+    clusters(bins, rule).map(join).collect()
+}
+
+/// The patterns of what is not rare. Bins in ranges (see [`PatternRule`]) that hold less than `share` of all reuses are
+/// left out first, and then at either end of each pattern the bins that together hold less than that share of it. A
+/// handful of accesses far from all others, of millions, would otherwise be a pattern, or the end of one.
+///
+/// Not in the literature.
+pub fn common_patterns(bins: &[PatternBin], rule: PatternRule, share: f64) -> Vec<Pattern> {
+    let all = total(bins) as f64;
+    let common = bins.iter().zip(heights(bins));
+    let common = common.filter(|(_, height)| *height as f64 >= share * all);
+    let common: Vec<PatternBin> = common.map(|(bin, _)| *bin).collect();
+    let trimmed = clusters(&common, rule).map(|bins| join(trim(bins, share)));
+    trimmed.collect()
+}
+
+/// Bins without those at either end that hold less than `share` of all.
+fn trim(bins: &[PatternBin], share: f64) -> &[PatternBin] {
+    let few = total(bins) as f64 * share;
+    let rare = |bins: &mut dyn Iterator<Item = &PatternBin>| {
+        let mut sum = 0;
+        let few = |bin: &&PatternBin| {
+            sum += bin.accesses;
+            (sum as f64) < few
+        };
+        bins.take_while(few).count()
+    };
+    let (first, last) = (rare(&mut bins.iter()), rare(&mut bins.iter().rev()));
+    let kept = bins.get(first..bins.len() - last);
+    kept.filter(|bins| !bins.is_empty()).unwrap_or(bins)
+}
+
+/// The bins of each pattern.
+fn clusters(bins: &[PatternBin], rule: PatternRule) -> impl Iterator<Item = &[PatternBin]> {
+    let (all, heights) = (total(bins), heights(bins));
     let mut first = 0;
-    while first < bins.len() {
-        let end = end(bins, first, rule, all);
-        found.push(join(&bins[first..end]));
-        first = end;
+    std::iter::from_fn(move || {
+        let from = first;
+        (from < bins.len()).then(|| {
+            first = end(bins, &heights, from, rule, all);
+            &bins[from..first]
+        })
+    })
+}
+
+/// The range of distances that a bin's frequency is looked at in: an octave below 1024 items, a quarter of one above.
+fn range(bin: &PatternBin) -> u64 {
+    let bits = u64::from(u64::BITS - bin.low.leading_zeros());
+    match bits {
+        0..=10 => bits << 2,
+        bits => bits << 2 | bin.low >> (bits - 3) & 3,
     }
-    found
+}
+
+/// For each bin the accesses of all that share its range.
+fn heights(bins: &[PatternBin]) -> Vec<u64> {
+    let mut heights = Vec::with_capacity(bins.len());
+    for shared in bins.chunk_by(|a, b| range(a) == range(b)) {
+        heights.resize(heights.len() + shared.len(), total(shared));
+    }
+    heights
+}
+
+/// The accesses of some bins.
+fn total(bins: &[PatternBin]) -> u64 {
+    bins.iter()
+        .fold(0, |sum, bin| sum.saturating_add(bin.accesses))
 }
 
 /// The bounds that a bin is merged by.
@@ -113,15 +174,15 @@ fn bounds(bin: &PatternBin) -> (u64, u64) {
 }
 
 /// The bin after the last one of the pattern that begins with `first`.
-fn end(bins: &[PatternBin], first: usize, rule: PatternRule, all: u64) -> usize {
+fn end(bins: &[PatternBin], heights: &[u64], first: usize, rule: PatternRule, all: u64) -> usize {
     let (min, mut max) = bounds(&bins[first]);
-    let (mut peak, mut valley) = (bins[first].accesses, first);
+    let (mut peak, mut valley) = (heights[first], first);
     for (at, bin) in bins.iter().enumerate().skip(first + 1) {
         let (low, high) = bounds(bin);
         if low.saturating_sub(max) > max - min {
             return at;
         }
-        let lowest = bins[valley].accesses as f64;
+        let (height, lowest) = (heights[at], heights[valley] as f64);
         match rule {
             PatternRule::Threshold(share) => {
                 if (bins[at - 1].accesses as f64) < share * all as f64 {
@@ -129,14 +190,14 @@ fn end(bins: &[PatternBin], first: usize, rule: PatternRule, all: u64) -> usize 
                 }
             }
             PatternRule::Valley(depth) => {
-                if lowest * depth < peak as f64 && lowest * depth < bin.accesses as f64 {
+                if lowest * depth < peak as f64 && lowest * depth < height as f64 {
                     return valley + 1;
                 }
             }
         }
-        if bin.accesses > peak {
-            (peak, valley) = (bin.accesses, at);
-        } else if bin.accesses as f64 <= lowest {
+        if height > peak {
+            (peak, valley) = (height, at);
+        } else if height as f64 <= lowest {
             valley = at;
         }
         max = max.max(high);
@@ -146,9 +207,7 @@ fn end(bins: &[PatternBin], first: usize, rule: PatternRule, all: u64) -> usize 
 
 /// One pattern of several bins.
 fn join(bins: &[PatternBin]) -> Pattern {
-    let accesses = bins
-        .iter()
-        .fold(0_u64, |sum, bin| sum.saturating_add(bin.accesses));
+    let accesses = total(bins);
     let sum: f64 = bins.iter().map(|bin| bin.mean * bin.accesses as f64).sum();
     Pattern {
         min: bins[0].min,
@@ -175,6 +234,60 @@ mod tests {
             let error = text.parse::<PatternRule>().unwrap_err();
             assert!(error.contains("valley:2"), "{error}");
         }
+    }
+
+    fn bins(pairs: &[(u64, u64)]) -> Vec<PatternBin> {
+        let mut bins = PatternBins::new();
+        for (items, count) in pairs {
+            bins.add(Distance::new(*items), *count);
+        }
+        bins.iter().collect()
+    }
+
+    #[test]
+    fn a_cluster_far_away_is_as_whole_as_a_near_one() {
+        // Every third of its bins is nearly empty, as when what lies in it has gaps.
+        let cluster = |start: u64| {
+            let bins_of = |bin: u64| (start + bin * 1024 + 500, if bin % 3 == 2 { 5 } else { 100 });
+            bins(&(0..60).map(bins_of).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            patterns(&cluster(500 << 10), PatternRule::default()).len(),
+            1
+        );
+        // A real valley, of many bins, parts it.
+        let hills = |bin: u64| {
+            (
+                (500 + bin) << 10,
+                if (80..300).contains(&bin) { 5 } else { 100 },
+            )
+        };
+        let hills = bins(&(0..500).map(hills).collect::<Vec<_>>());
+        assert_eq!(patterns(&hills, PatternRule::default()).len(), 2);
+    }
+
+    #[test]
+    fn what_is_rare_makes_no_pattern_and_moves_no_end() {
+        let all = bins(&[
+            (2, 100_000),
+            (9, 40),
+            (70_000, 100_000),
+            (71_000, 30),
+            (900_000, 3),
+        ]);
+        assert_eq!(patterns(&all, PatternRule::default()).len(), 4);
+        let common = common_patterns(&all, PatternRule::default(), 0.01);
+        let ends: Vec<(u64, u64)> = common.iter().map(|one| (one.min, one.max)).collect();
+        assert_eq!(ends, [(2, 2), (70_000, 70_000)]);
+        assert_eq!(
+            common_patterns(&all, PatternRule::default(), 0.0),
+            patterns(&all, PatternRule::default())
+        );
+        // Many that are few each are not rare together, but for the nearest, which are few even so.
+        let flat = bins(&(0..1000).map(|bin| (bin << 10, 1)).collect::<Vec<_>>());
+        let common = common_patterns(&flat, PatternRule::default(), 0.01);
+        let kept: u64 = common.iter().map(|one| one.accesses).sum();
+        assert!(kept > 900, "{kept}");
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 use reuselens_units::Distance;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
 
 use crate::FineHistogram;
 use crate::histogram::Histogram;
@@ -116,14 +117,14 @@ impl Tally {
 /// Counts of distances in the bins of locality patterns: one per power of two below 1024 items, then
 /// 1024 wide. Each bin keeps the lowest, the highest and the mean distance seen in it.
 ///
-/// Memory: 32 bytes per bin that holds accesses. Counting an access looks at the bin of the one before,
+/// Memory: 96 bytes, and beyond two bins 32 for each that holds accesses. Counting an access looks at the bin of the one before,
 /// and else searches; nothing is allocated but for a bin that was never seen.
 ///
 /// Source: Fang et al. 2006, section 3.1.
 #[derive(Clone, Debug, Default)]
 pub struct PatternBins {
-    /// Ascending by number.
-    bins: Vec<Tally>,
+    /// Ascending by number. Most have one or two, which need no memory of their own.
+    bins: SmallVec<[Tally; 2]>,
     cold: u64,
     /// Where the last access was counted.
     last: usize,
@@ -248,7 +249,7 @@ impl<'de> Deserialize<'de> for PatternBins {
             min,
             max,
         };
-        let bins: Vec<Tally> = rows.into_iter().map(tally).collect();
+        let bins: SmallVec<[Tally; 2]> = rows.into_iter().map(tally).collect();
         let right = |bin: &Tally| {
             let (low, high) = PatternBin::range(bin.number);
             bin.number < u64::MAX / WIDE

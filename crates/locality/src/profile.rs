@@ -1,5 +1,7 @@
 //! A profile: everything that a report can show about one run, as one value.
 
+use std::collections::BTreeMap;
+
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -260,6 +262,10 @@ pub struct Profile {
     /// Distances by instruction and path, if paths were followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathProfile>,
+    /// GNU build ids of the modules that instructions lie in, in hexadecimal, by file name; without those that have
+    /// none. Equal offsets of modules with equal ids are the same instruction.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub builds: BTreeMap<String, String>,
     /// The instructions; index 0 is the unknown one.
     pub sites: Vec<Site>,
     /// The objects; index 0 is the unknown one.

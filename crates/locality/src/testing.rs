@@ -56,6 +56,7 @@ pub(crate) fn profile() -> Profile {
         histogram: ExactHistogram::new(),
         reuse_times: None,
         paths: None,
+        builds: Default::default(),
         sites: vec![
             Site::default(),
             site("sweep", "/p/a.c", 12),

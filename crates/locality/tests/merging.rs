@@ -159,6 +159,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                     histogram: ExactHistogram::new(),
                     reuse_times: None,
                     paths: None,
+                    builds: Default::default(),
                     sites,
                     objects,
                     contexts,

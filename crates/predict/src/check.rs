@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Pattern, PatternRule, patterns};
+use reuselens_locality::Pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::group::{GroupForecast, Groups, PatternPrediction};
+use crate::merging::Merging;
 
 /// The part that two patterns must share.
 const ENOUGH: f64 = 0.9;
@@ -38,6 +39,52 @@ pub fn are_right(predicted: &[Pattern], observed: &[Pattern]) -> bool {
         && pairs.all(|(predicted, observed)| is_right(predicted, observed))
 }
 
+/// A group whose patterns were predicted, and not rightly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrongGroup {
+    /// Its name.
+    pub name: String,
+    /// Its accesses in the observed run.
+    pub accesses: u64,
+    /// What was predicted.
+    pub predicted: Vec<Pattern>,
+    /// What was observed.
+    pub observed: Vec<Pattern>,
+}
+
+impl WrongGroup {
+    /// The first pattern that is wrong, counted from 0; none if there are more or fewer than predicted.
+    pub fn first(&self) -> Option<usize> {
+        let mut pairs = self.predicted.iter().zip(&self.observed);
+        (self.predicted.len() == self.observed.len())
+            .then(|| pairs.position(|(predicted, observed)| !is_right(predicted, observed)))?
+    }
+}
+
+/// The groups that were predicted wrongly, those with most accesses first.
+pub fn wrong(forecasts: &[GroupForecast], observed: &Groups, merging: Merging) -> Vec<WrongGroup> {
+    let of = |forecast: &GroupForecast| {
+        let run = observed.get(&forecast.name)?;
+        let expected = forecast.patterns.as_ref().ok()?;
+        let predicted: Vec<Pattern> = expected.iter().map(PatternPrediction::pattern).collect();
+        let observed = merging.patterns(&run.bins);
+        let wrong = !observed.is_empty() && !are_right(&predicted, &observed);
+        wrong.then(|| WrongGroup {
+            name: forecast.name.clone(),
+            accesses: run.accesses,
+            predicted,
+            observed,
+        })
+    };
+    let mut all: Vec<WrongGroup> = forecasts.iter().filter_map(of).collect();
+    all.sort_by(|a, b| {
+        b.accesses
+            .cmp(&a.accesses)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    all
+}
+
 /// How good a prediction of groups was. Counts are of accesses of the observed run.
 ///
 /// Source: Fang et al. 2006, section 3.3 (there of dynamic paths).
@@ -65,14 +112,14 @@ impl GroupCheck {
     }
 
     /// Compares forecasts with what was observed.
-    pub fn of(forecasts: &[GroupForecast], observed: &Groups, rule: PatternRule) -> Self {
+    pub fn of(forecasts: &[GroupForecast], observed: &Groups, merging: Merging) -> Self {
         let by_name: BTreeMap<&str, &GroupForecast> = forecasts
             .iter()
             .map(|forecast| (forecast.name.as_str(), forecast))
             .collect();
         let mut check = GroupCheck::default();
         for (name, run) in observed {
-            let seen = patterns(&run.bins, rule);
+            let seen = merging.patterns(&run.bins);
             if seen.is_empty() {
                 continue; // Nothing was used twice.
             }

@@ -31,7 +31,8 @@ pub enum Intervals {
     /// to what the next faster way of growing would give. It has no confidence.
     NeighbouringShapes,
     /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
-    /// and the way of growing is right; and no narrower than that of two runs would be.
+    /// and the way of growing is right; and no narrower than that of two runs would be. Miss ratios: no narrower than
+    /// what the same way of predicting gets wrong about the largest run.
     Regression,
 }
 
@@ -56,7 +57,7 @@ impl Intervals {
                 "from the next slower to the next faster way of growing; two runs allow no confidence to be stated"
             }
             Intervals::Regression => {
-                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing"
+                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others"
             }
         }
     }
@@ -104,6 +105,21 @@ fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
     let away = (fit.shape.at(size) - mean).powi(2);
     let leverage = if spread > 0.0 { away / spread } else { 0.0 };
     Some(t * (fit.residual / spare as f64 * (1.0 + 1.0 / count + leverage)).sqrt())
+}
+
+/// A quantity that grows in a straight line with the size, and is no less than 0. From two runs its interval goes on
+/// for a tenth more or less than it grew.
+pub fn straight(points: &[Point], size: f64) -> Estimate {
+    let fit = Fit::with(Shape::Linear, points);
+    let last = points.last().copied().unwrap_or_default();
+    let value = fit.at(size);
+    let half = half_width(&fit, points, size);
+    let half = half.unwrap_or_else(|| (value - last.1).abs() / 10.0);
+    Estimate {
+        value: value.max(0.0),
+        low: (value - half).max(0.0),
+        high: (value + half).max(0.0),
+    }
 }
 
 /// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run

@@ -1,13 +1,17 @@
 //! The patterns of lines, instructions and paths on another input.
 
+mod spread;
+
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Pattern, PatternBin, PatternRule, patterns};
+use reuselens_locality::{FineHistogram, Pattern, PatternBin};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, estimate, power};
+use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
+use spread::spread;
 
 /// Reuses of a pattern below this share of its line's are too few to say that it begins to miss.
 const NOTICEABLE: f64 = 0.01;
@@ -49,6 +53,8 @@ pub struct PatternPrediction {
     pub mean: Estimate,
     /// Accesses in it: as a power of the size, which for a fixed share of the run is to scale with its accesses.
     pub accesses: Estimate,
+    /// What it was in the training runs.
+    pub seen: Vec<Pattern>,
     /// Bins of the last training run in this pattern: how accesses lie within it.
     #[serde(skip)]
     within: Vec<PatternBin>,
@@ -67,6 +73,9 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
+    /// What of the last training run is in no pattern, with the counts expected.
+    #[serde(skip)]
+    rare: Vec<PatternBin>,
 }
 
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
@@ -78,7 +87,7 @@ pub struct GroupForecast {
 pub fn predict_groups(
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
-    rule: PatternRule,
+    merging: Merging,
     size: f64,
 ) -> Vec<GroupForecast> {
     let mut names: Vec<&String> = runs.iter().flat_map(|(_, groups)| groups.keys()).collect();
@@ -86,7 +95,7 @@ pub fn predict_groups(
     names.dedup();
     names
         .into_iter()
-        .map(|name| predict(name, runs, shapes, rule, size))
+        .map(|name| predict(name, runs, shapes, merging, size))
         .collect()
 }
 
@@ -94,7 +103,7 @@ fn predict(
     name: &str,
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
-    rule: PatternRule,
+    merging: Merging,
     size: f64,
 ) -> GroupForecast {
     let mut forecast = GroupForecast {
@@ -103,6 +112,7 @@ fn predict(
         cold: Estimate::default(),
         patterns: Ok(Vec::new()),
         below_zero: false,
+        rare: Vec::new(),
     };
     let found: Vec<Option<&GroupRun>> = runs.iter().map(|(_, groups)| groups.get(name)).collect();
     let missing: Vec<usize> = (0..runs.len())
@@ -118,7 +128,7 @@ fn predict(
         .map(|(size, run)| Seen {
             size,
             run,
-            patterns: patterns(&run.bins, rule),
+            patterns: merging.patterns(&run.bins),
         })
         .collect();
     let counts: Vec<usize> = found.iter().map(|seen| seen.patterns.len()).collect();
@@ -139,7 +149,27 @@ fn predict(
     let predicted: Vec<(PatternPrediction, bool)> = predicted.collect();
     forecast.below_zero = predicted.iter().any(|(_, below)| *below);
     forecast.patterns = Ok(predicted.into_iter().map(|(pattern, _)| pattern).collect());
+    forecast.rare = rare(&found[found.len() - 1], forecast.accesses.value);
     forecast
+}
+
+/// The bins of a run that are in none of its patterns, as they will be with so many accesses.
+fn rare(seen: &Seen, accesses: f64) -> Vec<PatternBin> {
+    let grown = accesses / seen.run.accesses.max(1) as f64;
+    let inside = |bin: &PatternBin| {
+        let next = seen
+            .patterns
+            .partition_point(|pattern| pattern.max < bin.min);
+        seen.patterns
+            .get(next)
+            .is_some_and(|pattern| pattern.min <= bin.min && bin.max <= pattern.max)
+    };
+    let bins = seen.run.bins.iter().filter(|bin| !inside(bin));
+    bins.map(|bin| PatternBin {
+        accesses: (bin.accesses as f64 * grown).round() as u64,
+        ..*bin
+    })
+    .collect()
 }
 
 /// A group in one run.
@@ -175,67 +205,10 @@ fn predict_pattern(
         max,
         mean,
         accesses: power(&of(|p| p.accesses as f64), size),
+        seen: found.iter().map(|seen| seen.patterns[index]).collect(),
         within: within.copied().collect(),
     };
     (prediction, fit.at(size) < 0.0 || low_fit.at(size) < 0.0)
-}
-
-impl PatternPrediction {
-    /// The expected pattern, in whole distances.
-    pub fn pattern(&self) -> Pattern {
-        let min = self.min.value.round();
-        let max = self.max.value.round().max(min);
-        Pattern {
-            min: min as u64,
-            max: max as u64,
-            mean: self.mean.value.clamp(min, max),
-            accesses: self.accesses.value.round() as u64,
-        }
-    }
-
-    /// Adds its accesses, which lie in it as they do in the last training run.
-    fn add_to(&self, histogram: &mut FineHistogram) {
-        let Pattern {
-            min, max, accesses, ..
-        } = self.pattern();
-        let (Some(first), Some(last)) = (self.within.first(), self.within.last()) else {
-            return;
-        };
-        let scale = match last.max - first.min {
-            0 => 0.0,
-            width => (max - min) as f64 / width as f64,
-        };
-        let place = |at: f64| min as f64 + (at - first.min as f64) * scale;
-        let all = self
-            .within
-            .iter()
-            .fold(0_u64, |sum, bin| sum.saturating_add(bin.accesses));
-        let (mut seen, mut counted) = (0_u64, 0_u64);
-        for bin in &self.within {
-            seen = seen.saturating_add(bin.accesses);
-            let until = (accesses as f64 * seen as f64 / all.max(1) as f64).round() as u64;
-            spread(
-                histogram,
-                place(bin.min as f64),
-                place(bin.max as f64),
-                until - counted,
-            );
-            counted = until;
-        }
-    }
-}
-
-/// Adds accesses, spread evenly from `low` to `high`.
-fn spread(histogram: &mut FineHistogram, low: f64, high: f64, accesses: u64) {
-    const PARTS: u64 = 16;
-    let parts = if high - low < 1.0 { 1 } else { PARTS };
-    for part in 0..parts {
-        let at = low + (high - low) * (part as f64 + 0.5) / parts as f64;
-        let until =
-            |part: u64| (u128::from(accesses) * u128::from(part) / u128::from(parts)) as u64;
-        let share = until(part + 1) - until(part);
-        histogram.add(Distance::new(at.round().max(0.0) as u64), share);
-    }
 }
 
 impl GroupForecast {
@@ -246,6 +219,9 @@ impl GroupForecast {
         histogram.add(Distance::COLD, self.cold.value.round() as u64);
         for pattern in patterns {
             pattern.add_to(&mut histogram);
+        }
+        for bin in &self.rare {
+            spread(&mut histogram, bin.min as f64, bin.max as f64, bin.accesses);
         }
         Some(histogram)
     }
@@ -268,6 +244,7 @@ impl GroupForecast {
 mod tests {
     use super::*;
     use crate::GroupCheck;
+    use reuselens_locality::PatternRule;
 
     /// A line with a pattern around each of some distances.
     fn run(hills: &[(u64, u64)], cold: u64) -> GroupRun {
@@ -295,7 +272,7 @@ mod tests {
         let found = predict_groups(
             &[(1000.0, &small), (4000.0, &large)],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             16_000.0,
         );
         assert_eq!(found.len(), 1);
@@ -321,14 +298,14 @@ mod tests {
         assert!((begins - 32_000.0).abs() < 1000.0, "{begins}");
         assert_eq!(found[0].misses_from(3000, 4000.0), Some(4000.0));
         let truth = groups(&[("a", run(&[(2, 14_400), (16_000, 1600)], 800))]);
-        let check = GroupCheck::of(&found, &truth, PatternRule::default());
+        let check = GroupCheck::of(&found, &truth, PatternRule::default().into());
         assert_eq!((check.coverage(), check.accuracy()), (1.0, 1.0));
         assert_eq!(check.intervals, (2, 2));
         let other = groups(&[
             ("a", run(&[(2, 14_400), (60_000, 1600)], 800)),
             ("b", run(&[(1, 9)], 0)),
         ]);
-        let check = GroupCheck::of(&found, &other, PatternRule::default());
+        let check = GroupCheck::of(&found, &other, PatternRule::default().into());
         assert_eq!(
             (check.covered, check.correct, check.accesses),
             (16_800, 0, 16_809)
@@ -345,7 +322,7 @@ mod tests {
         let found = predict_groups(
             &[(10.0, &small), (40.0, &large)],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             90.0,
         );
         let why: Vec<_> = found
@@ -374,7 +351,7 @@ mod tests {
         let found = predict_groups(
             &[(100.0, &runs[0]), (400.0, &runs[1])],
             &Shape::ALL,
-            PatternRule::default(),
+            PatternRule::default().into(),
             1600.0,
         );
         let histogram = found[0].histogram().unwrap();

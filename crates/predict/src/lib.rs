@@ -14,26 +14,34 @@
 mod blocks;
 mod check;
 mod estimate;
+mod fixed;
 mod group;
 mod known;
+mod merging;
 mod prediction;
 mod program;
 mod reorder;
 mod shape;
 mod tracker;
+mod warnings;
 mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
-pub use check::{GroupCheck, are_right, is_right, overlap};
+pub use check::{GroupCheck, WrongGroup, are_right, is_right, overlap, wrong};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
+pub use fixed::fixed_data;
 pub use group::{
     GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
 };
-pub use prediction::{CacheForecast, Check, FAR, GroupMisses, PredictOptions, Prediction, predict};
+pub use merging::{Merging, RARE};
+pub use prediction::{
+    CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
+};
 pub use program::{By, ProgramError, groups, same_program, sizes};
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
 pub use tracker::PathTracker;
 pub use whole::{
-    GROUPS, GroupPrediction, WholePrediction, WholeRun, data_size, group_means, predict_whole,
+    GROUPS, GroupPrediction, Rehearsal, WholePrediction, WholeRun, data_size, group_means,
+    predict_whole,
 };

@@ -1,32 +1,45 @@
 //! Everything that can be said about an input that has not been run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use reuselens_locality::{
-    Cache, Log2Histogram, Machine, MissRatioCurve, PatternRule, Profile, Warning, error,
+    Cache, Log2Histogram, Machine, MissRatioCurve, Pattern, Profile, Warning, error,
 };
 use reuselens_units::Granularity;
 use serde::Serialize;
 
-use crate::check::GroupCheck;
+use crate::check::{GroupCheck, WrongGroup, wrong};
 use crate::estimate::{Estimate, Intervals};
+use crate::fixed::fixed_data;
 use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::merging::Merging;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
+use crate::warnings::warnings;
 use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
+
+/// Data that do not grow are taken as no more than this part of the smallest run.
+const MOST_FIXED: f64 = 0.95;
+
+/// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors can address.
+pub const MOST_ITEMS: f64 = (1_u64 << 50) as f64;
 
 /// How to predict.
 #[derive(Clone, Debug)]
 pub struct PredictOptions {
     /// Ways of growing to choose from, the slowest first.
     pub shapes: Vec<Shape>,
-    /// Where patterns end.
-    pub rule: PatternRule,
+    /// How distances become patterns.
+    pub merging: Merging,
     /// Lines or instructions.
     pub by: By,
     /// Sizes of the training runs, where they are not their largest distances; empty or one for each.
     pub sizes: Vec<f64>,
+    /// Leave data that do not grow out of the sizes.
+    pub fixed: bool,
     /// Match programs and builds that differ, by lines.
     pub loose: bool,
     /// How many times the largest training size is far.
@@ -37,7 +50,8 @@ impl Default for PredictOptions {
     fn default() -> Self {
         PredictOptions {
             shapes: Shape::ALL.to_vec(),
-            rule: PatternRule::default(),
+            merging: Merging::default(),
+            fixed: true,
             by: By::Line,
             sizes: Vec::new(),
             loose: false,
@@ -66,7 +80,8 @@ pub struct GroupMisses {
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
-    /// The data size from which on a pattern of the group misses: the size asked from if it does there already.
+    /// The data size from which on a pattern of the group misses: the size asked from if it does there already,
+    /// infinite (in JSON null) beyond [`MOST_ITEMS`].
     pub misses_from: Option<f64>,
 }
 
@@ -79,8 +94,10 @@ pub struct Prediction {
     pub training: Vec<(usize, f64)>,
     /// The data size asked for.
     pub size: f64,
-    /// Where patterns end.
-    pub rule: PatternRule,
+    /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
+    pub fixed: f64,
+    /// How distances became patterns.
+    pub merging: Merging,
     /// How intervals came about.
     pub intervals: Intervals,
     /// The whole program.
@@ -106,6 +123,11 @@ pub struct Check {
     pub caches: Vec<(f64, Option<f64>)>,
     /// Lines or instructions.
     pub groups: GroupCheck,
+    /// Groups that were predicted wrongly, those with most accesses first.
+    pub wrong: Vec<WrongGroup>,
+    /// What was observed of the groups that could be predicted.
+    #[serde(skip)]
+    pub observed: BTreeMap<String, Vec<Pattern>>,
     /// Groups of the observed run that are in no training run.
     pub never_seen: Vec<(String, u64)>,
     /// Caches, and those of them whose observed miss ratio lies in its interval.
@@ -124,28 +146,33 @@ pub fn predict(
     same_program(runs, options.loose)?;
     have_paths(runs, options.by)?;
     let training = sizes(runs, &options.sizes)?;
-    if !(size.is_finite() && size >= 1.0) {
-        let text = format!("a size of {size} is nothing to predict; give 1 or more items: --size");
-        return Err(ProgramError::BadSize { text });
-    }
+    check_size(size)?;
+    let measured = options.fixed && options.sizes.is_empty();
+    let fixed = if measured {
+        fixed_data(runs).min(training[0].1 * MOST_FIXED)
+    } else {
+        0.0
+    };
+    let grown = |size: f64| (size - fixed).max(1.0);
     let whole_runs: Vec<WholeRun> = training
         .iter()
         .map(|(run, size)| WholeRun {
-            size: *size,
+            size: grown(*size),
             histogram: &runs[*run].histogram,
         })
         .collect();
-    let whole = predict_whole(&whole_runs, &options.shapes, size)
+    let whole = predict_whole(&whole_runs, &options.shapes, grown(size))
         .ok_or(ProgramError::NoReuses { run: 1 })?;
+    let exact = runs.iter().all(|run| run.paths.is_some());
     let of_runs: Vec<(f64, Groups)> = training
         .iter()
-        .map(|(run, size)| (*size, groups(runs[*run], options.by)))
+        .map(|(run, size)| (*size, groups(runs[*run], options.by, exact)))
         .collect();
     let by_size: Vec<(f64, &Groups)> = of_runs
         .iter()
-        .map(|(size, groups)| (*size, groups))
+        .map(|(size, groups)| (grown(*size), groups))
         .collect();
-    let forecasts = predict_groups(&by_size, &options.shapes, options.rule, size);
+    let forecasts = predict_groups(&by_size, &options.shapes, options.merging, grown(size));
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
@@ -153,19 +180,13 @@ pub fn predict(
         .iter()
         .map(|(cache, items)| cache_forecast(cache, *items, &whole))
         .collect();
-    let mut groups: Vec<(GroupForecast, Vec<GroupMisses>)> = forecasts
-        .into_iter()
-        .map(|forecast| {
-            let misses = group_misses(&forecast, &levels, largest);
-            (forecast, misses)
-        })
-        .collect();
-    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
+    let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let warnings = warnings(runs, &training, size, &whole, &groups, options);
     Ok(Prediction {
         granularity,
         size,
-        rule: options.rule,
+        fixed,
+        merging: options.merging,
         intervals: Intervals::of(training.len()),
         training,
         whole,
@@ -173,6 +194,39 @@ pub fn predict(
         groups,
         warnings,
     })
+}
+
+/// Groups and their misses, most misses first.
+fn ranked(
+    forecasts: Vec<GroupForecast>,
+    levels: &[(Cache, u64)],
+    from: (f64, f64),
+) -> Vec<(GroupForecast, Vec<GroupMisses>)> {
+    let forecasts = forecasts.into_iter();
+    let mut groups: Vec<_> = forecasts
+        .map(|forecast| {
+            let misses = group_misses(&forecast, levels, from);
+            (forecast, misses)
+        })
+        .collect();
+    groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
+    groups
+}
+
+/// Refuses sizes that no data have.
+fn check_size(size: f64) -> Result<(), ProgramError> {
+    if !(1.0..=MOST_ITEMS).contains(&size) {
+        let text = if size < 1.0 {
+            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
+                .to_owned()
+        } else {
+            format!(
+                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
+            )
+        };
+        return Err(ProgramError::BadSize { text });
+    }
+    Ok(())
 }
 
 /// What comes first.
@@ -208,90 +262,26 @@ fn cache_forecast(cache: &Cache, items: u64, whole: &WholePrediction) -> CacheFo
     }
 }
 
-fn group_misses(forecast: &GroupForecast, levels: &[(Cache, u64)], from: f64) -> Vec<GroupMisses> {
+fn group_misses(
+    forecast: &GroupForecast,
+    levels: &[(Cache, u64)],
+    (from, fixed): (f64, f64),
+) -> Vec<GroupMisses> {
     let Some(histogram) = forecast.histogram() else {
         return Vec::new();
     };
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),
-        misses_from: forecast.misses_from(*items, from),
+        misses_from: forecast.misses_from(*items, from).map(|size| {
+            if size < MOST_ITEMS {
+                size + fixed
+            } else {
+                f64::INFINITY
+            }
+        }),
     };
     levels.iter().map(misses).collect()
-}
-
-fn warn(code: &str, message: String, hint: &str) -> Warning {
-    Warning {
-        code: code.to_owned(),
-        message,
-        hint: hint.to_owned(),
-    }
-}
-
-fn warnings(
-    runs: &[&Profile],
-    training: &[(usize, f64)],
-    size: f64,
-    whole: &WholePrediction,
-    groups: &[(GroupForecast, Vec<GroupMisses>)],
-    options: &PredictOptions,
-) -> Vec<Warning> {
-    let mut all = size_warnings(training, size, options.far);
-    let below = groups
-        .iter()
-        .filter(|(forecast, _)| forecast.below_zero)
-        .count();
-    if whole.below_zero > 0 || below > 0 {
-        let message = format!(
-            "less than 0 was predicted for {} of 1000 parts of the program and {below} groups, which became 0",
-            whole.below_zero
-        );
-        let hint = "profile a larger input, or ask for a smaller size: distances that shrink cannot be extrapolated far";
-        all.push(warn("below-zero", message, hint));
-    }
-    if runs.iter().any(|run| !run.method.exact) {
-        let message = "a training run is a sample: its error is in the prediction too".to_owned();
-        all.push(warn("sampled", message, "profile without --sample"));
-    }
-    if options.loose {
-        let message = "programs and builds were not compared (--loose)".to_owned();
-        all.push(warn("loose", message, ""));
-    }
-    all
-}
-
-fn size_warnings(training: &[(usize, f64)], size: f64, far: f64) -> Vec<Warning> {
-    let mut all = Vec::new();
-    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
-    if size > largest * far {
-        let times = size / largest;
-        let message = format!(
-            "the size asked for is {times:.0} times the largest that was run: small errors of the fit become large"
-        );
-        all.push(warn(
-            "far-away",
-            message,
-            "profile a larger input, and add it to --train",
-        ));
-    }
-    if size < smallest {
-        let message = "the size asked for is smaller than all that were run".to_owned();
-        all.push(warn(
-            "below-training",
-            message,
-            "profile that input: it is quick",
-        ));
-    }
-    if largest < smallest * 2.0 {
-        let times = largest / smallest;
-        let message = format!("the largest training run is only {times:.2} times the smallest");
-        all.push(warn(
-            "close-sizes",
-            message,
-            "profile inputs that differ fourfold or more",
-        ));
-    }
-    all
 }
 
 impl Prediction {
@@ -341,13 +331,14 @@ impl Prediction {
             .zip(&caches)
             .filter(|pair| held(*pair))
             .count();
-        let seen = groups(observed, options.by);
+        let exact = all.iter().all(|run| run.paths.is_some());
+        let seen = groups(observed, options.by, exact);
         let forecasts: Vec<GroupForecast> =
             self.groups.iter().map(|group| group.0.clone()).collect();
-        let known = |name: &String| forecasts.iter().any(|forecast| forecast.name == *name);
+        let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
             .iter()
-            .filter(|(name, _)| !known(name))
+            .filter(|(name, _)| !known.contains(name.as_str()))
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -357,8 +348,26 @@ impl Prediction {
             curve_error: curves[0].mean_absolute_error(&curves[1]),
             intervals: (caches.len() as u64, held as u64),
             caches,
-            groups: GroupCheck::of(&forecasts, &seen, self.rule),
+            groups: GroupCheck::of(&forecasts, &seen, self.merging),
+            observed: self.observed(&forecasts, &seen),
+            wrong: wrong(&forecasts, &seen, self.merging),
             never_seen: never,
         })
+    }
+
+    /// The observed patterns of what could be predicted.
+    fn observed(
+        &self,
+        forecasts: &[GroupForecast],
+        seen: &Groups,
+    ) -> BTreeMap<String, Vec<Pattern>> {
+        let predicted = forecasts
+            .iter()
+            .filter(|forecast| forecast.patterns.is_ok());
+        let found = predicted.filter_map(|forecast| {
+            let run = seen.get(&forecast.name)?;
+            Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
+        });
+        found.collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, Profile, Site};
+use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, PatternBins, Profile, Site};
 use thiserror::Error;
 
 use crate::group::{GroupRun, Groups};
@@ -80,6 +80,20 @@ pub enum ProgramError {
         /// What was there in the first.
         first: String,
     },
+    /// Other builds of a program, by their build ids.
+    #[error(
+        "run {run} is of another build of '{module}' than run 1 (build id {other} for {first}): profile one build, or say --loose to match by lines"
+    )]
+    BuildIds {
+        /// Which.
+        run: usize,
+        /// The file.
+        module: String,
+        /// Its build id.
+        other: String,
+        /// That in the first.
+        first: String,
+    },
     /// Equal data sizes.
     #[error(
         "runs {one} and {other} have the same size ({size}), which says nothing about growth; profile inputs that differ several-fold, or, if the data do not grow with the input, say how large the inputs are: --sizes"
@@ -123,8 +137,8 @@ pub enum ProgramError {
 /// Refuses profiles that do not belong together; with `loose`, only those whose numbers do not compare.
 ///
 /// # Errors
-/// The first reason found. Profiles have no build id: builds are told apart by what lies at the same
-/// offset of the same file.
+/// The first reason found. Builds are told apart by the build ids of their files, where those have one, and by what
+/// lies at the same offset of the same file.
 pub fn same_program(profiles: &[&Profile], loose: bool) -> Result<(), ProgramError> {
     let Some((first, others)) = profiles.split_first() else {
         return Err(ProgramError::TooFew);
@@ -171,6 +185,16 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
             first: expected,
         });
     }
+    for (module, id) in &other.builds {
+        if let Some(before) = first.builds.get(module).filter(|before| *before != id) {
+            return Err(ProgramError::BuildIds {
+                run,
+                module: module.clone(),
+                other: short(id),
+                first: short(before),
+            });
+        }
+    }
     // Instructions by where they are, but for those of which nothing is known.
     let places = |profile: &'_ Profile| -> BTreeMap<(String, u64), Site> {
         let known = profile.sites.iter().filter(|site| !site.module.is_empty());
@@ -194,6 +218,11 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
         }
     }
     Ok(())
+}
+
+/// As much of a build id as tells it from others.
+fn short(id: &str) -> String {
+    id.chars().take(12).collect()
 }
 
 /// The name of the program that was run, without its folder.
@@ -252,27 +281,16 @@ pub fn sizes(profiles: &[&Profile], given: &[f64]) -> Result<Vec<(usize, f64)>, 
 
 /// The groups of a profile, under names that do not depend on what else is in it: `dir/a.c:12`, `prog+0x12ab`; what has
 /// no line is named by its file and function.
-pub fn groups(profile: &Profile, by: By) -> Groups {
-    if let By::Path(length) = by {
-        return path_groups(profile, length);
+///
+/// The lowest, highest and mean distance of each bin are exact with `exact`, which profiles with paths can be asked for;
+/// else they are known to a sixteenth of an octave.
+pub fn groups(profile: &Profile, by: By, exact: bool) -> Groups {
+    match by {
+        By::Path(length) => return path_groups(profile, length),
+        By::Line | By::Instruction if exact => return exact_groups(profile, by),
+        By::Line | By::Instruction => {}
     }
-    let name = |site: &Site| match (by, site.frames.first()) {
-        (By::Line, Some(Frame { file, line, .. })) if !file.is_empty() && *line > 0 => {
-            format!("{file}:{line}")
-        }
-        (By::Line, Some(Frame { function, .. })) if !function.is_empty() => {
-            format!("{function} ({})", site.module)
-        }
-        (By::Line, _) => format!(
-            "({})",
-            if site.module.is_empty() {
-                "unknown"
-            } else {
-                &site.module
-            }
-        ),
-        (By::Instruction | By::Path(_), _) => format!("{}+{:#x}", site.module, site.offset),
-    };
+    let name = |site: &Site| name(by, &site.module, site.offset, site.frames.first());
     let names: Vec<String> = profile.sites.iter().map(name).collect();
     let mut sums: BTreeMap<&str, FineHistogram> = BTreeMap::new();
     for cell in &profile.cells {
@@ -291,6 +309,44 @@ pub fn groups(profile: &Profile, by: By) -> Groups {
         .collect()
 }
 
+/// The name of an instruction's group.
+pub(crate) fn name(by: By, module: &str, offset: u64, frame: Option<&Frame>) -> String {
+    match (by, frame) {
+        (By::Line, Some(Frame { file, line, .. })) if !file.is_empty() && *line > 0 => {
+            format!("{file}:{line}")
+        }
+        (By::Line, Some(Frame { function, .. })) if !function.is_empty() => {
+            format!("{function} ({module})")
+        }
+        (By::Line, _) if module.is_empty() => "(unknown)".to_owned(),
+        (By::Line, _) => format!("({module})"),
+        (By::Instruction | By::Path(_), _) => format!("{module}+{offset:#x}"),
+    }
+}
+
+/// Lines or instructions, from the distances that were counted by path.
+fn exact_groups(profile: &Profile, by: By) -> Groups {
+    let mut sums: BTreeMap<String, PatternBins> = BTreeMap::new();
+    for site in profile.paths.iter().flat_map(|paths| &paths.sites) {
+        let name = name(by, &site.module, site.offset, Some(&site.frame));
+        let sum = sums.entry(name).or_default();
+        for path in &site.paths {
+            sum.merge(&path.bins);
+        }
+    }
+    let groups = sums.into_iter();
+    groups.map(|(name, bins)| (name, run(&bins))).collect()
+}
+
+/// What distances in pattern bins say of a group.
+fn run(bins: &PatternBins) -> GroupRun {
+    GroupRun {
+        accesses: bins.accesses(),
+        cold: bins.cold(),
+        bins: bins.iter().collect(),
+    }
+}
+
 fn path_groups(profile: &Profile, length: u32) -> Groups {
     let sites = profile
         .paths
@@ -300,20 +356,9 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
     let mut groups = Groups::new();
     for (site, paths) in sites {
         for path in paths {
-            let run = GroupRun {
-                accesses: path.bins.accesses(),
-                cold: path.bins.cold(),
-                bins: path.bins.iter().collect(),
-            };
-            groups.insert(
-                format!(
-                    "{}+{:#x} after {}",
-                    site.module,
-                    site.offset,
-                    path.digits(length)
-                ),
-                run,
-            );
+            let (module, offset) = (&site.module, site.offset);
+            let name = format!("{module}+{offset:#x} after {}", path.digits(length));
+            groups.insert(name, run(&path.bins));
         }
     }
     groups

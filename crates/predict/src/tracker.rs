@@ -97,6 +97,12 @@ impl PathTracker {
         &self.path
     }
 
+    /// The address of the block that was entered last; 0 before any.
+    #[inline]
+    pub fn block(&self) -> u64 {
+        self.last.start
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.known.memory()

@@ -4,11 +4,14 @@ use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, power};
-use crate::shape::{Fit, Shape};
+use crate::estimate::{Estimate, estimate, power, straight};
+use crate::shape::{Fit, Point, Shape};
 
 /// Groups of equally many accesses that a program is cut into.
 pub const GROUPS: usize = 1000;
+
+/// Errors of a rehearsal that an interval reaches over on either side.
+const REHEARSED: f64 = 1.0;
 
 /// What is needed of a run to predict others.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +45,7 @@ pub struct WholePrediction {
     pub size: f64,
     /// Accesses: as a power of the size.
     pub accesses: Estimate,
-    /// Cold ones among them, likewise.
+    /// Cold ones among them: in a straight line.
     pub cold: Estimate,
     /// The groups, from near to far in the training runs.
     pub groups: Vec<GroupPrediction>,
@@ -52,6 +55,47 @@ pub struct WholePrediction {
     pub histogram: ExactHistogram,
     /// Those of the lower ends of all intervals, and of the upper ends.
     pub bounds: (ExactHistogram, ExactHistogram),
+    /// The largest run as the others predict it, from three runs on.
+    pub rehearsal: Option<Rehearsal>,
+}
+
+/// What a prediction of the largest training run from all others gets wrong: errors of a kind that no regression of
+/// single distances sees, as when the program does something else on large inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rehearsal {
+    predicted: ExactHistogram,
+    observed: ExactHistogram,
+    /// The size asked for, in sizes of that run.
+    times: f64,
+    /// How much farther it is from that run than that run was from the next smaller, in powers; 1 at least.
+    farther: f64,
+}
+
+impl Rehearsal {
+    /// Predicts the last of three or more runs.
+    fn new(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<Self> {
+        let (last, others) = runs.split_last().filter(|(_, others)| others.len() >= 2)?;
+        let before = others[others.len() - 1].size;
+        let step = (last.size / before).ln();
+        let farther = ((size / last.size).ln() / step).max(1.0);
+        Some(Rehearsal {
+            predicted: predict_whole(others, shapes, last.size)?.histogram,
+            observed: last.histogram.clone(),
+            times: (size / last.size).max(1.0),
+            farther: if farther.is_finite() { farther } else { 1.0 },
+        })
+    }
+
+    /// The error to expect of the miss ratio at a cache of `items` items: that of the rehearsal, times how much farther
+    /// away the size asked for is. What the cache separates there it separated at a size between its own, if distances
+    /// stay, and one as much smaller as the data are, if they grow: the largest error in between counts.
+    fn error(&self, items: u64) -> f64 {
+        let curves = [&self.predicted, &self.observed].map(MissRatioCurve::new);
+        let steps = (self.times.log2() * 4.0).ceil() as u32;
+        let sizes = (0..=steps).map(|step| (items as f64 / (f64::from(step) / 4.0).exp2()) as u64);
+        let errors = sizes.map(|items| (curves[0].at(items) - curves[1].at(items)).abs());
+        errors.fold(0.0, f64::max) * self.farther
+    }
 }
 
 /// The mean distance of each of `groups` groups of equally many reuses, from near to far. Accesses on a border belong
@@ -91,7 +135,7 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
 ///
 /// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated by one of `shapes`.
 ///
-/// Source: Ding & Zhong 2003; accesses and cold accesses as powers of the size are ours.
+/// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
 pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<WholePrediction> {
     let means: Option<Vec<Vec<f64>>> = runs
         .iter()
@@ -111,29 +155,31 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
             GroupPrediction { fit, distance }
         })
         .collect();
-    let counts = |count: fn(&ExactHistogram) -> u64| {
-        let points: Vec<_> = runs
-            .iter()
-            .map(|run| (run.size, count(run.histogram) as f64))
-            .collect();
-        power(&points, size)
+    let points = |count: fn(&ExactHistogram) -> u64| -> Vec<Point> {
+        let runs = runs.iter();
+        runs.map(|run| (run.size, count(run.histogram) as f64))
+            .collect()
     };
-    let (accesses, cold) = (
-        counts(ExactHistogram::accesses),
-        counts(ExactHistogram::cold),
-    );
-    let make = |end: fn(&Estimate) -> f64| {
+    let accesses = power(&points(ExactHistogram::accesses), size);
+    // The size is the largest distance, which is all items but one in nearly every program: a straight line.
+    let cold = straight(&points(ExactHistogram::cold), size);
+    let make = |end: fn(&Estimate) -> f64, accesses: f64| {
         let distances = groups.iter().map(|group| end(&group.distance));
-        histogram(accesses.value, end(&cold), distances)
+        histogram(accesses, end(&cold), distances)
     };
     Some(WholePrediction {
         size,
         accesses,
         cold,
         below_zero,
-        histogram: make(|e| e.value),
-        bounds: (make(|e| e.low), make(|e| e.high)),
+        histogram: make(|e| e.value, accesses.value),
+        // The more accesses, the smaller the share of the first ones.
+        bounds: (
+            make(|e| e.low, accesses.high),
+            make(|e| e.high, accesses.low),
+        ),
         groups,
+        rehearsal: Rehearsal::new(runs, shapes, size),
     })
 }
 
@@ -161,14 +207,20 @@ fn histogram(
 
 impl WholePrediction {
     /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is that of all
-    /// distances and of the cold accesses, and no narrower than one group on either side.
+    /// distances and of the cold accesses, and no narrower than one group on either side. From three runs on it is
+    /// also no narrower than what the same way of predicting got wrong about the largest of them.
     pub fn miss_ratio(&self, items: u64) -> Estimate {
         let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
         let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);
+        let error = self
+            .rehearsal
+            .as_ref()
+            .map_or(0.0, |rehearsal| rehearsal.error(items));
+        let error = (error * REHEARSED).max(group);
         Estimate {
             value,
-            low: at(&self.bounds.0).min(value - group).max(0.0),
-            high: at(&self.bounds.1).max(value + group).min(1.0),
+            low: at(&self.bounds.0).min(value - error).max(0.0),
+            high: at(&self.bounds.1).max(value + error).min(1.0),
         }
     }
 
@@ -228,6 +280,35 @@ mod tests {
             ],
             area * 3,
         )
+    }
+
+    #[test]
+    fn a_program_that_changes_has_wide_intervals() {
+        let side = |side: u64| hills(side);
+        // From the third run on, what was near is as far as the data.
+        let changed = |side: u64| {
+            let area = side * side;
+            of(
+                &[(3, area), (side * 2, area * 3), (area * 3 - 1, area * 6)],
+                area * 3,
+            )
+        };
+        let all = [side(50), side(100), changed(200)];
+        let runs = all.each_ref().map(|histogram| WholeRun {
+            size: data_size(histogram).unwrap() as f64,
+            histogram,
+        });
+        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let ratio = found.miss_ratio(100_000);
+        assert!(ratio.high - ratio.low > 0.2, "{ratio:?}");
+        let alike = [side(50), side(100), side(200)];
+        let runs = alike.each_ref().map(|histogram| WholeRun {
+            size: data_size(histogram).unwrap() as f64,
+            histogram,
+        });
+        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let ratio = found.miss_ratio(100_000);
+        assert!(ratio.high - ratio.low < 0.02, "{ratio:?}");
     }
 
     #[test]

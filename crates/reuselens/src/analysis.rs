@@ -6,7 +6,7 @@ use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
-use crate::counts::{self, Counts};
+use crate::counts::{self, Counts, PathCounts};
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
 /// How far an analysis has come.
@@ -74,21 +74,27 @@ pub fn analyze(
             cell.forward = forward.get(number).unwrap_or_default().0;
         }
     }
-    if let Some(mut paths) = counted.more.paths {
-        let profile = &mut uncounted.profile;
-        let cells = &profile.cells;
-        paths
-            .table
-            .renumber(|cell| cells.get(cell as usize).map_or(0, |cell| cell.site));
-        let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
-        profile.warnings.extend(path_warnings(&kept));
-        profile.paths = Some(kept);
+    if let Some(paths) = counted.more.paths {
+        add_paths(&mut uncounted.profile, paths);
     }
     if options.is_whole() {
         return Ok(uncounted.whole());
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     Ok(uncounted.counted(keyed.iter(), |element| elements.take(element)))
+}
+
+/// Puts what was counted by path into a profile whose cells are in the order of their numbers.
+fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
+    let (cells, firsts) = (&profile.cells, &paths.first_cells);
+    paths.table.renumber(|site| {
+        let cell = firsts.get(&site).map(|cell| *cell as usize);
+        let cell = cell.and_then(|cell| cells.get(cell));
+        cell.map_or(0, |cell| cell.site)
+    });
+    let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
+    profile.warnings.extend(path_warnings(&kept));
+    profile.paths = Some(kept);
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is started.

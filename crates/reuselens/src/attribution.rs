@@ -1,11 +1,13 @@
 //! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
 
+use std::collections::BTreeMap;
+
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
     Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Sharing,
     Warning,
 };
-use reuselens_trace::{Block, Event, ProcessEnd, ProcessId, Source};
+use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -40,6 +42,8 @@ pub(crate) struct Attribution {
     attributor: Attributor,
     loader: Loader,
     threads: u32,
+    /// Build ids by file name, of the first module of that name.
+    builds: BTreeMap<String, String>,
     pub outcome: Option<Outcome>,
     pub warnings: Vec<Warning>,
 }
@@ -64,8 +68,22 @@ impl Attribution {
             attributor: Attributor::new(options),
             loader: Loader::new(),
             threads: 0,
+            builds: BTreeMap::new(),
             outcome: None,
             warnings: Vec::new(),
+        }
+    }
+
+    /// Remembers which build of a file was mapped: as the trace says, or as the file does now.
+    fn mapped(&mut self, module: &Module) {
+        let name = module.path.rsplit('/').next().unwrap_or_default();
+        let id = match module.build_id.is_empty() {
+            true => self.loader.build_id(module),
+            false => module.build_id.clone(),
+        };
+        if !id.is_empty() && !name.is_empty() {
+            let digits = || id.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.builds.entry(name.to_owned()).or_insert_with(digits);
         }
     }
 
@@ -88,6 +106,7 @@ impl Attribution {
                 };
             }
             Event::Thread(_) => self.threads += 1,
+            Event::Module(module) => self.mapped(module),
             Event::Note(note) => self.warnings.push(Warning {
                 code: note.code.clone(),
                 message: note.message.clone(),
@@ -109,6 +128,8 @@ impl Attribution {
         let references = self.attributor.references();
         let method = method(source, self.threads, options);
         let mut tables = self.attributor.finish(&mut self.loader);
+        let mut builds = self.builds;
+        builds.retain(|module, _| tables.sites.iter().any(|site| site.module == *module));
         self.warnings.append(&mut tables.warnings);
         let cell = |key: &CellKey| Cell {
             site: key.site,
@@ -131,6 +152,7 @@ impl Attribution {
                 histogram: Default::default(),
                 reuse_times: None,
                 paths: None,
+                builds,
                 cells: tables.cells.iter().map(cell).collect(),
                 sites: tables.sites,
                 objects: tables.objects,

@@ -59,8 +59,8 @@ pub fn reorder(
     };
     Ok(Reordered {
         statements: statements.len(),
-        program: profile(&program, "statements in program order"),
-        reordered: profile(&order, "statements reordered by reuse-driven execution"),
+        program: profile(&program, "program order"),
+        reordered: profile(&order, "reordered"),
     })
 }
 
@@ -115,7 +115,8 @@ fn profile(
     cell.distance_max = histogram.max().unwrap_or(0);
     let mut profile = Profile {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command.to_vec(),
+        // What tells the two apart where they are compared.
+        command: [command, &[format!("({how})")]].concat(),
         machine: this_machine(),
         method: Method {
             engine: "counting".to_owned(),
@@ -132,6 +133,7 @@ fn profile(
         histogram,
         reuse_times: None,
         paths: None,
+        builds: Default::default(),
         sites: vec![Default::default()],
         objects: vec![Default::default()],
         contexts: vec![Default::default()],

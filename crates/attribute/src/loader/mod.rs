@@ -34,6 +34,7 @@ pub struct Loader {
 
 /// A file in use.
 struct Opened {
+    build_id: Vec<u8>,
     /// The file with its symbols: itself, or one beside it.
     named: Named,
     statics: Vec<StaticSymbol>,
@@ -71,6 +72,12 @@ impl Loader {
     /// A loader that has opened nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The GNU build id of a module's file; empty if it has none, or cannot be read.
+    pub fn build_id(&mut self, module: &Module) -> Vec<u8> {
+        let opened = self.opened(module);
+        opened.map_or_else(Vec::new, |opened| opened.build_id.clone())
     }
 
     fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
@@ -131,6 +138,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     unnamed::add(&file, &mut statics);
     let separate = separate.and_then(|path| Named::open(path).ok());
     Ok(Opened {
+        build_id: build_id.to_vec(),
         statics,
         code: None,
         named: separate.unwrap_or(own),

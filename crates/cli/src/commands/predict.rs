@@ -7,12 +7,12 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use reuselens::locality::{PatternRule, Profile};
 use reuselens::units::Bytes;
-use reuselens_predict::{By, PredictOptions, Prediction, Shape, data_size};
+use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape, data_size};
 use reuselens_report::Forecast;
 
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
-use crate::output::{color, terminal_width, write_text};
+use crate::output::{color, terminal_width, top, write_text};
 
 /// Predict an input that has not been run from two or more that have: misses per cache and line, and where they begin
 #[derive(clap::Args, Debug)]
@@ -54,6 +54,11 @@ pub struct Args {
     #[arg(long, value_name = "RULE", default_value = "valley:2")]
     patterns: PatternRule,
 
+    /// Leave out of patterns what is rarer than this share of a line's reuses, at the ends of a pattern or between; 0
+    /// leaves nothing out, as published
+    #[arg(long, value_name = "SHARE", default_value_t = RARE, value_parser = share)]
+    rare: f64,
+
     /// Match different programs or builds, by the names of their lines
     #[arg(long)]
     loose: bool,
@@ -67,7 +72,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// How many lines each table names
-    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = top, help_heading = "Output")]
     top: usize,
 
     /// Overwrite files
@@ -95,7 +100,7 @@ enum ByArg {
 enum Models {
     /// constant, log s, s^1/3, s^1/2, s^2/3, s
     All,
-    /// Without log s, as in the literature
+    /// Without log s, and of the size of all data, as in the literature
     Published,
 }
 
@@ -147,7 +152,11 @@ impl Args {
                 Models::All => Shape::ALL.to_vec(),
                 Models::Published => Shape::PUBLISHED.to_vec(),
             },
-            rule: self.patterns,
+            merging: Merging {
+                rule: self.patterns,
+                rare: self.rare,
+            },
+            fixed: matches!(self.models, Models::All),
             by: match (self.by, self.loose) {
                 (ByArg::Instruction, false) => By::Instruction,
                 (ByArg::Path, false) => By::Path(self.history),
@@ -178,7 +187,15 @@ impl Args {
             let bytes: Bytes = text
                 .parse()
                 .map_err(|_| bad_size(text, "a size in bytes, for instance 64M"))?;
-            return Ok(bytes.items(runs[0].granularity).get() as f64);
+            let items = bytes.items(runs[0].granularity).get();
+            if items == 0 {
+                let line = runs[0].granularity.bytes();
+                let what = format!(
+                    "as much as one item of {line} bytes: --size is in bytes, for instance 64M"
+                );
+                return Err(bad_size(text, &what));
+            }
+            return Ok(items as f64);
         }
         if !self.sizes.is_empty() {
             let text = "--sizes says how large the training inputs are, so --size must say what to predict, in the same unit";
@@ -248,6 +265,14 @@ fn name(path: &Path) -> String {
         || path.display().to_string(),
         |name| name.to_string_lossy().into_owned(),
     )
+}
+
+/// A share from 0 to below a half.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..0.5).contains(share));
+    share.ok_or_else(|| {
+        "what is rare is 0 or more and less than 0.5; write for instance --rare 0.01".to_owned()
+    })
 }
 
 fn bad_size(text: &str, what: &str) -> anyhow::Error {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::text::{about, interval, short, short_name};
-use super::{Forecast, pictures, why};
+use super::{Forecast, multiples, pictures, why};
 use crate::caches;
 use crate::chart::embedded;
 use crate::html::{escape, page};
@@ -32,11 +32,18 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         ("sizes", "Sizes"),
         ("distances", "Distances"),
         ("moves", "Hills"),
+        ("patterns", "Patterns"),
         ("where", "Where"),
         ("method", "Method"),
     ];
     let moves = pictures::moves(forecast);
-    page::top(&mut out, &links, |id| id != "moves" || moves.is_some());
+    let mut patterns = String::new();
+    let has_patterns = multiples::write(&mut patterns, forecast);
+    page::top(&mut out, &links, |id| match id {
+        "moves" => moves.is_some(),
+        "patterns" => has_patterns,
+        _ => true,
+    });
     head(&mut out, forecast);
     let draw = |panel| move |out: &mut String| out.push_str(&embedded(&[panel]));
     page::picture(
@@ -55,6 +62,19 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     );
     if let Some(panel) = moves {
         page::picture(&mut out, "moves", "Hills that move", MOVES, draw(panel));
+    }
+    if has_patterns {
+        let title = match forecast.by {
+            "path" => "Patterns by path".to_owned(),
+            by => format!("Patterns by {by}"),
+        };
+        let observed = match forecast.observed {
+            Some(_) => " Outlines are what was observed.",
+            None => "",
+        };
+        let explain = format!("{}{observed}", multiples::EXPLAIN);
+        let draw = |out: &mut String| out.push_str(&patterns);
+        page::picture(&mut out, "patterns", &title, &explain, draw);
     }
     tables(&mut out, forecast);
     let _ = write!(

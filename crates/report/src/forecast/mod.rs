@@ -2,6 +2,7 @@
 
 mod html;
 mod json;
+mod multiples;
 mod pictures;
 mod text;
 

@@ -170,7 +170,7 @@ impl View<'_> {
         rows(out, &columns, &cells, self.width, self.paint);
         self.soft(
             out,
-            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run",
+            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
         );
     }
 
@@ -190,7 +190,8 @@ impl View<'_> {
         row.extend(misses.iter().map(|misses| match misses.misses_from {
             None => "never".to_owned(),
             Some(size) if size <= largest => "already".to_owned(),
-            Some(size) => self.size(size.min(1e18)),
+            Some(size) if size.is_infinite() => "beyond any".to_owned(),
+            Some(size) => self.size(size),
         }));
         let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
         let shapes: Vec<&str> = patterns
@@ -267,6 +268,7 @@ impl View<'_> {
             groups.intervals.1,
             groups.intervals.0,
         );
+        self.wrong(out, check);
         let never: u64 = check.never_seen.iter().map(|(_, accesses)| accesses).sum();
         if never > 0 {
             let accesses = check.groups.accesses.max(never) as f64;
@@ -277,6 +279,28 @@ impl View<'_> {
                 self.forecast.by,
                 ratio_percent(never as f64 / accesses)
             );
+        }
+    }
+
+    /// Which groups were wrong, and how.
+    fn wrong(&self, out: &mut String, check: &reuselens_predict::Check) {
+        let all = check.groups.accesses.max(1) as f64;
+        for wrong in check.wrong.iter().take(self.forecast.top.min(3)) {
+            let how = match wrong.first() {
+                None => format!(
+                    "{} patterns, and {} predicted",
+                    wrong.observed.len(),
+                    wrong.predicted.len()
+                ),
+                Some(at) => {
+                    let [seen, expected] = [wrong.observed[at], wrong.predicted[at]]
+                        .map(|one| format!("{} to {}", count(one.min), count(one.max)));
+                    format!("a pattern at {seen}, predicted at {expected}")
+                }
+            };
+            let share = ratio_percent(wrong.accesses as f64 / all);
+            let name = short_name(&wrong.name);
+            let _ = writeln!(out, "  wrong: {name} ({share} of accesses), {how}");
         }
     }
 

@@ -205,6 +205,7 @@ pub fn empty() -> Profile {
         histogram: ExactHistogram::new(),
         reuse_times: None,
         paths: None,
+        builds: Default::default(),
         sites: vec![Site::default()],
         objects: vec![Object {
             name: "unknown memory".into(),

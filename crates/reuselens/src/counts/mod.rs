@@ -23,6 +23,7 @@ use reuselens_units::{Bytes, Distance, Granularity};
 
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
+pub(crate) use paths::PathCounts;
 
 /// Takes the touches of a trace in order and counts their distances.
 pub(crate) trait Counts: Send {

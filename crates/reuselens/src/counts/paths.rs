@@ -3,20 +3,22 @@
 use std::collections::HashMap;
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Path, PathTable};
+use reuselens_locality::{PathStep, PathTable};
 use reuselens_predict::{BasicBlock, BlockEnd, PathTracker};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts};
 
-/// Pairs of a cell and a path that are told apart; beyond, paths are kept shorter.
-const MOST: usize = 1 << 19;
+/// Pairs of an instruction and a path that are told apart; beyond, paths are kept shorter.
+const MOST: usize = 1 << 20;
 
 /// What was counted by path.
 pub(crate) struct PathCounts {
-    /// The distances, by cell and path.
+    /// The distances, by instruction and path.
     pub table: PathTable,
+    /// By instruction, a cell of it.
+    pub first_cells: HashMap<u32, u32>,
     /// Iterations of a loop whose outcomes were kept.
     pub keep: u32,
     /// Basic blocks that were seen.
@@ -29,6 +31,10 @@ pub(super) struct Paths {
     counts: PathCounts,
     trackers: HashMap<(u16, u32), PathTracker>,
     now: (u16, u32),
+    /// Cells whose instructions are known.
+    cells: usize,
+    /// Memory for the steps of a piece.
+    steps: Vec<PathStep>,
 }
 
 impl Paths {
@@ -38,11 +44,14 @@ impl Paths {
             inner,
             counts: PathCounts {
                 table: PathTable::new(MOST),
+                first_cells: HashMap::new(),
                 keep,
                 blocks: 0,
             },
             trackers: HashMap::new(),
             now: (0, 0),
+            cells: 0,
+            steps: Vec::new(),
         }
     }
 }
@@ -67,13 +76,6 @@ fn block(row: &reuselens_trace::BasicBlock) -> BasicBlock {
     }
 }
 
-/// Counts touches that share a path.
-fn add(table: &mut PathTable, path: &Path, cells: &[u32], distances: &[Distance]) {
-    for (cell, distance) in cells.iter().zip(distances) {
-        table.add(*cell, path, *distance);
-    }
-}
-
 impl Counts for Paths {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
         self.now = (process.0, thread.0);
@@ -95,24 +97,27 @@ impl Counts for Paths {
         let Some(distances) = self.inner.distances() else {
             return;
         };
-        let (table, mut from) = (&mut self.counts.table, 0);
+        let (table, steps) = (&mut self.counts.table, &mut self.steps);
+        steps.clear();
+        let mut from = 0;
+        let mut step = |tracker: &PathTracker, until: u32| {
+            if until > from {
+                let (block, path) = (tracker.block(), *tracker.path());
+                steps.push(PathStep { block, path, until });
+                from = until;
+            }
+        };
         for (until, row) in &columns.basic_blocks {
-            let until = (*until as usize).max(from);
-            add(
-                table,
-                tracker.path(),
-                &columns.cells[from..until],
-                &distances[from..until],
-            );
+            step(tracker, *until);
             tracker.enter(&block(row));
-            from = until;
         }
-        add(
-            table,
-            tracker.path(),
-            &columns.cells[from..],
-            &distances[from..],
-        );
+        step(tracker, columns.len() as u32);
+        table.add_steps(steps, &columns.cells, &columns.sites, distances);
+        let firsts = &mut self.counts.first_cells;
+        for (cell, site) in (0..).zip(&columns.sites).skip(self.cells) {
+            firsts.entry(*site).or_insert(cell);
+        }
+        self.cells = columns.sites.len();
         self.counts.blocks += columns.basic_blocks.len() as u64;
     }
 
