@@ -1,6 +1,7 @@
 //! Takes blocks out of the segment in the order of their completion, and at the end of a process
 //! those that it could not complete.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ pub struct RawBlock {
 
 /// The reading end of a segment.
 pub struct Consumer {
-    segment: Segment,
+    segment: Arc<Segment>,
     /// What has been read through each slot.
     read: Vec<Read>,
     next_reap: Instant,
@@ -60,7 +61,7 @@ const NAP: Duration = Duration::from_millis(1);
 const REAP_EVERY: Duration = Duration::from_millis(20);
 
 impl Consumer {
-    pub fn new(segment: Segment) -> Self {
+    pub fn new(segment: Arc<Segment>) -> Self {
         Consumer {
             segment,
             read: vec![NOTHING_READ; SLOTS],

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, Stop, TraceError};
 
@@ -75,6 +76,7 @@ impl Running {
             0
         };
         let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
+        let segment = Arc::new(segment);
         let control = launch.control.clone();
         control.tell(&segment.header().control, &launch.functions()?);
         let program = launch.command.first().cloned().unwrap_or_default();
@@ -84,8 +86,8 @@ impl Running {
             rewritten: started.rewritten,
             built_in: started.built_in,
             program,
+            decoder: Decoder::new(launch.basic_blocks, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
-            decoder: Decoder::new(launch.basic_blocks),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
             unseen: BTreeSet::new(),

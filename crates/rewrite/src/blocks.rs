@@ -38,7 +38,7 @@ pub struct Block {
     pub tail: u64,
     /// Checksum of its bytes in the program.
     pub sum: u64,
-    /// Number of its descriptor.
+    /// Head of its notes.
     pub descriptor: u32,
     /// Whether its code may still be entered.
     pub alive: bool,

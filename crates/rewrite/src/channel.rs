@@ -68,9 +68,9 @@ impl Channel {
         Some(self.slot?.cursor.load(Ordering::Relaxed) as *mut Record)
     }
 
-    /// Where records go and for how many there is room; `None` if the channel is closed.
-    pub fn free(&mut self) -> Option<(*mut Record, usize)> {
-        let at = self.room(1)?;
+    /// Where records go and for how many there is room, `records` at least; `None` if the channel is closed.
+    pub fn free(&mut self, records: usize) -> Option<(*mut Record, usize)> {
+        let at = self.room(records)?;
         let left = (at as usize).wrapping_neg() & (BLOCK_BYTES - 1);
         Some((at, left / RECORD_BYTES))
     }

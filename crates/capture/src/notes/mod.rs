@@ -1,8 +1,10 @@
 //! Notes become rows.
 //!
 //! Code that the LLVM pass has seen writes notes: the address of a descriptor, and those words of the addresses that only
-//! the running program knows. The descriptors are in the program's file, so that is where they are read.
+//! the running program knows. The descriptors are in the program's file, so that is where they are read. Code that is
+//! rewritten does the same; its descriptors are in the segment.
 
+mod dictionary;
 mod table;
 
 pub(crate) use table::SECTION;
@@ -11,10 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind};
-use reuselens_wire::{NOTE, NOTE_BYTES_MOST, Record};
+use reuselens_wire::{CODED, NOTE, NOTE_BYTES_MOST, Record, WireKind};
 
-use crate::decode::{PLAIN, ROWS_WANTED};
-use crate::segment::words_of;
+use crate::decode::{PLAIN, ROWS_WANTED, entered};
+use crate::segment::{Segment, words_of};
+use dictionary::Dictionary;
 pub(crate) use table::Table;
 use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
 
@@ -22,11 +25,12 @@ use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
 const WORDS: usize = NOTE_BYTES_MOST / 8;
 
 /// The descriptors of all processes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Notes {
+    dictionary: Dictionary,
     /// By process; those of the module that was loaded last come first.
     tables: BTreeMap<u32, Vec<Arc<Table>>>,
-    /// Whether there was any note.
+    /// Whether there was any note of code that the LLVM pass has seen.
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
@@ -34,7 +38,25 @@ pub struct Notes {
     pub counted: Option<[u64; 16]>,
 }
 
+/// Whose notes they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    pub process: u32,
+    /// First address above the thread's stack.
+    pub stack_high: u64,
+    /// Whether function entries are seen at the call.
+    pub by_call: bool,
+}
+
 impl Notes {
+    /// No descriptors yet; those of rewritten code will be in the segment.
+    pub fn new(segment: Arc<Segment>) -> Notes {
+        Notes {
+            dictionary: Dictionary::new(segment),
+            ..Notes::default()
+        }
+    }
+
     /// Adds what a module of a process has.
     pub fn add(&mut self, process: u32, table: Arc<Table>) {
         self.tables.entry(process).or_default().insert(0, table);
@@ -44,16 +66,15 @@ impl Notes {
     /// the first other record or until there are enough rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
     pub fn expand(
         &mut self,
-        process: u32,
+        of: Origin,
         records: &mut [Record],
         mut position: usize,
         mut at: usize,
         block: &mut Block,
     ) -> usize {
-        self.seen = true;
-        let tables = self.tables.get(&process).map_or(&[][..], Vec::as_slice);
+        let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
         let end = at.max(ROWS_WANTED);
-        let room = end + ROWS_MOST.max(OPERANDS_MOST);
+        let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);
         let mut recent = tables.first();
         let words = words_of(records);
@@ -64,20 +85,31 @@ impl Notes {
             if at >= end && !belongs {
                 break;
             }
-            if !is_note(address) {
+            let kind = kind_of(address);
+            if !matches!(kind, NOTE | CODED) {
                 // Taken along, because to stop and begin again costs more.
-                let Some(kind) = plain_kind(address) else {
-                    break;
-                };
                 let record = Record {
                     word0: words[2 * position],
                     word1: address,
+                };
+                if kind == WireKind::Enter as u8 {
+                    enter(record, of, at, &mut columns);
+                    (at, position) = (at + 2, position + 1);
+                    continue;
+                }
+                let Some(kind) = plain_kind(address) else {
+                    break;
                 };
                 put(record, kind, at, &mut columns);
                 (at, position) = (at + 1, position + 1);
                 continue;
             }
-            let found = find(tables, &mut recent, address);
+            let found = if kind == CODED {
+                self.dictionary.find(address)
+            } else {
+                self.seen = true;
+                find(tables, &mut recent, address)
+            };
             let notes = &mut words[2 * position..];
             // A loop writes the same note again and again.
             let repeats = |found: &Found<'_>| repeated(notes, address, found.1, end - at);
@@ -130,16 +162,16 @@ fn find<'a>(
     recent.and_then(of)
 }
 
-/// Whether the second word of a record says that it is a note.
+/// The number of a record's kind, from its second word.
 #[inline(always)]
-fn is_note(word1: u64) -> bool {
-    Record { word0: 0, word1 }.kind() == NOTE
+fn kind_of(word1: u64) -> u8 {
+    Record { word0: 0, word1 }.kind()
 }
 
 /// The row's kind, if the record with this second word is a row as it stands.
 #[inline(always)]
 fn plain_kind(word1: u64) -> Option<Kind> {
-    PLAIN[usize::from(Record { word0: 0, word1 }.kind())]
+    PLAIN[usize::from(kind_of(word1))]
 }
 
 /// Writes a record that is a row.
@@ -149,6 +181,22 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
     columns.sizes[at] = record.size();
     columns.pcs[at] = record.pc();
     columns.addrs[at] = record.word0;
+}
+
+/// Writes the two rows of a function entry.
+#[inline(always)]
+fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
+    let (return_address, stack_pointer) = entered(record, of.stack_high);
+    let both = [
+        (Kind::Enter, u8::from(of.by_call), record.pc(), stack_pointer),
+        (Kind::Operand, 0, 0, return_address),
+    ];
+    for (index, (kind, size, pc, address)) in both.into_iter().enumerate() {
+        columns.kinds[at + index] = kind;
+        columns.sizes[at + index] = size;
+        columns.pcs[at + index] = pc;
+        columns.addrs[at + index] = address;
+    }
 }
 
 /// Counts the rows of so many notes.

@@ -1,8 +1,11 @@
 //! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass (`llvm/pass.cpp`) says
-//! what they are made of.
+//! what they are made of. Those of rewritten code, from the segment's dictionary, are of the same form.
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
+use reuselens_wire::{Entry, EntryRow, NO_WORD, Record};
+
+use crate::decode::PLAIN;
 
 /// Rows are made so many at a time: most segments have as many or fewer accesses.
 pub(super) const GROUP: usize = 4;
@@ -17,8 +20,6 @@ const ENTRY_BYTES: usize = 8;
 const FROM_HERE: u16 = 0xffff;
 /// Instead of a word: the displacement is the address.
 const FROM_ZERO: u16 = 0xfffe;
-/// The descriptor's own place in a note, which is 0 by the time that rows are made.
-const NO_WORD: u16 = 1;
 const ONE_LANE: u8 = 0x40;
 const LANES: u8 = 0x41;
 
@@ -109,6 +110,37 @@ impl Table {
         let offset = address.wrapping_sub(self.low);
         let number = *self.index.get((offset / 8) as usize)?;
         self.descriptors.get((number as usize).wrapping_sub(1))
+    }
+
+    /// Adds what an entry of the segment's dictionary means; the place of its descriptor.
+    pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let first = self.groups.len() as u32;
+        let records = u16::try_from(entry.words / 2).ok()?;
+        for (index, row) in rows.iter().enumerate() {
+            let record = Record {
+                word0: 0,
+                word1: row.meta,
+            };
+            let word = u16::try_from(row.word).ok()?;
+            if u32::from(word) >= entry.words || PLAIN[usize::from(record.kind())].is_none() {
+                return None;
+            }
+            let (size, pc) = (record.size(), record.pc());
+            self.row(record.kind(), size, pc, word, row.displacement, index)?;
+        }
+        self.descriptors.push(Descriptor {
+            group: first,
+            rows: rows.len() as u16,
+            records,
+            conditions: None,
+        });
+        Some(self.descriptors.len() as u32 - 1)
+    }
+
+    /// The descriptor at a place.
+    #[inline]
+    pub(super) fn at(&self, place: u32) -> Option<&Descriptor> {
+        self.descriptors.get(place as usize)
     }
 
     /// The groups of a descriptor's rows.

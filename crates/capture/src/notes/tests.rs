@@ -11,11 +11,18 @@ fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Vec<(Kind, u8, u64,
     let mut notes = Notes::default();
     notes.add(3, Arc::new(table(descriptors, LOW)));
     let mut block = Block::new();
-    notes.expand(3, records, 0, 0, &mut block);
+    notes.expand(of(3), records, 0, 0, &mut block);
     let rows = block
         .rows()
         .map(|row| (row.kind, row.size, row.pc, row.addr));
     (rows.collect(), notes.lost)
+}
+
+fn of(process: u32) -> Origin {
+    Origin {
+        process,
+        ..Origin::default()
+    }
 }
 
 fn record(word0: u64, word1: u64) -> Record {
@@ -95,7 +102,7 @@ fn long_stretches_are_cut_between_notes() {
     let (mut position, mut total) = (0, 0);
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(0, &mut records, position, 0, &mut block);
+        position = notes.expand(of(0), &mut records, position, 0, &mut block);
         assert!(block.len() <= ROWS_WANTED + ROWS_MOST);
         total += block.len();
     }
@@ -114,7 +121,7 @@ fn a_row_keeps_its_operand_wherever_the_cut_falls() {
         let (mut position, mut kinds) = (0, Vec::new());
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(0, &mut records, position, 0, &mut block);
+            position = notes.expand(of(0), &mut records, position, 0, &mut block);
             assert_ne!(block.kinds()[0], Kind::Operand, "{before}");
             kinds.extend_from_slice(block.kinds());
         }
