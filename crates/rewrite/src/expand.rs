@@ -146,6 +146,16 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                 to = to.add(records);
             }
             at += (records * RECORD_BYTES) as u64;
+            // A loop writes the same note again and again: then the processor need not wait for a head to
+            // know where the next one is.
+            while at < end.min(safe) && to <= last && self::head(at) == head {
+                // SAFETY: as above.
+                unsafe {
+                    copy(at as *const Record, to, records, true);
+                    to = to.add(records);
+                }
+                at += (records * RECORD_BYTES) as u64;
+            }
         }
         thread.channel.advance(to);
         if at < end {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind};
-use reuselens_wire::{CODED, NOTE, NOTE_BYTES_MOST, Record, WireKind};
+use reuselens_wire::{CODED, NO_WORD, NOTE, NOTE_BYTES_MOST, Record, WireKind};
 
 use crate::decode::{PLAIN, ROWS_WANTED, entered};
 use crate::segment::{Segment, words_of};
@@ -73,7 +73,10 @@ impl Notes {
         block: &mut Block,
     ) -> usize {
         let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
-        let end = at.max(ROWS_WANTED);
+        let (end, most) = match self.counted {
+            Some(_) => (at + ROWS_COUNTING, usize::MAX),
+            None => (at.max(ROWS_WANTED), at.max(ROWS_WANTED)),
+        };
         let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);
         let mut recent = tables.first();
@@ -112,7 +115,7 @@ impl Notes {
             };
             let notes = &mut words[2 * position..];
             // A loop writes the same note again and again.
-            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, end - at);
+            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, most - at);
             let count = found.as_ref().map_or(0, repeats);
             let (Some((table, found)), 1..) = (found, count) else {
                 self.lost += 1;
@@ -141,6 +144,8 @@ impl Notes {
     }
 }
 
+/// Rows after which a block is given on where most are counted: few, because all have to be cleared.
+const ROWS_COUNTING: usize = 64;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
@@ -284,6 +289,9 @@ fn addresses(
     column: &mut [u64],
 ) {
     let (length, rows) = (usize::from(found.records), usize::from(found.rows));
+    if count >= ROW_BY_ROW {
+        return addresses_by_row(groups, found, &notes[..2 * length * count], column);
+    }
     for note in 0..count {
         let rest = &mut notes[2 * length * note..];
         rest[1] = 0;
@@ -301,6 +309,29 @@ fn addresses(
                 let word = words[usize::from(group.words[lane]) % WORDS];
                 word.wrapping_add(group.displacements[lane])
             });
+        }
+    }
+}
+
+/// So many equal notes are worth going through once for each of their rows.
+const ROW_BY_ROW: usize = 16;
+
+/// The same for many equal notes: all first rows, all second rows and so on.
+fn addresses_by_row(groups: &[Group], found: &Descriptor, notes: &[u64], column: &mut [u64]) {
+    let (step, rows) = (2 * usize::from(found.records), usize::from(found.rows));
+    for row in 0..rows {
+        let (group, lane) = (&groups[row / GROUP], row % GROUP);
+        let (word, displacement) = (usize::from(group.words[lane]), group.displacements[lane]);
+        let into = column[row..].iter_mut().step_by(rows);
+        if word == usize::from(NO_WORD) {
+            let count = notes.len() / step;
+            into.take(count).for_each(|to| *to = displacement);
+            continue;
+        }
+        // A word behind the last note's end is not there: descriptors are checked for that.
+        let words = notes[word.min(notes.len())..].iter().step_by(step);
+        for (to, word) in into.zip(words) {
+            *to = word.wrapping_add(displacement);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
-use reuselens_wire::{Entry, EntryRow, NO_WORD, Record};
+use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
 
 use crate::decode::PLAIN;
 
@@ -116,6 +116,9 @@ impl Table {
     pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let records = u16::try_from(entry.words / 2).ok()?;
+        if entry.words as usize * 8 > NOTE_BYTES_MOST {
+            return None;
+        }
         for (index, row) in rows.iter().enumerate() {
             let record = Record {
                 word0: 0,
