@@ -62,7 +62,7 @@ pub fn descriptor(head: u32) -> &'static Descriptor {
 fn add_descriptor(descriptor: Descriptor) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
-    let rows = descriptor.accesses.iter().filter(|access| access.is_row());
+    let rows = descriptor.accesses.iter().filter_map(Access::row);
     let entry = Entry {
         own: core::ptr::from_ref(descriptor) as u64,
         pc,
@@ -85,19 +85,14 @@ fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
         return None;
     }
     let number = Segment::get()?.take_entry(entry_bytes(entry.rows as usize))?;
-    let rows = accesses.iter().filter(|access| access.is_row());
+    let rows = accesses.iter().filter_map(Access::row);
     // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
     unsafe {
         let at = segment::entry_address(number) as *mut Entry;
         at.write(entry);
         let first = at.add(1).cast::<EntryRow>();
-        for (index, access) in rows.enumerate() {
-            first.add(index).write(EntryRow {
-                meta: access.meta,
-                displacement: access.displacement,
-                word: u64::from(access.word),
-            });
-        }
+        rows.enumerate()
+            .for_each(|(index, row)| first.add(index).write(row));
     }
     Some(note_head(number, entry.words))
 }

@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 
-use reuselens_wire::Entry;
+use reuselens_wire::{Entry, EntryRow};
 
 pub use reuselens_wire::NO_WORD;
 
@@ -79,9 +79,23 @@ impl Access {
         matches!(self.op, Op::Plain | Op::Exit) && !self.fs
     }
 
+    /// The row of the dictionary that stands for it, if there is one.
+    pub fn row(&self) -> Option<EntryRow> {
+        let row = EntryRow {
+            meta: self.meta,
+            displacement: self.displacement,
+            word: u64::from(self.word),
+        };
+        match self.op {
+            _ if self.is_row() => Some(row),
+            Op::Masked { mask, lanes } if !self.fs => Some(row.masked(mask, lanes)),
+            _ => None,
+        }
+    }
+
     /// Whether notes with it can be handed on as they are: it is a row, or adds none where they are.
     pub fn may_be_handed_on(&self) -> bool {
-        self.is_row() || matches!(self.op, Op::Enter { .. } | Op::Result { .. })
+        self.row().is_some() || matches!(self.op, Op::Enter { .. } | Op::Result { .. })
     }
 }
 

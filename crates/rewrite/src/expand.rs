@@ -129,20 +129,19 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                     return at;
                 }
                 head = special.head;
-                // SAFETY: as above; descriptors name only words that their blocks note.
-                unsafe {
-                    *note.add(usize::from(NO_WORD)) = head_word(head);
-                    if special.enters {
-                        let word = *note.add(usize::from(special.word));
-                        let pointer = word.wrapping_add(special.displacement);
-                        thread.waiting.entered = Some((special.back, pointer));
-                    }
+                if special.enters {
+                    // SAFETY: as above; descriptors name only words that their blocks note.
+                    let word = unsafe { *note.add(usize::from(special.word)) };
+                    let pointer = word.wrapping_add(special.displacement);
+                    thread.waiting.entered = Some((special.back, pointer));
                 }
             }
             let records = unpack_head(head).1;
             // SAFETY: there is room for the longest note, and too much of one may be read before the guard.
             unsafe {
                 copy(note.cast(), to, records, at < safe);
+                // Here and not before: what was just written in part is slow to read as a whole.
+                (*to).word1 = head_word(head);
                 to = to.add(records);
             }
             at += (records * RECORD_BYTES) as u64;

@@ -52,8 +52,26 @@ pub struct EntryRow {
     pub meta: u64,
     /// What is added to the word.
     pub displacement: u64,
-    /// The word, or [`NO_WORD`].
+    /// The word, or [`NO_WORD`]; for [`EntryRow::masked`], and then also where its mask is.
     pub word: u64,
+}
+
+impl EntryRow {
+    /// A row that is there if any of the lowest `lanes` bits of the word `mask` is set: from the first of these lanes to
+    /// the last, each as large as the row says.
+    pub const fn masked(self, mask: u16, lanes: u8) -> EntryRow {
+        EntryRow {
+            word: self.word | (mask as u64) << 16 | (lanes as u64) << 32,
+            ..self
+        }
+    }
+
+    /// Its word; and its mask's and the lanes, if it has one.
+    pub const fn words(self) -> (u16, Option<(u16, u8)>) {
+        let lanes = (self.word >> 32) as u8;
+        let mask = ((self.word >> 16) as u16, lanes);
+        (self.word as u16, if lanes > 0 { Some(mask) } else { None })
+    }
 }
 
 /// Bytes of an entry with so many rows.
@@ -109,6 +127,16 @@ mod tests {
             };
             assert_eq!(record.kind(), crate::CODED);
         }
+    }
+
+    #[test]
+    fn masks_pack_and_unpack() {
+        let row = EntryRow {
+            word: 5,
+            ..EntryRow::default()
+        };
+        assert_eq!(row.words(), (5, None));
+        assert_eq!(row.masked(63, 64).words(), (5, Some((63, 64))));
     }
 
     #[test]

@@ -144,8 +144,8 @@ impl Notes {
     }
 }
 
-/// Rows after which a block is given on where most are counted: few, because all have to be cleared.
-const ROWS_COUNTING: usize = 64;
+/// Rows after which a block is given on where most are counted: fewer, because all have to be cleared.
+const ROWS_COUNTING: usize = 1024;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
@@ -206,9 +206,16 @@ fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
 
 /// Counts the rows of so many notes.
 fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
+    let tally = found.tally;
+    counted[Kind::Load as usize] += u64::from(tally.loads) * count as u64;
+    counted[Kind::Store as usize] += u64::from(tally.stores) * count as u64;
+    if !tally.others {
+        return;
+    }
     let groups = table.groups_of(found).iter();
+    let is_other = |kind: &Kind| !matches!(kind, Kind::Load | Kind::Store);
     let kinds = groups.flat_map(|group| group.kinds);
-    for kind in kinds.take(usize::from(found.rows)) {
+    for kind in kinds.take(usize::from(found.rows)).filter(is_other) {
         counted[kind as usize % 16] += count as u64;
     }
 }

@@ -54,6 +54,15 @@ pub(super) struct Descriptor {
     pub records: u16,
     /// Where the conditions of its rows are, if not all rows are always there.
     pub conditions: Option<u32>,
+    pub tally: Tally,
+}
+
+/// How many of a descriptor's rows load and store, for those who only count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub loads: u16,
+    pub stores: u16,
+    pub others: bool,
 }
 
 /// The descriptors of one module, as it was loaded.
@@ -115,6 +124,7 @@ impl Table {
     /// Adds what an entry of the segment's dictionary means; the place of its descriptor.
     pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
+        let conditions = self.conditions.len();
         let records = u16::try_from(entry.words / 2).ok()?;
         if entry.words as usize * 8 > NOTE_BYTES_MOST {
             return None;
@@ -124,20 +134,53 @@ impl Table {
                 word0: 0,
                 word1: row.meta,
             };
-            let word = u16::try_from(row.word).ok()?;
-            if u32::from(word) >= entry.words || PLAIN[usize::from(record.kind())].is_none() {
+            let (word, mask) = row.words();
+            let last = word.max(mask.map_or(0, |mask| mask.0));
+            if u32::from(last) >= entry.words || PLAIN[usize::from(record.kind())].is_none() {
                 return None;
             }
             let (size, pc) = (record.size(), record.pc());
             self.row(record.kind(), size, pc, word, row.displacement, index)?;
+            self.conditions.push(match mask {
+                Some((mask, lanes)) => Condition::Lanes(mask, u32::from(lanes).clamp(1, 64)),
+                None => Condition::Always,
+            });
         }
+        let conditional = self.drop_if_always(conditions);
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows.len() as u16,
             records,
-            conditions: None,
+            conditions: conditional.then_some(conditions as u32),
+            tally: self.tally(first, rows.len()),
         });
         Some(self.descriptors.len() as u32 - 1)
+    }
+
+    /// Takes off the conditions from `first` on if they are none; whether there are any.
+    fn drop_if_always(&mut self, first: usize) -> bool {
+        let all = self.conditions[first..]
+            .iter()
+            .all(|condition| *condition == Condition::Always);
+        if all {
+            self.conditions.truncate(first);
+        }
+        !all
+    }
+
+    /// How many of the rows in the groups from `first` on load and store.
+    fn tally(&self, first: u32, rows: usize) -> Tally {
+        let groups = self.groups[first as usize..].iter();
+        let kinds = groups.flat_map(|group| group.kinds).take(rows);
+        let mut tally = Tally::default();
+        for kind in kinds {
+            match kind {
+                Kind::Load => tally.loads += 1,
+                Kind::Store => tally.stores += 1,
+                _ => tally.others = true,
+            }
+        }
+        tally
     }
 
     /// The descriptor at a place.
@@ -198,17 +241,13 @@ impl Table {
             };
             *self.conditions[conditions..].last_mut()? = condition;
         }
-        let conditional = self.conditions[conditions..]
-            .iter()
-            .any(|c| *c != Condition::Always);
-        if !conditional {
-            self.conditions.truncate(conditions);
-        }
+        let conditional = self.drop_if_always(conditions);
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
             records: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
+            tally: self.tally(first, rows),
         });
         (rows <= ROWS_MOST).then_some(())
     }
