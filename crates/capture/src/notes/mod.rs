@@ -133,8 +133,13 @@ impl Notes {
                 }
                 (_, Some(first)) => {
                     for note in 0..count {
-                        let note = take(notes, note * usize::from(found.records));
-                        at = some(table, found, first as usize, &note, at, &mut columns);
+                        let rest = &mut notes[2 * note * usize::from(found.records)..];
+                        rest[1] = 0;
+                        let first = first as usize;
+                        at = match rest.first_chunk() {
+                            Some(note) => some(table, found, first, note, at, &mut columns),
+                            None => some(table, found, first, &last(rest), at, &mut columns),
+                        };
                     }
                 }
             }
@@ -235,17 +240,6 @@ fn repeated(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usi
         count += 1;
     }
     count
-}
-
-/// The note at a record. Accesses without a word take the descriptor's place for theirs, so that becomes 0.
-#[inline(always)]
-fn take(notes: &mut [u64], at: usize) -> [u64; WORDS] {
-    let rest = &mut notes[2 * at..];
-    rest[1] = 0;
-    match rest.first_chunk() {
-        Some(note) => *note,
-        None => last(rest),
-    }
 }
 
 /// The last note of a stretch, and nothing behind it.
