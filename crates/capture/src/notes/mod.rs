@@ -5,6 +5,7 @@
 //! rewritten does the same; its descriptors are in the segment.
 
 mod dictionary;
+mod rows;
 mod table;
 
 pub(crate) use table::SECTION;
@@ -13,13 +14,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind};
-use reuselens_wire::{CODED, NO_WORD, NOTE, NOTE_BYTES_MOST, Record, WireKind};
+use reuselens_wire::{CODED, NOTE, NOTE_BYTES_MOST, Record, WireKind};
 
 use crate::decode::{PLAIN, ROWS_WANTED, entered};
 use crate::segment::{Segment, words_of};
 use dictionary::Dictionary;
 pub(crate) use table::Table;
-use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
+use rows::{addresses, code, last, one, some};
+use table::{Descriptor, GROUP, ROWS_MOST};
 
 /// Words of the longest note; a power of two.
 const WORDS: usize = NOTE_BYTES_MOST / 8;
@@ -127,6 +129,14 @@ impl Notes {
                 (Some(counted), None) => add(table, found, count, counted),
                 (_, None) => {
                     let groups = table.groups_of(found);
+                    notes[1] = 0;
+                    if count == 1
+                        && let Some(note) = notes.first_chunk()
+                    {
+                        one(groups, note, at, &mut columns);
+                        at += usize::from(found.rows);
+                        continue;
+                    }
                     code(groups, found.rows, count, at, &mut columns);
                     addresses(groups, found, notes, count, &mut columns.addrs[at..]);
                     at += usize::from(found.rows) * count;
@@ -240,143 +250,6 @@ fn repeated(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usi
         count += 1;
     }
     count
-}
-
-/// The last note of a stretch, and nothing behind it.
-#[cold]
-fn last(rest: &[u64]) -> [u64; WORDS] {
-    std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
-}
-
-/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
-#[inline(always)]
-fn code(groups: &[Group], rows: u16, count: usize, at: usize, columns: &mut Columns<'_>) {
-    let rows = usize::from(rows);
-    let kinds = columns.kinds[at..].as_chunks_mut().0;
-    let sizes = columns.sizes[at..].as_chunks_mut().0;
-    let pcs = columns.pcs[at..].as_chunks_mut().0;
-    for (((group, kinds), sizes), pcs) in groups.iter().zip(kinds).zip(sizes).zip(pcs) {
-        *kinds = group.kinds;
-        *sizes = group.sizes;
-        *pcs = group.pcs;
-    }
-    if count > 1 {
-        let all = at..at + rows * count;
-        repeat(&mut columns.kinds[all.clone()], rows);
-        repeat(&mut columns.sizes[all.clone()], rows);
-        repeat(&mut columns.pcs[all], rows);
-    }
-}
-
-/// Fills a column with its first rows.
-fn repeat<T: Copy>(column: &mut [T], rows: usize) {
-    let mut done = rows;
-    while done < column.len() {
-        let (from, to) = column.split_at_mut(done);
-        let next = done.min(to.len());
-        to[..next].copy_from_slice(&from[..next]);
-        done += next;
-    }
-}
-
-/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is written over, or taken
-/// off at the end.
-#[inline(always)]
-fn addresses(
-    groups: &[Group],
-    found: &Descriptor,
-    notes: &mut [u64],
-    count: usize,
-    column: &mut [u64],
-) {
-    let (length, rows) = (usize::from(found.records), usize::from(found.rows));
-    if count >= ROW_BY_ROW {
-        return addresses_by_row(groups, found, &notes[..2 * length * count], column);
-    }
-    for note in 0..count {
-        let rest = &mut notes[2 * length * note..];
-        rest[1] = 0;
-        let padded;
-        let words: &[u64; WORDS] = match rest.first_chunk() {
-            Some(words) => words,
-            None => {
-                padded = last(rest);
-                &padded
-            }
-        };
-        let column = column[note * rows..].as_chunks_mut().0;
-        for (group, column) in groups.iter().zip(column) {
-            *column = std::array::from_fn::<u64, GROUP, _>(|lane| {
-                let word = words[usize::from(group.words[lane]) % WORDS];
-                word.wrapping_add(group.displacements[lane])
-            });
-        }
-    }
-}
-
-/// So many equal notes are worth going through once for each of their rows.
-const ROW_BY_ROW: usize = 16;
-
-/// The same for many equal notes: all first rows, all second rows and so on.
-fn addresses_by_row(groups: &[Group], found: &Descriptor, notes: &[u64], column: &mut [u64]) {
-    let (step, rows) = (2 * usize::from(found.records), usize::from(found.rows));
-    for row in 0..rows {
-        let (group, lane) = (&groups[row / GROUP], row % GROUP);
-        let (word, displacement) = (usize::from(group.words[lane]), group.displacements[lane]);
-        let into = column[row..].iter_mut().step_by(rows);
-        if word == usize::from(NO_WORD) {
-            let count = notes.len() / step;
-            into.take(count).for_each(|to| *to = displacement);
-            continue;
-        }
-        // A word behind the last note's end is not there: descriptors are checked for that.
-        let words = notes[word.min(notes.len())..].iter().step_by(step);
-        for (to, word) in into.zip(words) {
-            *to = word.wrapping_add(displacement);
-        }
-    }
-}
-
-/// Those rows of a descriptor whose conditions hold.
-fn some(
-    table: &Table,
-    found: &Descriptor,
-    conditions: usize,
-    words: &[u64; WORDS],
-    mut at: usize,
-    columns: &mut Columns<'_>,
-) -> usize {
-    let word = |place: u16| words[usize::from(place) % WORDS];
-    for row in 0..usize::from(found.rows) {
-        let group = &table.groups[found.group as usize + row / GROUP];
-        let lane = row % GROUP;
-        let mut address = word(group.words[lane]).wrapping_add(group.displacements[lane]);
-        let mut size = group.sizes[lane];
-        match table.conditions[conditions + row] {
-            Condition::Always => {}
-            Condition::OneLane(place, bit) => {
-                if word(place) >> bit & 1 == 0 {
-                    continue;
-                }
-            }
-            Condition::Lanes(place, lanes) => {
-                let active = word(place) & (u64::MAX >> (64 - lanes));
-                if active == 0 {
-                    continue;
-                }
-                let first = active.trailing_zeros();
-                let count = 64 - active.leading_zeros() - first;
-                address = address.wrapping_add(u64::from(first) * u64::from(size));
-                size = (u32::from(size) * count).min(255) as u8;
-            }
-        }
-        columns.kinds[at] = group.kinds[lane];
-        columns.sizes[at] = size;
-        columns.pcs[at] = group.pcs[lane];
-        columns.addrs[at] = address;
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]
