@@ -84,6 +84,13 @@ impl Notes {
         let mut recent = tables.first();
         let words = words_of(records);
         while 2 * position < words.len() {
+            if self.counted.is_none() {
+                self.dictionary
+                    .rows(words, &mut position, (&mut at, end), &mut columns);
+                if 2 * position >= words.len() {
+                    break;
+                }
+            }
             let address = words[2 * position + 1];
             // A row and its operands are never parted.
             let belongs = plain_kind(address) == Some(Kind::Operand) && at < room;

@@ -22,11 +22,12 @@ pub(super) fn one(
     columns: &mut Columns<'_>,
 ) {
     for group in groups {
+        let rows = at..at + GROUP;
         let (Some(kinds), Some(sizes), Some(pcs), Some(addrs)) = (
-            columns.kinds[at..].first_chunk_mut(),
-            columns.sizes[at..].first_chunk_mut(),
-            columns.pcs[at..].first_chunk_mut(),
-            columns.addrs[at..].first_chunk_mut(),
+            columns.kinds[rows.clone()].first_chunk_mut(),
+            columns.sizes[rows.clone()].first_chunk_mut(),
+            columns.pcs[rows.clone()].first_chunk_mut(),
+            columns.addrs[rows].first_chunk_mut(),
         ) else {
             return;
         };
