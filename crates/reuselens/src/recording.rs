@@ -134,6 +134,7 @@ fn write<S: Source>(
     let written = file.written();
     let most = options.max_size.map_or(u64::MAX, Bytes::get);
     let mut full = false;
+    let (mut before, mut chunk) = (written.load(Ordering::Relaxed), 0);
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header)?;
     loop {
@@ -143,9 +144,13 @@ fn write<S: Source>(
                 recorded.rows += block.len() as u64;
                 recorded.blocks += 1;
                 writer.block(&block)?;
-                if !full && written.load(Ordering::Relaxed) >= most {
+                // Files grow by whole chunks: the next one would be as large as those before.
+                let now = written.load(Ordering::Relaxed);
+                chunk = chunk.max(now - before);
+                before = now;
+                if !full && now.saturating_add(chunk) >= most {
                     full = true;
-                    let why = format!("when the trace file was {} large", Bytes(most));
+                    let why = format!("before the trace file was {} large", Bytes(most));
                     stop(source, why);
                 }
             }

@@ -80,7 +80,8 @@ fn add_descriptor(descriptor: Descriptor) -> u32 {
 /// they are. The head for that.
 fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
     let accesses = &descriptor.accesses;
-    let fits = entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
+    let fits =
+        entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
     if !fits || !accesses.iter().all(Access::may_be_handed_on) {
         return None;
     }
@@ -99,10 +100,13 @@ fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
 
 fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let called = descriptor.accesses.iter().find_map(|access| match access.op {
-        Op::Enter { back } => Some((access.word, access.displacement, back)),
-        _ => None,
-    });
+    let called = descriptor
+        .accesses
+        .iter()
+        .find_map(|access| match access.op {
+            Op::Enter { back } => Some((access.word, access.displacement, back)),
+            _ => None,
+        });
     let (word, displacement, back) = called.unwrap_or_default();
     let result = |access: &Access| matches!(access.op, Op::Result { .. });
     let special = Special {

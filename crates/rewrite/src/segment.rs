@@ -24,7 +24,9 @@ pub fn wants_basic_blocks() -> bool {
 /// Where entry `number` of the dictionary is; there must be a segment.
 #[inline]
 pub fn entry_address(number: u32) -> u64 {
-    MAPPED.load(Ordering::Relaxed) + DICTIONARY_OFFSET as u64 + u64::from(number) * ENTRY_UNIT as u64
+    MAPPED.load(Ordering::Relaxed)
+        + DICTIONARY_OFFSET as u64
+        + u64::from(number) * ENTRY_UNIT as u64
 }
 
 /// The mapped segment.

@@ -39,13 +39,14 @@ pub use dictionary::{
 };
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET, ENVIRONMENT, Exec,
-    ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES,
-    SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET,
+    ENVIRONMENT, Exec, ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other,
+    RECORD_BYTES, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION,
+    WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
 pub use record::{
-    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words, enter_words,
-    unpack_enter,
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words,
+    enter_words, unpack_enter,
 };

@@ -19,8 +19,8 @@ use reuselens_wire::{CODED, NOTE, NOTE_BYTES_MOST, Record, WireKind};
 use crate::decode::{PLAIN, ROWS_WANTED, entered};
 use crate::segment::{Segment, words_of};
 use dictionary::Dictionary;
-pub(crate) use table::Table;
 use rows::{addresses, code, last, one, some};
+pub(crate) use table::Table;
 use table::{Descriptor, GROUP, ROWS_MOST};
 
 /// Words of the longest note; a power of two.
@@ -215,7 +215,12 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
 fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
     let (return_address, stack_pointer) = entered(record, of.stack_high);
     let both = [
-        (Kind::Enter, u8::from(of.by_call), record.pc(), stack_pointer),
+        (
+            Kind::Enter,
+            u8::from(of.by_call),
+            record.pc(),
+            stack_pointer,
+        ),
         (Kind::Operand, 0, 0, return_address),
     ];
     for (index, (kind, size, pc, address)) in both.into_iter().enumerate() {

@@ -15,12 +15,7 @@ pub(super) fn last(rest: &[u64]) -> [u64; WORDS] {
 
 /// Writes the rows of one note, whole groups at a time: what is too much is written over, or taken off at the end.
 #[inline(always)]
-pub(super) fn one(
-    groups: &[Group],
-    note: &[u64; WORDS],
-    mut at: usize,
-    columns: &mut Columns<'_>,
-) {
+pub(super) fn one(groups: &[Group], note: &[u64; WORDS], mut at: usize, columns: &mut Columns<'_>) {
     for group in groups {
         let rows = at..at + GROUP;
         let (Some(kinds), Some(sizes), Some(pcs), Some(addrs)) = (
@@ -44,7 +39,13 @@ pub(super) fn one(
 
 /// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
 #[inline(always)]
-pub(super) fn code(groups: &[Group], rows: u16, count: usize, at: usize, columns: &mut Columns<'_>) {
+pub(super) fn code(
+    groups: &[Group],
+    rows: u16,
+    count: usize,
+    at: usize,
+    columns: &mut Columns<'_>,
+) {
     let rows = usize::from(rows);
     let kinds = columns.kinds[at..].as_chunks_mut().0;
     let sizes = columns.sizes[at..].as_chunks_mut().0;

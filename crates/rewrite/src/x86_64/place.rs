@@ -190,7 +190,8 @@ impl Placing<'_> {
     fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
         let (pointer, scratch) = (body.pointer, body.scratch);
         if noted {
-            self.emit.add(pointer, pointer, i32::from(body.length()) * 8);
+            self.emit
+                .add(pointer, pointer, i32::from(body.length()) * 8);
             self.emit.store_gs(offset_of!(Thread, cursor), pointer);
         }
         if fused {
