@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reuselens_trace::Columns;
-use reuselens_wire::{CODED, EntryRow, unpack_head};
+use reuselens_wire::{CODED, Entry, EntryRow, unpack_head};
 
 use super::rows::one;
 use super::table::{GROUP, Table};
@@ -93,8 +93,16 @@ impl Dictionary {
 
     #[cold]
     fn learn(&mut self, number: u32) -> Option<u32> {
-        let entry = self.segment.as_ref()?.entry(number, &mut self.rows)?;
-        let place = self.table.add_entry(&entry, &self.rows)?;
+        let mut rows = std::mem::take(&mut self.rows);
+        let entry = self.segment.as_ref()?.entry(number, &mut rows)?;
+        let place = self.add(number, &entry, &rows);
+        self.rows = rows;
+        place
+    }
+
+    /// Adds an entry; the place of its descriptor, or `None` if it makes no sense.
+    pub(super) fn add(&mut self, number: u32, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let place = self.table.add_entry(entry, rows)?;
         let at = number as usize;
         if self.index.len() <= at {
             self.index.resize((at + 1).next_power_of_two(), 0);

@@ -167,7 +167,7 @@ impl Notes {
 }
 
 /// Rows after which a block is given on where most are counted: fewer, because all have to be cleared.
-const ROWS_COUNTING: usize = 1024;
+const ROWS_COUNTING: usize = 256;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
