@@ -9,10 +9,10 @@ use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{CODED, ENTER_DEPTH_UNKNOWN, NOTE, Record, WireKind, unpack_enter};
+use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
 use crate::consumer::RawBlock;
-use crate::notes::{Notes, Origin, Table};
+use crate::notes::{Notes, Origin, Table, entered};
 use crate::segment::Segment;
 
 /// Rows after which a block is given on: what a block of plain records makes.
@@ -287,17 +287,6 @@ impl Decoder {
         }
         build_id
     }
-}
-
-/// Where the function returns that a record says was entered, and its stack pointer, or 0.
-pub(crate) fn entered(record: Record, stack_high: u64) -> (u64, u64) {
-    let (return_address, depth) = unpack_enter(record);
-    let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
-        0
-    } else {
-        stack_high.wrapping_sub(depth * 8)
-    };
-    (return_address, stack_pointer)
 }
 
 /// The row kind of each record kind whose word 0 is the row's address as it stands.

@@ -119,6 +119,19 @@ pub struct Special {
     pub back: u64,
 }
 
+impl Special {
+    /// The call that a note tells of: where it returns, and the stack pointer of the function.
+    ///
+    /// # Safety
+    /// The note must be one of this descriptor's.
+    #[inline(always)]
+    pub unsafe fn call(&self, note: *const u64) -> (u64, u64) {
+        // SAFETY: by the caller; descriptors name only words that their blocks note.
+        let word = unsafe { *note.add(usize::from(self.word)) };
+        (self.back, word.wrapping_add(self.displacement))
+    }
+}
+
 /// A descriptor.
 #[derive(Debug)]
 pub struct Descriptor {

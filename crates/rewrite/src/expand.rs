@@ -130,10 +130,8 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                 }
                 head = special.head;
                 if special.enters {
-                    // SAFETY: as above; descriptors name only words that their blocks note.
-                    let word = unsafe { *note.add(usize::from(special.word)) };
-                    let pointer = word.wrapping_add(special.displacement);
-                    thread.waiting.entered = Some((special.back, pointer));
+                    // SAFETY: as above.
+                    thread.waiting.entered = Some(unsafe { special.call(note) });
                 }
             }
             let records = unpack_head(head).1;

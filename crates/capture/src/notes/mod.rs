@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind};
-use reuselens_wire::{CODED, NOTE, NOTE_BYTES_MOST, Record, WireKind};
+use reuselens_wire::{
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, unpack_enter,
+};
 
-use crate::decode::{PLAIN, ROWS_WANTED, entered};
+use crate::decode::{PLAIN, ROWS_WANTED};
 use crate::segment::{Segment, words_of};
 use dictionary::Dictionary;
 use rows::{addresses, code, last, one, some};
@@ -208,6 +210,17 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
     columns.sizes[at] = record.size();
     columns.pcs[at] = record.pc();
     columns.addrs[at] = record.word0;
+}
+
+/// Where the function returns that a record says was entered, and its stack pointer, or 0.
+pub(crate) fn entered(record: Record, stack_high: u64) -> (u64, u64) {
+    let (return_address, depth) = unpack_enter(record);
+    let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
+        0
+    } else {
+        stack_high.wrapping_sub(depth * 8)
+    };
+    (return_address, stack_pointer)
 }
 
 /// Writes the two rows of a function entry.

@@ -40,6 +40,8 @@ pub struct Body {
     /// Whether that one is free.
     first_is_free: bool,
     pub accesses: Vec<Access>,
+    /// Head of the notes, once it is known.
+    pub head: u32,
     /// Parts, by offset in the body.
     pub parts: Vec<Part>,
     keys: Vec<Key>,
@@ -59,6 +61,7 @@ impl Body {
             words: 2,
             first_is_free: true,
             accesses: Vec::new(),
+            head: 0,
             parts: Vec::new(),
             keys: Vec::new(),
             instruction: 0,

@@ -42,8 +42,6 @@ struct Open {
 }
 
 struct Placing<'a> {
-    /// Head of the block's notes.
-    note: u32,
     emit: Emit,
     start: u64,
     open: Vec<Open>,
@@ -61,15 +59,8 @@ const HEAD: i32 = NO_WORD as i32 * 8;
 pub const ENTRY: usize = 18;
 
 /// Lays a block out.
-pub fn place(
-    input: &Input<'_>,
-    decoded: &Decoded,
-    body: Body,
-    note: u32,
-    exits: &mut Exits,
-) -> Placed {
+pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits) -> Placed {
     let mut placing = Placing {
-        note,
         emit: Emit::default(),
         start: input.at,
         open: Vec::new(),
@@ -161,7 +152,7 @@ impl Placing<'_> {
             self.emit.compare_gs(pointer, offset_of!(Thread, limit));
             self.emit.open_jump(&[0x0f, 0x87], self.start) // ja
         });
-        self.emit.store_number(pointer, HEAD, self.note);
+        self.emit.store_number(pointer, HEAD, body.head);
         check
     }
 

@@ -79,15 +79,14 @@ pub fn translate(
     loop {
         let decoded = decode(input, most);
         match write(input, &decoded) {
-            Ok(body) => {
+            Ok(mut body) => {
                 let descriptor = describe(input, &decoded, &body);
                 let bytes = descriptor.bytes;
-                let head = if body.accesses.is_empty() {
-                    0
-                } else {
-                    add(descriptor)
-                };
-                let placed = place(input, &decoded, body, head, exits);
+                if !body.accesses.is_empty() {
+                    body.head = add(descriptor);
+                }
+                let head = body.head;
+                let placed = place(input, &decoded, body, exits);
                 return Translated {
                     placed,
                     head,
