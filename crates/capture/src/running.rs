@@ -105,8 +105,9 @@ impl Running {
         })
     }
 
-    /// From here on the rows of code that the LLVM pass has seen are counted, and not delivered: shows what capture costs
-    /// without its reader. All other rows are delivered as ever.
+    /// From here on the rows that notes stand for, of code that the LLVM pass has seen or that is rewritten, are counted,
+    /// and not delivered: shows what capture costs without its reader. All other rows are delivered as ever, masked
+    /// accesses among them.
     pub fn count_only(&mut self) {
         self.decoder.count_only();
     }

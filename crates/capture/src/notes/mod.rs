@@ -34,11 +34,11 @@ pub struct Notes {
     dictionary: Dictionary,
     /// By process; those of the module that was loaded last come first.
     tables: BTreeMap<u32, Vec<Arc<Table>>>,
-    /// Whether there was any note of code that the LLVM pass has seen.
+    /// Whether there was any note of code that the LLVM pass has seen, which that of rewritten code is not.
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
-    /// Counts rows by their kinds in place of making them.
+    /// Counts rows by their kinds in place of making them, but for those that may not be there.
     pub counted: Option<[u64; 16]>,
 }
 
@@ -126,7 +126,11 @@ impl Notes {
             };
             let notes = &mut words[2 * position..];
             // A loop writes the same note again and again.
-            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, most - at);
+            let repeats = |found: &Found<'_>| {
+                // What may not be there is never counted, but made into rows, for which there has to be room.
+                let most = found.1.conditions.map_or(most, |_| end);
+                repeated(notes, address, found.1, most - at)
+            };
             let count = found.as_ref().map_or(0, repeats);
             let (Some((table, found)), 1..) = (found, count) else {
                 self.lost += 1;

@@ -7,8 +7,11 @@ use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};
 const LOW: u64 = 0x4000;
 const HERE: u16 = 0xffff;
 
-/// The rows of notes in a process with one table, as kind, size, pc, address; how many stretches were lost.
-fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Vec<(Kind, u8, u64, u64)>, u64) {
+/// Rows as kind, size, pc, address.
+type Rows = Vec<(Kind, u8, u64, u64)>;
+
+/// The rows of notes in a process with one table; how many stretches were lost.
+fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Rows, u64) {
     let mut notes = Notes::default();
     notes.add(3, Arc::new(table(descriptors, LOW)));
     let mut block = Block::new();
@@ -165,8 +168,63 @@ fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
 
 #[test]
 fn notes_of_rewritten_code_are_what_their_entries_say() {
+    let (expected, found, notes) = rewritten(None);
+    assert_eq!(notes.lost, 0);
+    assert!(!notes.seen);
+    assert!(found.len() > 50_000);
+    assert!(found == expected);
+}
+
+#[test]
+fn counted_notes_and_the_rows_made_all_the_same_are_all_there_is() {
+    let (expected, found, notes) = rewritten(Some([0; 16]));
+    let tally = |rows: &[(Kind, u8, u64, u64)], mut tally: [u64; 16]| {
+        rows.iter().for_each(|row| tally[row.0 as usize] += 1);
+        tally
+    };
+    assert_eq!(notes.lost, 0);
+    assert!(found.len() * 4 < expected.len());
+    let counted = notes.counted.unwrap();
+    assert_eq!(tally(&found, counted), tally(&expected, [0; 16]));
+}
+
+#[test]
+fn many_equal_masked_notes_are_cut_where_only_counting_too() {
+    let masked = bytes(
+        0,
+        2,
+        &[
+            (1, 64, 0, 0),
+            (0x41, 0, 1, 1),
+            (2, 64, 0, 0),
+            (0x41, 0, 1, 1),
+        ],
+    );
+    for counted in [None, Some([0; 16])] {
+        let mut notes = Notes {
+            counted,
+            ..Notes::default()
+        };
+        notes.add(0, Arc::new(table(std::slice::from_ref(&masked), LOW)));
+        let mut records = [record(0x100, LOW), record(1, 0)].repeat(2000);
+        let (mut position, mut total) = (0, 0);
+        while position < records.len() {
+            let mut block = Block::new();
+            position = notes.expand(of(0), &mut records, position, 0, &mut block);
+            total += block.len();
+        }
+        assert_eq!((total, notes.lost), (4000, 0));
+        assert_eq!(notes.counted, counted);
+    }
+}
+
+/// What rows there are in a stream of many notes, which of them are made, and by whom.
+fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
     let mut numbers = Numbers(7);
-    let mut notes = Notes::default();
+    let mut notes = Notes {
+        counted,
+        ..Notes::default()
+    };
     let mut entries = Vec::new();
     for index in 0..40_u32 {
         let words = 2 * (1 + numbers.next(9) as u32);
@@ -217,10 +275,7 @@ fn notes_of_rewritten_code_are_what_their_entries_say() {
         let rows = block.rows();
         found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
     }
-    assert_eq!(notes.lost, 0);
-    assert!(!notes.seen);
-    assert!(found.len() > 50_000);
-    assert!(found == expected);
+    (expected, found, notes)
 }
 
 #[test]
