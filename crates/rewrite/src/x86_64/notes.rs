@@ -40,7 +40,7 @@ pub struct Body {
     /// Whether that one is free.
     first_is_free: bool,
     pub accesses: Vec<Access>,
-    /// Head of the notes, once it is known.
+    /// Head of the notes, once it is known; 0 is none.
     pub head: u32,
     /// Parts, by offset in the body.
     pub parts: Vec<Part>,

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
@@ -35,8 +36,8 @@ pub struct Input<'a> {
 /// A translated block.
 pub struct Translated {
     pub placed: Placed,
-    /// Head of its notes.
-    pub head: u32,
+    /// Head of its notes, if it notes anything.
+    pub head: Option<NonZeroU32>,
     /// Bytes of the program's code that it stands for.
     pub bytes: u64,
 }
@@ -85,7 +86,7 @@ pub fn translate(
                 if !body.accesses.is_empty() {
                     body.head = add(descriptor);
                 }
-                let head = body.head;
+                let head = NonZeroU32::new(body.head);
                 let placed = place(input, &decoded, body, exits);
                 return Translated {
                     placed,
