@@ -144,7 +144,9 @@ impl Segment {
     pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<Entry> {
         rows.clear();
         let at = number as usize * ENTRY_UNIT;
-        let within = |bytes: usize| at + bytes <= DICTIONARY_BYTES;
+        let used = self.header().dictionary_used.load(Ordering::Relaxed) as usize;
+        let end = used.saturating_mul(ENTRY_UNIT).min(DICTIONARY_BYTES);
+        let within = |bytes: usize| at + bytes <= end;
         if !within(size_of::<Entry>()) {
             return None;
         }

@@ -121,12 +121,25 @@ impl Table {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
-    /// Adds what an entry of the segment's dictionary means; the place of its descriptor.
+    /// Adds what an entry of the segment's dictionary means; the place of its descriptor. Nothing is left behind of what
+    /// makes no sense, because every note that names it tries again.
     pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let (groups, conditions) = (self.groups.len(), self.conditions.len());
+        let added = self.try_entry(entry, rows);
+        if added.is_none() {
+            self.groups.truncate(groups);
+            self.conditions.truncate(conditions);
+        }
+        added
+    }
+
+    fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
         let records = u16::try_from(entry.words / 2).ok()?;
-        if entry.words as usize * 8 > NOTE_BYTES_MOST {
+        // What nobody has written yet is zero.
+        let whole = entry.words > 0 && entry.words.is_multiple_of(2);
+        if !whole || entry.words as usize * 8 > NOTE_BYTES_MOST || rows.len() > ROWS_MOST {
             return None;
         }
         for (index, row) in rows.iter().enumerate() {
