@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p reuselens-capture --example count -- ./program args
-//! cargo run --release -p reuselens-capture --example count -- --only ./program args     # no rows made of what --llvm notes
+//! cargo run --release -p reuselens-capture --example count -- --only ./program args     # no rows made of most notes
 //! cargo run --release -p reuselens-capture --example count -- --cc cc -O2 a.c -o a
 //! ```
 

@@ -1,6 +1,7 @@
 //! Takes blocks out of the segment in the order of their completion, and at the end of a process
 //! those that it could not complete.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ pub struct RawBlock {
 
 /// The reading end of a segment.
 pub struct Consumer {
-    segment: Segment,
+    segment: Arc<Segment>,
     /// What has been read through each slot.
     read: Vec<Read>,
     next_reap: Instant,
@@ -60,7 +61,7 @@ const NAP: Duration = Duration::from_millis(1);
 const REAP_EVERY: Duration = Duration::from_millis(20);
 
 impl Consumer {
-    pub fn new(segment: Segment) -> Self {
+    pub fn new(segment: Arc<Segment>) -> Self {
         Consumer {
             segment,
             read: vec![NOTHING_READ; SLOTS],
@@ -219,7 +220,8 @@ impl Consumer {
             self.segment
                 .copy_records(block, read.part_bytes, used, &mut raw.records);
         }
-        let staged = self.staged(index);
+        // What it has left out it tells itself, as long as it lives.
+        let staged = self.staged(index, false);
         let more = staged.is_some_and(|staged| {
             raw.records.extend(staged.records);
             true
@@ -314,7 +316,7 @@ impl Consumer {
         if raw.is_some() {
             self.segment.give_block(block);
         }
-        if let Some(staged) = self.staged(index) {
+        if let Some(staged) = self.staged(index, true) {
             match raw.as_mut() {
                 Some(raw) => raw.records.extend(staged.records),
                 None => raw = Some(staged),
@@ -328,8 +330,8 @@ impl Consumer {
 
 /// What waited to be sorted.
 impl Consumer {
-    /// What of a dead or resting thread's stage is wanted.
-    fn staged(&self, index: usize) -> Option<RawBlock> {
+    /// What of a dead or resting thread's stage is wanted; `report` if nobody else will tell what of it is not.
+    fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
         let (slot, mut gate, sorting) = self.segment.stage(index)?;
         if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
             // While it is sorted it is in parts in the thread's own block already.
@@ -349,7 +351,9 @@ impl Consumer {
         gate.sort(control, raw.stack_high, &all, &mut |records| {
             raw.records.extend_from_slice(records);
         });
-        gate.report(control);
+        if report {
+            gate.report(control);
+        }
         Some(raw)
     }
 

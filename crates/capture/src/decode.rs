@@ -9,10 +9,11 @@ use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{ENTER_DEPTH_UNKNOWN, NOTE, Record, WireKind, unpack_enter};
+use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
 use crate::consumer::RawBlock;
-use crate::notes::{Notes, Table};
+use crate::notes::{Notes, Origin, Table, entered};
+use crate::segment::Segment;
 
 /// Rows after which a block is given on: what a block of plain records makes.
 pub(crate) const ROWS_WANTED: usize = 4096;
@@ -40,10 +41,12 @@ pub struct Decoder {
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
-    /// A decoder that gives basic blocks on, where they are seen, or leaves them out.
-    pub fn new(basic_blocks: bool) -> Decoder {
+    /// A decoder that gives basic blocks on, where they are seen, or leaves them out. The segment is where
+    /// it is written what notes mean.
+    pub fn new(basic_blocks: bool, segment: Arc<Segment>) -> Decoder {
         Decoder {
             basic_blocks,
+            notes: Notes::new(segment),
             ..Decoder::default()
         }
     }
@@ -91,7 +94,7 @@ impl Decoder {
     /// Turns records into rows up to the next control record.
     fn fill(&mut self, block: &mut Block) {
         let first = self.raw.records.get(self.position);
-        if first.is_some_and(|record| record.kind() == NOTE) {
+        if first.is_some_and(|record| matches!(record.kind(), NOTE | CODED)) {
             // Not cleared first: what is in the block is written over, which costs less.
             self.expand(0, block);
         } else {
@@ -109,7 +112,7 @@ impl Decoder {
             };
             self.position += 1;
             let number = record.kind();
-            if number == NOTE {
+            if matches!(number, NOTE | CODED) {
                 self.position -= 1;
                 self.expand(block.len(), block);
             } else if number == WireKind::Enter as u8 {
@@ -129,12 +132,13 @@ impl Decoder {
 
     /// Makes rows of the notes that are next, from row `at` on.
     fn expand(&mut self, at: usize, block: &mut Block) {
-        let RawBlock {
-            process, records, ..
-        } = &mut self.raw;
-        self.position = self
-            .notes
-            .expand(*process, records, self.position, at, block);
+        let of = Origin {
+            process: self.raw.process,
+            stack_high: self.raw.stack_high,
+            by_call: self.by_call,
+        };
+        let records = &mut self.raw.records;
+        self.position = self.notes.expand(of, records, self.position, at, block);
     }
 
     /// Appends the records that are rows as they stand.
@@ -155,12 +159,7 @@ impl Decoder {
     }
 
     fn enter(&self, record: Record, block: &mut Block) {
-        let (return_address, depth) = unpack_enter(record);
-        let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
-            0
-        } else {
-            self.raw.stack_high.wrapping_sub(depth * 8)
-        };
+        let (return_address, stack_pointer) = entered(record, self.raw.stack_high);
         block.push(Row {
             kind: Kind::Enter,
             size: u8::from(self.by_call),

@@ -1,5 +1,6 @@
 //! Ends a program when its recording has stopped, if that was asked for.
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How long a program may take to end after it was asked to.
@@ -8,14 +9,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A program that is being ended.
 #[derive(Default)]
 pub struct Ending {
-    pids: Vec<u32>,
+    processes: Vec<Process>,
     asked: Option<Instant>,
 }
 
 impl Ending {
     /// Asks these processes to end (`SIGTERM`).
     pub fn begin(&mut self, pids: &[u32]) {
-        self.pids = pids.to_vec();
+        self.processes = pids.iter().filter_map(|pid| Process::find(*pid)).collect();
         self.asked = Some(Instant::now());
         self.send(libc::SIGTERM);
     }
@@ -25,17 +26,70 @@ impl Ending {
         if self.asked.is_some_and(|at| at.elapsed() > PATIENCE) {
             self.asked = None;
             self.send(libc::SIGKILL);
+            self.processes.clear();
         }
     }
 
     fn send(&self, signal: i32) {
-        for pid in &self.pids {
-            if let Ok(pid) = libc::pid_t::try_from(*pid)
-                && pid > 0
-            {
-                // SAFETY: no pointers; the processes are the measured program's.
-                unsafe { libc::kill(pid, signal) };
+        self.processes.iter().for_each(|found| found.send(signal));
+    }
+}
+
+/// A process that stays the one it was: its number may be another's by the time that it is to be ended.
+enum Process {
+    Held(OwnedFd),
+    /// Where the kernel knows no such descriptors (before Linux 5.3).
+    Number(libc::pid_t),
+}
+
+impl Process {
+    /// `None` if there is none with this number.
+    fn find(pid: u32) -> Option<Process> {
+        let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)?;
+        // SAFETY: no pointers; the descriptor is ours from here on.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        match i32::try_from(fd) {
+            // SAFETY: it was opened just now.
+            Ok(fd) if fd >= 0 => Some(Process::Held(unsafe { OwnedFd::from_raw_fd(fd) })),
+            _ => {
+                let gone = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+                (!gone).then_some(Process::Number(pid))
             }
         }
+    }
+
+    fn send(&self, signal: i32) {
+        // SAFETY: no pointers but one that is null; the processes are the measured program's.
+        unsafe {
+            match self {
+                Process::Held(fd) => {
+                    let nothing = std::ptr::null::<libc::siginfo_t>();
+                    let fd = fd.as_raw_fd();
+                    libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0);
+                }
+                Process::Number(pid) => {
+                    libc::kill(*pid, signal);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_is_ended_and_who_is_gone_is_not_found() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let mut ending = Ending::default();
+        ending.begin(&[child.id(), 0, u32::MAX]);
+        assert_eq!(ending.processes.len(), 1);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+        assert!(Process::find(child.id()).is_none());
+        // Nobody else has the number's process by now: what is held is the one that ended.
+        ending.send(libc::SIGKILL);
     }
 }

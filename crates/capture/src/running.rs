@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 
 use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, Stop, TraceError};
 
@@ -75,6 +76,7 @@ impl Running {
             0
         };
         let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
+        let segment = Arc::new(segment);
         let control = launch.control.clone();
         control.tell(&segment.header().control, &launch.functions()?);
         let program = launch.command.first().cloned().unwrap_or_default();
@@ -84,8 +86,8 @@ impl Running {
             rewritten: started.rewritten,
             built_in: started.built_in,
             program,
+            decoder: Decoder::new(launch.basic_blocks, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
-            decoder: Decoder::new(launch.basic_blocks),
             unfinished: VecDeque::new(),
             notes: VecDeque::new(),
             unseen: BTreeSet::new(),
@@ -103,8 +105,9 @@ impl Running {
         })
     }
 
-    /// From here on the rows of code that the LLVM pass has seen are counted, and not delivered: shows what capture costs
-    /// without its reader. All other rows are delivered as ever.
+    /// From here on the rows that notes stand for, of code that the LLVM pass has seen or that is rewritten, are counted,
+    /// and not delivered: shows what capture costs without its reader. All other rows are delivered as ever, masked
+    /// accesses among them.
     pub fn count_only(&mut self) {
         self.decoder.count_only();
     }

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, Gate, HEADER_BYTES,
-    Header, MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_BYTES,
+    DICTIONARY_OFFSET, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, Gate, HEADER_BYTES, Header,
+    MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
+    entry_bytes,
 };
 
 /// A segment of our own, which programs that we start find through the environment.
@@ -21,6 +23,8 @@ pub struct Segment {
 
 // SAFETY: the mapping is owned by this value, and all access to it is atomic or through copies.
 unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
 
 impl Segment {
     /// Makes an empty segment; `wants` is what is to be recorded. Memory is taken as blocks are used.
@@ -134,6 +138,32 @@ impl Segment {
             );
             into.set_len(count);
         }
+    }
+
+    /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is none.
+    pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<Entry> {
+        rows.clear();
+        let at = number as usize * ENTRY_UNIT;
+        let used = self.header().dictionary_used.load(Ordering::Relaxed) as usize;
+        let end = used.saturating_mul(ENTRY_UNIT).min(DICTIONARY_BYTES);
+        let within = |bytes: usize| at + bytes <= end;
+        if !within(size_of::<Entry>()) {
+            return None;
+        }
+        // SAFETY: in bounds of the mapping and aligned, and any bytes are a valid entry. It was written
+        // before the note that names it; if a program broke that, the copy holds garbage that is checked.
+        let (entry, first) = unsafe {
+            let at = self.base.add(DICTIONARY_OFFSET + at).cast::<Entry>();
+            (at.read_volatile(), at.add(1).cast::<EntryRow>())
+        };
+        let count = entry.rows as usize;
+        if count > ENTRY_ROWS_MOST || !within(entry_bytes(count)) {
+            return None;
+        }
+        // SAFETY: as above.
+        let row = |index| unsafe { first.add(index).read_volatile() };
+        rows.extend((0..count).map(row));
+        Some(entry)
     }
 
     /// Gives a block back to the pool.

@@ -40,6 +40,8 @@ struct Seen {
     /// not position-independent.
     own: [u64; 2],
     kinds: BTreeMap<u8, u64>,
+    /// The program counter of the first access, and how many have it.
+    first: Option<(u64, u64)>,
     processes: Vec<String>,
     notes: Vec<String>,
     threads: u32,
@@ -55,6 +57,10 @@ impl Seen {
                 Kind::Atomic => (1, 1),
                 _ => (0, 0),
             };
+            if loads + stores > 0 {
+                let (first, count) = self.first.get_or_insert((row.pc, 0));
+                *count += u64::from(*first == row.pc);
+            }
             if row.pc < 1 << 24 {
                 self.own[0] += loads;
                 self.own[1] += stores;
@@ -112,6 +118,19 @@ fn same_but_notes(program: &Path) -> Seen {
 fn handlers_masks_and_faults() {
     let folder = tempfile::tempdir().unwrap();
     same(&build(folder.path(), "signals.c", &[]));
+}
+
+#[test]
+fn faults_in_blocks_that_note_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "silent.c", &[]);
+    // Through the shell the program itself is what comes after an exec.
+    same(&program);
+    let seen = run(vec![program.into()]);
+    assert_eq!(seen.ended, Some(ProcessEnd::Exit(5)));
+    // The loader's first access is made once before the exec and once behind it, at most.
+    let (_, count) = seen.first.unwrap();
+    assert!(count <= 2, "{count} times");
 }
 
 #[test]

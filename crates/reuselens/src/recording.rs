@@ -112,6 +112,24 @@ impl Source for Others<'_> {
     }
 }
 
+/// How a file grows: by whole chunks, so that the next one would be as large as those before.
+#[derive(Default)]
+struct Growth {
+    bytes: u64,
+    chunk: u64,
+    full: bool,
+}
+
+impl Growth {
+    /// Whether the next chunk would make the file `most` bytes large now that it has `bytes`; true once.
+    fn reaches(&mut self, bytes: u64, most: u64) -> bool {
+        self.chunk = self.chunk.max(bytes - self.bytes);
+        self.bytes = bytes;
+        let full = bytes.saturating_add(self.chunk) >= most;
+        full && !std::mem::replace(&mut self.full, full)
+    }
+}
+
 fn write<S: Source>(
     source: &mut S,
     mut file: AtomicFile,
@@ -133,7 +151,7 @@ fn write<S: Source>(
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let most = options.max_size.map_or(u64::MAX, Bytes::get);
-    let mut full = false;
+    let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header)?;
     loop {
@@ -143,9 +161,8 @@ fn write<S: Source>(
                 recorded.rows += block.len() as u64;
                 recorded.blocks += 1;
                 writer.block(&block)?;
-                if !full && written.load(Ordering::Relaxed) >= most {
-                    full = true;
-                    let why = format!("when the trace file was {} large", Bytes(most));
+                if growth.reaches(written.load(Ordering::Relaxed), most) {
+                    let why = format!("before the trace file was {} large", Bytes(most));
                     stop(source, why);
                 }
             }

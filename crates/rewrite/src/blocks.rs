@@ -1,6 +1,7 @@
 //! Blocks of translated code: where each came from, and what the program's registers are within.
 
 use alloc::boxed::Box;
+use core::num::NonZeroU32;
 
 use super::thread::Thread;
 
@@ -38,8 +39,8 @@ pub struct Block {
     pub tail: u64,
     /// Checksum of its bytes in the program.
     pub sum: u64,
-    /// Number of its descriptor.
-    pub descriptor: u32,
+    /// Head of its notes, if it notes anything.
+    pub descriptor: Option<NonZeroU32>,
     /// Whether its code may still be entered.
     pub alive: bool,
     pub parts: Box<[Part]>,
@@ -53,7 +54,8 @@ pub struct Position {
     /// Number of the instruction in the block.
     pub instruction: u16,
     pub spilled: Spilled,
-    pub descriptor: u32,
+    /// Head of the block's notes, if it notes anything.
+    pub descriptor: Option<NonZeroU32>,
 }
 
 impl Block {

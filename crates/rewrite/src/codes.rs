@@ -5,73 +5,123 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use reuselens_wire::{ARENA, IMAGE, IMAGE_ROOM};
+use reuselens_wire::{
+    ARENA, ENTRY_ROWS_MOST, Entry, EntryRow, IMAGE, IMAGE_ROOM, NOTE_BYTES_MOST, SPECIAL,
+    entry_bytes, note_head, special_head, unpack_head,
+};
 
 use super::blocks::{Block, Position, sum};
-use super::descriptor::{Descriptor, Entry, GROUP, Quick};
+use super::descriptor::{Access, Descriptor, Op, Special};
 use super::lock::Lock;
+use super::segment::{self, Segment};
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
-use super::{memory, segment, sys};
+use super::{memory, sys};
 
 /// Where the cache lies: behind the image, within reach of its jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
 const CACHE_END: u64 = ARENA - (64 << 20);
 /// The most that one block takes.
 const BLOCK_MOST: u64 = 64 << 10;
-/// Bytes of address space for descriptors' entries.
-const ENTRIES_BYTES: u64 = 2 << 30;
-/// The most that one entry takes.
-const ENTRY_MOST: u64 = 64 << 10;
+/// Bytes of address space for what is special.
+const SPECIALS_BYTES: u64 = 1 << 30;
 const EXECUTABLE: u64 = 7;
 
-/// Where the entries of descriptors begin; a descriptor's number is its entry's distance in words.
-static ENTRIES: AtomicU64 = AtomicU64::new(0);
-/// The number of the next descriptor.
+/// Where the list of [`Special`]s begins; what is behind [`SPECIAL`] in a head is the place in it.
+static SPECIALS: AtomicU64 = AtomicU64::new(0);
+/// How many there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Where the next block goes.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Where the entries of descriptors begin.
+/// What a head means that is marked so.
 #[inline]
-pub fn entries() -> *const u64 {
-    ENTRIES.load(Ordering::Relaxed) as *const u64
+pub fn special(head: u32) -> &'static Special {
+    let at = SPECIALS.load(Ordering::Relaxed) as *const Special;
+    // SAFETY: heads come from blocks, which were made after what they mean; that stays forever.
+    unsafe { &*at.add((head & (SPECIAL - 1)) as usize) }
 }
 
-/// The descriptor with this number.
-pub fn descriptor(number: u32) -> &'static Descriptor {
-    // SAFETY: numbers come from blocks, which were made after their descriptors; those stay forever.
-    unsafe { &*(*entries().add(number as usize).cast::<Entry>()).descriptor }
-}
-
-/// Adds a descriptor; called with the codes locked.
-fn add_descriptor(descriptor: Descriptor) {
-    let number = COUNT.load(Ordering::Relaxed);
-    let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
-    let accesses = descriptor.accesses.iter().filter(|_| descriptor.plain);
-    let count = accesses.clone().count();
-    let quick = accesses.map(|access| Quick {
-        meta: access.meta,
-        displacement: access.displacement,
-        word: u64::from(access.word),
-    });
-    let words = u32::from(descriptor.words);
-    let entry = Entry {
-        descriptor,
-        count: count as u32,
-        words,
-    };
-    // SAFETY: `is_full` has seen that there is room; nothing uses it yet, and what is not written is zero.
-    unsafe {
-        let at = entries().add(number as usize).cast_mut();
-        at.cast::<Entry>().write(entry);
-        let first = at.cast::<Entry>().add(1).cast::<Quick>();
-        quick
-            .enumerate()
-            .for_each(|(index, quick)| first.add(index).write(quick));
+/// The entry that a head stands for.
+#[inline]
+pub fn entry(head: u32) -> &'static Entry {
+    if head & SPECIAL != 0 {
+        return &special(head).entry;
     }
-    let bytes = size_of::<Entry>() + count.next_multiple_of(GROUP) * size_of::<Quick>();
-    COUNT.store(number + bytes as u32 / 8, Ordering::Relaxed);
+    // SAFETY: as above; the dictionary stays mapped.
+    unsafe { &*(segment::entry_address(unpack_head(head).0) as *const Entry) }
+}
+
+/// The descriptor that a head stands for.
+pub fn descriptor(head: u32) -> &'static Descriptor {
+    // SAFETY: this process or one that it was forked from made it, and it stays forever.
+    unsafe { &*(entry(head).own as *const Descriptor) }
+}
+
+/// Adds a descriptor; called with the codes locked. Returns the head of its notes.
+fn add_descriptor(descriptor: Descriptor) -> u32 {
+    let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
+    let pc = if descriptor.stub { 0 } else { descriptor.pc };
+    let rows = descriptor.accesses.iter().filter_map(Access::row);
+    let entry = Entry {
+        own: core::ptr::from_ref(descriptor) as u64,
+        pc,
+        rows: rows.count() as u32,
+        words: u32::from(descriptor.words),
+    };
+    let head = share(descriptor, entry);
+    match head {
+        Some(head) if descriptor.plain => head,
+        _ => add_special(descriptor, entry, head.unwrap_or(0)),
+    }
+}
+
+/// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be handed on as
+/// they are. The head for that.
+fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
+    let accesses = &descriptor.accesses;
+    let fits =
+        entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
+    if !fits || !accesses.iter().all(Access::may_be_handed_on) {
+        return None;
+    }
+    let number = Segment::get()?.take_entry(entry_bytes(entry.rows as usize))?;
+    let rows = accesses.iter().filter_map(Access::row);
+    // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
+    unsafe {
+        let at = segment::entry_address(number) as *mut Entry;
+        at.write(entry);
+        let first = at.add(1).cast::<EntryRow>();
+        rows.enumerate()
+            .for_each(|(index, row)| first.add(index).write(row));
+    }
+    Some(note_head(number, entry.words))
+}
+
+fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let called = descriptor
+        .accesses
+        .iter()
+        .find_map(|access| match access.op {
+            Op::Enter { back } => Some((access.word, access.displacement, back)),
+            _ => None,
+        });
+    let (word, displacement, back) = called.unwrap_or_default();
+    let result = |access: &Access| matches!(access.op, Op::Result { .. });
+    let special = Special {
+        entry,
+        head,
+        enters: called.is_some(),
+        results: descriptor.accesses.iter().any(result),
+        word,
+        displacement,
+        back,
+    };
+    let at = SPECIALS.load(Ordering::Relaxed) as *mut Special;
+    // SAFETY: `is_full` has seen that there is room; nothing uses it yet.
+    unsafe { at.add(number as usize).write(special) };
+    special_head(number)
 }
 
 /// The exits of blocks.
@@ -125,9 +175,9 @@ pub static CODES: Lock<Codes> = Lock::new(Codes {
 pub fn begin() -> bool {
     const READ_WRITE: u64 = 3;
     NEXT.store(CACHE, Ordering::Relaxed);
-    let entries = memory::reserve(ENTRIES_BYTES, 4096);
-    ENTRIES.store(entries, Ordering::Relaxed);
-    sys::map_at(entries, ENTRIES_BYTES, READ_WRITE)
+    let specials = memory::reserve(SPECIALS_BYTES, 4096);
+    SPECIALS.store(specials, Ordering::Relaxed);
+    sys::map_at(specials, SPECIALS_BYTES, READ_WRITE)
         && sys::map_at(CACHE, CACHE_END - CACHE, EXECUTABLE)
 }
 
@@ -187,13 +237,13 @@ impl Codes {
     /// Whether there is room for more code.
     pub fn is_full(&self) -> bool {
         NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
-            || u64::from(COUNT.load(Ordering::Relaxed)) * 8 + ENTRY_MOST > ENTRIES_BYTES
+            || (u64::from(COUNT.load(Ordering::Relaxed)) + 1) * size_of::<Special>() as u64
+                > SPECIALS_BYTES
     }
 
     /// Translates a block; where its code begins.
     pub fn add(&mut self, source: &Source<'_>) -> u64 {
         let at = NEXT.load(Ordering::Relaxed);
-        let number = COUNT.load(Ordering::Relaxed);
         let input = Input {
             pc: source.pc,
             code: source.code,
@@ -202,11 +252,10 @@ impl Codes {
             blocks: segment::wants_basic_blocks(),
             function: source.function,
             at,
-            descriptor: number,
         };
-        let (placed, descriptor) = translate(&input, &mut self.exits);
-        let end = source.pc + descriptor.bytes;
-        add_descriptor(descriptor);
+        let translated = translate(&input, &mut self.exits, add_descriptor);
+        let placed = translated.placed;
+        let end = source.pc + translated.bytes;
         let length = placed.bytes.len();
         // SAFETY: the cache has room there, which nothing uses yet.
         unsafe {
@@ -222,7 +271,7 @@ impl Codes {
             head,
             tail: at + length as u64,
             sum: sum(&source.code[..looked_at.min(source.code.len())]),
-            descriptor: number,
+            descriptor: translated.head,
             alive: true,
             parts: placed.parts,
         });

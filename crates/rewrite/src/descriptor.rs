@@ -1,13 +1,14 @@
 //! What a block of code does to memory: all that is known when it is translated.
 //!
-//! When the block runs it notes the number of its descriptor and those words that only then are
-//! known. An address is a noted word plus a displacement; several accesses share a word where their
+//! When the block runs it notes a head, by which the descriptor is found, and those words that only then
+//! are known. An address is a noted word plus a displacement; several accesses share a word where their
 //! registers stay the same.
 
 use alloc::boxed::Box;
 
-/// No word: the address is the displacement alone.
-pub const NO_WORD: u16 = 0;
+use reuselens_wire::{Entry, EntryRow};
+
+pub use reuselens_wire::NO_WORD;
 
 /// What an access does, where it is not one plain access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,28 +73,63 @@ pub struct Access {
     pub op: Op,
 }
 
-/// A plain access, as compact as can be: most records are made from these.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Quick {
-    pub meta: u64,
-    pub displacement: u64,
-    /// The word; [`NO_WORD`] is the note's head, which is 0 by then.
-    pub word: u64,
+impl Access {
+    /// Whether it is a row as it stands.
+    pub fn is_row(&self) -> bool {
+        matches!(self.op, Op::Plain | Op::Exit) && !self.fs
+    }
+
+    /// The row of the dictionary that stands for it, if there is one.
+    pub fn row(&self) -> Option<EntryRow> {
+        let row = EntryRow {
+            meta: self.meta,
+            displacement: self.displacement,
+            word: u64::from(self.word),
+        };
+        match self.op {
+            _ if self.is_row() => Some(row),
+            Op::Masked { mask, lanes } if !self.fs => Some(row.masked(mask, lanes)),
+            _ => None,
+        }
+    }
+
+    /// Whether notes with it can be handed on as they are: it is a row, or adds none where they are.
+    pub fn may_be_handed_on(&self) -> bool {
+        self.row().is_some() || matches!(self.op, Op::Enter { .. } | Op::Result { .. })
+    }
 }
 
-/// Quick accesses are made into records so many at a time: nearly every block has as many or fewer, so
-/// that the processor foresees the loop's end.
-pub const GROUP: usize = 4;
-
-/// Where a descriptor is found by its number: its address, and if all its accesses are plain, those, filled up
-/// to whole groups with ones that nobody reads.
+/// What is looked up for a note that has more than plain accesses: enough to hand it on at once, if all that it
+/// has besides is a call, or a return that nobody waits for.
 #[repr(C)]
-pub struct Entry {
-    pub descriptor: *const Descriptor,
-    /// How many quick accesses follow; 0 if not all are plain.
-    pub count: u32,
-    pub words: u32,
+pub struct Special {
+    /// As those of the dictionary have it.
+    pub entry: Entry,
+    /// The head with which its plain accesses can be handed on, or 0.
+    pub head: u32,
+    /// Whether a function is called.
+    pub enters: bool,
+    /// Whether it matters whether a function of the allocator has been called.
+    pub results: bool,
+    /// The word of the stack pointer of the function that is called.
+    pub word: u16,
+    /// What is added to it.
+    pub displacement: u64,
+    /// Where the function returns.
+    pub back: u64,
+}
+
+impl Special {
+    /// The call that a note tells of: where it returns, and the stack pointer of the function.
+    ///
+    /// # Safety
+    /// The note must be one of this descriptor's.
+    #[inline(always)]
+    pub unsafe fn call(&self, note: *const u64) -> (u64, u64) {
+        // SAFETY: by the caller; descriptors name only words that their blocks note.
+        let word = unsafe { *note.add(usize::from(self.word)) };
+        (self.back, word.wrapping_add(self.displacement))
+    }
 }
 
 /// A descriptor.
@@ -103,7 +139,7 @@ pub struct Descriptor {
     pub pc: u64,
     /// Bytes of the program's code that the block stands for.
     pub bytes: u64,
-    /// Words that a note is long, its head included.
+    /// Words that a note is long, its head included; an even number.
     pub words: u16,
     /// Whether all accesses are plain, and none uses fs.
     pub plain: bool,

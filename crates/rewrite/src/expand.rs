@@ -1,12 +1,15 @@
-//! Notes of blocks become records.
+//! Notes of blocks go out: as they are where they have plain accesses only, as records where not.
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Record, WireKind, enter_words};
+use reuselens_wire::{
+    Entry, NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word,
+    unpack_head,
+};
 
 use super::allocations::{self, Calls};
 use super::codes;
-use super::descriptor::{Access, Descriptor, Entry, GROUP, Gather, NO_WORD, Op, Quick};
+use super::descriptor::{Access, Descriptor, Gather, NO_WORD, Op};
 use super::gate;
 use super::thread::{BUFFER_BYTES, Thread};
 
@@ -51,6 +54,12 @@ impl Note {
     }
 }
 
+/// The head of the note at `at`.
+pub fn head(at: u64) -> u32 {
+    // SAFETY: the buffer holds whole notes up to the cursor.
+    unsafe { *(at as *const u64).add(usize::from(NO_WORD)) as u32 }
+}
+
 /// Empties a thread's buffer. It must be the calling thread's, or one that rests in a system call.
 pub fn drain(thread: &mut Thread) {
     let end = thread.cursor;
@@ -63,12 +72,10 @@ pub fn drain(thread: &mut Thread) {
             at = gate::drain(thread, at, end);
         }
         if !thread.gated || thread.is_direct() {
-            at = quickly(thread, at, end);
+            at = hand_on(thread, at, end);
         }
         if at < end {
-            // SAFETY: the buffer holds whole notes up to the cursor.
-            let number = unsafe { *(at as *const u64) };
-            let descriptor = codes::descriptor(number as u32);
+            let descriptor = codes::descriptor(head(at));
             expand(thread, descriptor, at, u16::MAX);
             at += 8 * u64::from(descriptor.words);
         }
@@ -85,89 +92,122 @@ pub fn drain(thread: &mut Thread) {
     }
 }
 
-/// Expands the notes from `at` on that have nothing but plain accesses; the first that has more, or
-/// `end`.
-fn quickly(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
-    let entries = codes::entries();
-    'blocks: while thread.waiting.entered.is_none() && at < end {
-        let Some((start, room)) = thread.channel.free() else {
-            return at;
+/// Records of the longest note, and what is copied too much of it.
+const ROOM: usize = NOTE_BYTES_MOST / RECORD_BYTES + AT_ONCE;
+/// So many records of a note are copied at once: most have as many or fewer.
+const AT_ONCE: usize = 4;
+
+/// Hands on the notes from `at` on as they are; the first that cannot be, or `end`.
+///
+/// What the head of a note does not say is looked at only where a function was called: the next note but
+/// one must not wait for a look-up.
+fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+    let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
+    while at < end {
+        let Some((mut to, room)) = thread.channel.free(ROOM + 1) else {
+            return end;
         };
-        let (mut to, mut left) = (start, room);
-        while at < end {
-            let head = at as *mut u64;
-            // SAFETY: the buffer holds whole notes up to the cursor, each with its descriptor's number.
-            let entry = unsafe { entries.add(*head as u32 as usize).cast::<Entry>() };
-            // SAFETY: as above.
-            let (count, words) = unsafe { ((*entry).count as usize, (*entry).words) };
-            if count == 0 || count + GROUP > left {
-                thread.channel.advance(to);
-                if count == 0 {
+        // SAFETY: that much room is left.
+        let last = unsafe { to.add(room - ROOM - 1) };
+        while at < end && to <= last {
+            let note = at as *mut u64;
+            // SAFETY: the buffer holds whole notes up to the cursor.
+            let mut head = unsafe { *note.add(usize::from(NO_WORD)) } as u32;
+            if thread.waiting.entered.is_some()
+                && let Some(record) = entered(thread, codes::entry(head))
+            {
+                // SAFETY: there is room.
+                unsafe {
+                    to.write(record);
+                    to = to.add(1);
+                }
+            }
+            if head & SPECIAL != 0 {
+                let special = codes::special(head);
+                if special.head == 0 || (special.results && thread.waiting.calls.is_within()) {
+                    thread.channel.advance(to);
                     return at;
                 }
-                thread.channel.publish(true);
-                continue 'blocks;
+                head = special.head;
+                if special.enters {
+                    // SAFETY: as above.
+                    thread.waiting.entered = Some(unsafe { special.call(note) });
+                }
             }
-            // SAFETY: the entry's accesses follow it. The head is no longer needed: accesses without a
-            // word take it for their word.
+            let records = unpack_head(head).1;
+            // SAFETY: there is room for the longest note, and too much of one may be read before the guard.
             unsafe {
-                *head = 0;
-                groups(entry.add(1).cast(), count, head, to);
-                to = to.add(count);
+                copy(note.cast(), to, records, at < safe);
+                // Here and not before: what was just written in part is slow to read as a whole.
+                (*to).word1 = head_word(head);
+                to = to.add(records);
             }
-            left -= count;
-            at += 8 * u64::from(words);
+            at += (records * RECORD_BYTES) as u64;
+            // A loop writes the same note again and again: then the processor need not wait for a head to
+            // know where the next one is.
+            while at < end.min(safe) && to <= last && self::head(at) == head {
+                // SAFETY: as above.
+                unsafe {
+                    copy(at as *const Record, to, records, true);
+                    to = to.add(records);
+                }
+                at += (records * RECORD_BYTES) as u64;
+            }
         }
         thread.channel.advance(to);
+        if at < end {
+            thread.channel.publish(true);
+        }
     }
     at
 }
 
-/// Expands the note at `at`, which has nothing but plain accesses.
-pub fn one_note(thread: &mut Thread, at: u64) {
-    let head = at as *mut u64;
-    // SAFETY: the buffer holds whole notes, each with its descriptor's number.
-    let entry = unsafe { codes::entries().add(*head as u32 as usize).cast::<Entry>() };
-    // SAFETY: as above.
-    let count = unsafe { (*entry).count as usize };
-    let Some(to) = thread.channel.room(count + GROUP) else {
-        return;
-    };
-    // SAFETY: as in `quickly`: the accesses follow their entry, and there is room.
-    unsafe {
-        *head = 0;
-        if count > 0 {
-            groups(entry.add(1).cast(), count, head, to);
+/// Copies records, and some more if `more`.
+///
+/// # Safety
+/// They must be there, and room for them; with `more`, for the next multiple of [`AT_ONCE`].
+#[inline(always)]
+unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool) {
+    if !more {
+        // SAFETY: by the caller.
+        return unsafe { core::ptr::copy_nonoverlapping(from, to, records) };
+    }
+    let mut done = 0;
+    loop {
+        // SAFETY: by the caller.
+        unsafe {
+            let (from, to) = (from.add(done).cast::<[Record; AT_ONCE]>(), to.add(done));
+            to.cast::<[Record; AT_ONCE]>().write(from.read());
+            // Else the compiler calls a function for the whole.
+            core::arch::asm!("", options(nostack, preserves_flags));
         }
-        thread.channel.advance(to.add(count));
+        done += AT_ONCE;
+        if done >= records {
+            return;
+        }
     }
 }
 
-/// Makes records of `count` accesses, and of what fills their last group up.
-///
-/// # Safety
-/// There must be room for whole groups of records, and as many accesses.
-#[inline(always)]
-unsafe fn groups(mut from: *const Quick, count: usize, note: *const u64, mut to: *mut Record) {
-    let mut done = 0;
-    loop {
-        for index in 0..GROUP {
-            // SAFETY: by the caller; accesses that fill up have no word.
-            unsafe {
-                let access = &*from.add(index);
-                let word = *note.add(access.word as usize);
-                (*to.add(index)).word0 = word.wrapping_add(access.displacement);
-                (*to.add(index)).word1 = access.meta;
-            }
-        }
-        done += GROUP;
-        if done >= count {
-            return;
-        }
-        // SAFETY: by the caller.
+/// The record of the function that was called, if the note with this entry tells which it is.
+fn entered(thread: &mut Thread, entry: &Entry) -> Option<Record> {
+    if entry.pc == 0 {
+        return None;
+    }
+    let (back, pointer) = thread.waiting.entered.take()?;
+    let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
+    Some(enter_words(entry.pc, back, depth))
+}
+
+/// Hands on the note at `at`, which is not special.
+pub fn one_note(thread: &mut Thread, at: u64) {
+    let note = at as *const u64;
+    // SAFETY: the buffer holds whole notes.
+    let records = unpack_head(unsafe { *note.add(usize::from(NO_WORD)) } as u32).1;
+    if let Some(to) = thread.channel.room(records) {
+        // SAFETY: as above, and there is room.
         unsafe {
-            from = from.add(GROUP);
-            to = to.add(GROUP);
+            core::ptr::copy_nonoverlapping(note.cast::<Record>(), to, records);
+            thread.channel.advance(to.add(records));
         }
     }
 }
@@ -232,13 +272,13 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
         }
         Op::Gather(gather) => gathered(thread, note, access, address, &gather),
         Op::Allocator { function, words } => {
-            hand_on(thread);
+            flush(thread);
             let arguments = [note.word(words), note.word(words + 1)];
             allocations::begins(thread, function, arguments, address, note.word(words + 2));
         }
         Op::Result { pointer, delta } => {
             if thread.waiting.calls.is_within() {
-                hand_on(thread);
+                flush(thread);
             }
             let pointer = note.word(pointer).wrapping_add_signed(i64::from(delta));
             allocations::returns(thread, pointer, note.word(access.word));
@@ -259,7 +299,7 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
 }
 
 /// What follows is recorded in any case: whoever reads it is to know in which function.
-fn hand_on(thread: &mut Thread) {
+fn flush(thread: &mut Thread) {
     if thread.gated {
         gate::flush(thread);
     }

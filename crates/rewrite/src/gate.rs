@@ -5,7 +5,7 @@
 
 use core::sync::atomic::Ordering;
 
-use reuselens_wire::{Control, Gate, REGION_BYTES, Record};
+use reuselens_wire::{Control, Gate, REGION_BYTES, Record, SPECIAL};
 
 use super::codes;
 use super::expand;
@@ -66,10 +66,9 @@ pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
         return at;
     }
     while at < end && thread.waiting.is_empty() {
-        // SAFETY: the buffer holds whole notes up to the cursor, each with its descriptor's number.
-        let number = unsafe { *(at as *const u64) } as u32;
-        let descriptor = codes::descriptor(number);
-        if !descriptor.plain || descriptor.exits {
+        let head = expand::head(at);
+        let descriptor = codes::descriptor(head);
+        if head & SPECIAL != 0 || descriptor.exits {
             return at;
         }
         match thread.gate.take_all(control, u64::from(descriptor.hits)) {

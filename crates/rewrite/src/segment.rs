@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
-    Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
+    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET, ENTRY_UNIT, HEADER_BYTES, Header,
+    MAGIC, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS, take_entry,
 };
 
 use super::{memory, sys};
@@ -19,6 +19,14 @@ static WANTS: AtomicU32 = AtomicU32::new(0);
 /// Whether basic blocks are to be recorded.
 pub fn wants_basic_blocks() -> bool {
     WANTS.load(Ordering::Relaxed) & WANTS_BASIC_BLOCKS != 0
+}
+
+/// Where entry `number` of the dictionary is; there must be a segment.
+#[inline]
+pub fn entry_address(number: u32) -> u64 {
+    MAPPED.load(Ordering::Relaxed)
+        + DICTIONARY_OFFSET as u64
+        + u64::from(number) * ENTRY_UNIT as u64
 }
 
 /// The mapped segment.
@@ -69,6 +77,11 @@ impl Segment {
     pub fn block(self, index: u32) -> &'static BlockHeader {
         // SAFETY: in bounds; as above.
         unsafe { &*(self.block_address(index) as *const BlockHeader) }
+    }
+
+    /// Takes room for an entry of the dictionary: its number.
+    pub fn take_entry(self, bytes: usize) -> Option<u32> {
+        take_entry(&self.header().dictionary_used, bytes)
     }
 
     /// Claims a free slot.

@@ -314,8 +314,9 @@ fn fault_in_block(thread: &mut Thread, signal: u32, at: u64, context: &mut Conte
         context.registers[at] = value;
     }
     expand::drain(thread);
-    if matches!(position.spilled, Spilled::Two(..)) {
-        let descriptor = codes::descriptor(position.descriptor);
+    // A block that only borrows registers has no note.
+    if let (Spilled::Two(..), Some(head)) = (position.spilled, position.descriptor) {
+        let descriptor = codes::descriptor(head.get());
         expand::expand(thread, descriptor, note, position.instruction);
     }
     // A breakpoint is behind the program when it traps.

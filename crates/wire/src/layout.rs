@@ -3,13 +3,14 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::control::Control;
+use crate::dictionary::DICTIONARY_BYTES;
 use crate::gate::Stage;
 use crate::{BlockPool, Queue};
 
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -40,8 +41,10 @@ pub const STAGES_OFFSET: usize = HEADER_BYTES + SLOTS * size_of::<Slot>();
 const STAGES_END: usize = STAGES_OFFSET + SLOTS * size_of::<Stage>();
 /// Offset of the first block.
 pub const BLOCKS_OFFSET: usize = STAGES_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+/// Offset of the dictionary of notes.
+pub const DICTIONARY_OFFSET: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
 /// Bytes of the whole segment.
-pub const SEGMENT_BYTES: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
+pub const SEGMENT_BYTES: usize = DICTIONARY_OFFSET + DICTIONARY_BYTES;
 
 /// The start of the segment. All fields are shared between processes, hence atomic.
 #[repr(C)]
@@ -68,6 +71,8 @@ pub struct Header {
     pub left: AtomicU32,
     /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.
     pub wants: AtomicU32,
+    /// How much of the dictionary is taken, in units of [`crate::ENTRY_UNIT`] bytes.
+    pub dictionary_used: AtomicU32,
     /// Where a rewritten process says that another program is about to take its place.
     pub exec: Exec,
     /// What is to be recorded.

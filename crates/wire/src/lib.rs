@@ -9,6 +9,8 @@
 //! thread ── records ──▶ block ── full ──▶ queue ──▶ analysing process ── empty ──▶ pool ──▶ thread
 //! ```
 //!
+//! Code that is rewritten writes notes in place of records; the segment's dictionary says what they mean.
+//!
 //! Back pressure: the queue has [`QUEUE_CELLS`] cells; a thread that finds it full sleeps until the
 //! other side has taken a block. Nothing is dropped and nothing grows.
 //!
@@ -19,6 +21,7 @@
 mod alive;
 mod bootstrap;
 mod control;
+mod dictionary;
 mod gate;
 mod layout;
 mod pool;
@@ -30,15 +33,20 @@ pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
 pub use control::{
     Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
+pub use dictionary::{
+    DICTIONARY_BYTES, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, NO_WORD, SPECIAL, entry_bytes,
+    head_word, note_head, special_head, take_entry, unpack_head,
+};
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ENVIRONMENT, Exec,
-    ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES,
-    SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET,
+    ENVIRONMENT, Exec, ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other,
+    RECORD_BYTES, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION,
+    WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
 pub use record::{
-    ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words, enter_words,
-    unpack_enter,
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words,
+    enter_words, unpack_enter,
 };

@@ -10,6 +10,8 @@
 //! ```text
 //! word 0, address of a descriptor in the program (kind 0), word 1, word 2 ...
 //! ```
+//!
+//! So does rewritten code; its notes have a head in place of that address (kind 255; see the dictionary).
 
 /// What a record says. Numbers below 32 are those of the trace crate's row kinds; the others are
 /// control events that become events of the stream.
@@ -59,6 +61,8 @@ pub enum WireKind {
 
 /// The number of the kind of a note; see the head of this module.
 pub const NOTE: u8 = 0;
+/// The number of the kind of a note of rewritten code.
+pub const CODED: u8 = 0xff;
 /// Bytes of the longest note.
 pub const NOTE_BYTES_MOST: usize = 512;
 

@@ -1,8 +1,11 @@
 //! Notes become rows.
 //!
 //! Code that the LLVM pass has seen writes notes: the address of a descriptor, and those words of the addresses that only
-//! the running program knows. The descriptors are in the program's file, so that is where they are read.
+//! the running program knows. The descriptors are in the program's file, so that is where they are read. Code that is
+//! rewritten does the same; its descriptors are in the segment.
 
+mod dictionary;
+mod rows;
 mod table;
 
 pub(crate) use table::SECTION;
@@ -11,30 +14,53 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind};
-use reuselens_wire::{NOTE, NOTE_BYTES_MOST, Record};
+use reuselens_wire::{
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, unpack_enter,
+};
 
 use crate::decode::{PLAIN, ROWS_WANTED};
-use crate::segment::words_of;
+use crate::segment::{Segment, words_of};
+use dictionary::Dictionary;
+use rows::{addresses, code, last, one, some};
 pub(crate) use table::Table;
-use table::{Condition, Descriptor, GROUP, Group, ROWS_MOST};
+use table::{Descriptor, GROUP, ROWS_MOST};
 
 /// Words of the longest note; a power of two.
 const WORDS: usize = NOTE_BYTES_MOST / 8;
 
 /// The descriptors of all processes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Notes {
+    dictionary: Dictionary,
     /// By process; those of the module that was loaded last come first.
     tables: BTreeMap<u32, Vec<Arc<Table>>>,
-    /// Whether there was any note.
+    /// Whether there was any note of code that the LLVM pass has seen, which that of rewritten code is not.
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
-    /// Counts rows by their kinds in place of making them.
+    /// Counts rows by their kinds in place of making them, but for those that may not be there.
     pub counted: Option<[u64; 16]>,
 }
 
+/// Whose notes they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    pub process: u32,
+    /// First address above the thread's stack.
+    pub stack_high: u64,
+    /// Whether function entries are seen at the call.
+    pub by_call: bool,
+}
+
 impl Notes {
+    /// No descriptors yet; those of rewritten code will be in the segment.
+    pub fn new(segment: Arc<Segment>) -> Notes {
+        Notes {
+            dictionary: Dictionary::new(segment),
+            ..Notes::default()
+        }
+    }
+
     /// Adds what a module of a process has.
     pub fn add(&mut self, process: u32, table: Arc<Table>) {
         self.tables.entry(process).or_default().insert(0, table);
@@ -44,43 +70,67 @@ impl Notes {
     /// the first other record or until there are enough rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
     pub fn expand(
         &mut self,
-        process: u32,
+        of: Origin,
         records: &mut [Record],
         mut position: usize,
         mut at: usize,
         block: &mut Block,
     ) -> usize {
-        self.seen = true;
-        let tables = self.tables.get(&process).map_or(&[][..], Vec::as_slice);
-        let end = at.max(ROWS_WANTED);
-        let room = end + ROWS_MOST.max(OPERANDS_MOST);
+        let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
+        let (end, most) = match self.counted {
+            Some(_) => (at + ROWS_COUNTING, usize::MAX),
+            None => (at.max(ROWS_WANTED), at.max(ROWS_WANTED)),
+        };
+        let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);
         let mut recent = tables.first();
         let words = words_of(records);
         while 2 * position < words.len() {
+            if self.counted.is_none() {
+                self.dictionary
+                    .rows(words, &mut position, (&mut at, end), &mut columns);
+                if 2 * position >= words.len() {
+                    break;
+                }
+            }
             let address = words[2 * position + 1];
             // A row and its operands are never parted.
             let belongs = plain_kind(address) == Some(Kind::Operand) && at < room;
             if at >= end && !belongs {
                 break;
             }
-            if !is_note(address) {
+            let kind = kind_of(address);
+            if !matches!(kind, NOTE | CODED) {
                 // Taken along, because to stop and begin again costs more.
-                let Some(kind) = plain_kind(address) else {
-                    break;
-                };
                 let record = Record {
                     word0: words[2 * position],
                     word1: address,
+                };
+                if kind == WireKind::Enter as u8 {
+                    enter(record, of, at, &mut columns);
+                    (at, position) = (at + 2, position + 1);
+                    continue;
+                }
+                let Some(kind) = plain_kind(address) else {
+                    break;
                 };
                 put(record, kind, at, &mut columns);
                 (at, position) = (at + 1, position + 1);
                 continue;
             }
-            let found = find(tables, &mut recent, address);
+            let found = if kind == CODED {
+                self.dictionary.find(address)
+            } else {
+                self.seen = true;
+                find(tables, &mut recent, address)
+            };
             let notes = &mut words[2 * position..];
             // A loop writes the same note again and again.
-            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, end - at);
+            let repeats = |found: &Found<'_>| {
+                // What may not be there is never counted, but made into rows, for which there has to be room.
+                let most = found.1.conditions.map_or(most, |_| end);
+                repeated(notes, address, found.1, most - at)
+            };
             let count = found.as_ref().map_or(0, repeats);
             let (Some((table, found)), 1..) = (found, count) else {
                 self.lost += 1;
@@ -92,14 +142,27 @@ impl Notes {
                 (Some(counted), None) => add(table, found, count, counted),
                 (_, None) => {
                     let groups = table.groups_of(found);
+                    notes[1] = 0;
+                    if count == 1
+                        && let Some(note) = notes.first_chunk()
+                    {
+                        one(groups, note, at, &mut columns);
+                        at += usize::from(found.rows);
+                        continue;
+                    }
                     code(groups, found.rows, count, at, &mut columns);
                     addresses(groups, found, notes, count, &mut columns.addrs[at..]);
                     at += usize::from(found.rows) * count;
                 }
                 (_, Some(first)) => {
                     for note in 0..count {
-                        let note = take(notes, note * usize::from(found.records));
-                        at = some(table, found, first as usize, &note, at, &mut columns);
+                        let rest = &mut notes[2 * note * usize::from(found.records)..];
+                        rest[1] = 0;
+                        let first = first as usize;
+                        at = match rest.first_chunk() {
+                            Some(note) => some(table, found, first, note, at, &mut columns),
+                            None => some(table, found, first, &last(rest), at, &mut columns),
+                        };
                     }
                 }
             }
@@ -109,6 +172,8 @@ impl Notes {
     }
 }
 
+/// Rows after which a block is given on where most are counted: fewer, because all have to be cleared.
+const ROWS_COUNTING: usize = 256;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
@@ -130,16 +195,16 @@ fn find<'a>(
     recent.and_then(of)
 }
 
-/// Whether the second word of a record says that it is a note.
+/// The number of a record's kind, from its second word.
 #[inline(always)]
-fn is_note(word1: u64) -> bool {
-    Record { word0: 0, word1 }.kind() == NOTE
+fn kind_of(word1: u64) -> u8 {
+    Record { word0: 0, word1 }.kind()
 }
 
 /// The row's kind, if the record with this second word is a row as it stands.
 #[inline(always)]
 fn plain_kind(word1: u64) -> Option<Kind> {
-    PLAIN[usize::from(Record { word0: 0, word1 }.kind())]
+    PLAIN[usize::from(kind_of(word1))]
 }
 
 /// Writes a record that is a row.
@@ -151,11 +216,50 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
     columns.addrs[at] = record.word0;
 }
 
+/// Where the function returns that a record says was entered, and its stack pointer, or 0.
+pub(crate) fn entered(record: Record, stack_high: u64) -> (u64, u64) {
+    let (return_address, depth) = unpack_enter(record);
+    let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
+        0
+    } else {
+        stack_high.wrapping_sub(depth * 8)
+    };
+    (return_address, stack_pointer)
+}
+
+/// Writes the two rows of a function entry.
+#[inline(always)]
+fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
+    let (return_address, stack_pointer) = entered(record, of.stack_high);
+    let both = [
+        (
+            Kind::Enter,
+            u8::from(of.by_call),
+            record.pc(),
+            stack_pointer,
+        ),
+        (Kind::Operand, 0, 0, return_address),
+    ];
+    for (index, (kind, size, pc, address)) in both.into_iter().enumerate() {
+        columns.kinds[at + index] = kind;
+        columns.sizes[at + index] = size;
+        columns.pcs[at + index] = pc;
+        columns.addrs[at + index] = address;
+    }
+}
+
 /// Counts the rows of so many notes.
 fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
+    let tally = found.tally;
+    counted[Kind::Load as usize] += u64::from(tally.loads) * count as u64;
+    counted[Kind::Store as usize] += u64::from(tally.stores) * count as u64;
+    if !tally.others {
+        return;
+    }
     let groups = table.groups_of(found).iter();
+    let is_other = |kind: &Kind| !matches!(kind, Kind::Load | Kind::Store);
     let kinds = groups.flat_map(|group| group.kinds);
-    for kind in kinds.take(usize::from(found.rows)) {
+    for kind in kinds.take(usize::from(found.rows)).filter(is_other) {
         counted[kind as usize % 16] += count as u64;
     }
 }
@@ -175,128 +279,6 @@ fn repeated(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usi
         count += 1;
     }
     count
-}
-
-/// The note at a record. Accesses without a word take the descriptor's place for theirs, so that becomes 0.
-#[inline(always)]
-fn take(notes: &mut [u64], at: usize) -> [u64; WORDS] {
-    let rest = &mut notes[2 * at..];
-    rest[1] = 0;
-    match rest.first_chunk() {
-        Some(note) => *note,
-        None => last(rest),
-    }
-}
-
-/// The last note of a stretch, and nothing behind it.
-#[cold]
-fn last(rest: &[u64]) -> [u64; WORDS] {
-    std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
-}
-
-/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
-#[inline(always)]
-fn code(groups: &[Group], rows: u16, count: usize, at: usize, columns: &mut Columns<'_>) {
-    let rows = usize::from(rows);
-    let kinds = columns.kinds[at..].as_chunks_mut().0;
-    let sizes = columns.sizes[at..].as_chunks_mut().0;
-    let pcs = columns.pcs[at..].as_chunks_mut().0;
-    for (((group, kinds), sizes), pcs) in groups.iter().zip(kinds).zip(sizes).zip(pcs) {
-        *kinds = group.kinds;
-        *sizes = group.sizes;
-        *pcs = group.pcs;
-    }
-    if count > 1 {
-        let all = at..at + rows * count;
-        repeat(&mut columns.kinds[all.clone()], rows);
-        repeat(&mut columns.sizes[all.clone()], rows);
-        repeat(&mut columns.pcs[all], rows);
-    }
-}
-
-/// Fills a column with its first rows.
-fn repeat<T: Copy>(column: &mut [T], rows: usize) {
-    let mut done = rows;
-    while done < column.len() {
-        let (from, to) = column.split_at_mut(done);
-        let next = done.min(to.len());
-        to[..next].copy_from_slice(&from[..next]);
-        done += next;
-    }
-}
-
-/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is written over, or taken
-/// off at the end.
-#[inline(always)]
-fn addresses(
-    groups: &[Group],
-    found: &Descriptor,
-    notes: &mut [u64],
-    count: usize,
-    column: &mut [u64],
-) {
-    let (length, rows) = (usize::from(found.records), usize::from(found.rows));
-    for note in 0..count {
-        let rest = &mut notes[2 * length * note..];
-        rest[1] = 0;
-        let padded;
-        let words: &[u64; WORDS] = match rest.first_chunk() {
-            Some(words) => words,
-            None => {
-                padded = last(rest);
-                &padded
-            }
-        };
-        let column = column[note * rows..].as_chunks_mut().0;
-        for (group, column) in groups.iter().zip(column) {
-            *column = std::array::from_fn::<u64, GROUP, _>(|lane| {
-                let word = words[usize::from(group.words[lane]) % WORDS];
-                word.wrapping_add(group.displacements[lane])
-            });
-        }
-    }
-}
-
-/// Those rows of a descriptor whose conditions hold.
-fn some(
-    table: &Table,
-    found: &Descriptor,
-    conditions: usize,
-    words: &[u64; WORDS],
-    mut at: usize,
-    columns: &mut Columns<'_>,
-) -> usize {
-    let word = |place: u16| words[usize::from(place) % WORDS];
-    for row in 0..usize::from(found.rows) {
-        let group = &table.groups[found.group as usize + row / GROUP];
-        let lane = row % GROUP;
-        let mut address = word(group.words[lane]).wrapping_add(group.displacements[lane]);
-        let mut size = group.sizes[lane];
-        match table.conditions[conditions + row] {
-            Condition::Always => {}
-            Condition::OneLane(place, bit) => {
-                if word(place) >> bit & 1 == 0 {
-                    continue;
-                }
-            }
-            Condition::Lanes(place, lanes) => {
-                let active = word(place) & (u64::MAX >> (64 - lanes));
-                if active == 0 {
-                    continue;
-                }
-                let first = active.trailing_zeros();
-                let count = 64 - active.leading_zeros() - first;
-                address = address.wrapping_add(u64::from(first) * u64::from(size));
-                size = (u32::from(size) * count).min(255) as u8;
-            }
-        }
-        columns.kinds[at] = group.kinds[lane];
-        columns.sizes[at] = size;
-        columns.pcs[at] = group.pcs[lane];
-        columns.addrs[at] = address;
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass (`llvm/pass.cpp`) says
-//! what they are made of.
+//! what they are made of. Those of rewritten code, from the segment's dictionary, are of the same form.
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
+use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
+
+use crate::decode::PLAIN;
 
 /// Rows are made so many at a time: most segments have as many or fewer accesses.
 pub(super) const GROUP: usize = 4;
@@ -17,8 +20,6 @@ const ENTRY_BYTES: usize = 8;
 const FROM_HERE: u16 = 0xffff;
 /// Instead of a word: the displacement is the address.
 const FROM_ZERO: u16 = 0xfffe;
-/// The descriptor's own place in a note, which is 0 by the time that rows are made.
-const NO_WORD: u16 = 1;
 const ONE_LANE: u8 = 0x40;
 const LANES: u8 = 0x41;
 
@@ -53,6 +54,15 @@ pub(super) struct Descriptor {
     pub records: u16,
     /// Where the conditions of its rows are, if not all rows are always there.
     pub conditions: Option<u32>,
+    pub tally: Tally,
+}
+
+/// How many of a descriptor's rows load and store, for those who only count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub loads: u16,
+    pub stores: u16,
+    pub others: bool,
 }
 
 /// The descriptors of one module, as it was loaded.
@@ -111,6 +121,87 @@ impl Table {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
+    /// Adds what an entry of the segment's dictionary means; the place of its descriptor. Nothing is left behind of what
+    /// makes no sense, because every note that names it tries again.
+    pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let (groups, conditions) = (self.groups.len(), self.conditions.len());
+        let added = self.try_entry(entry, rows);
+        if added.is_none() {
+            self.groups.truncate(groups);
+            self.conditions.truncate(conditions);
+        }
+        added
+    }
+
+    fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let first = self.groups.len() as u32;
+        let conditions = self.conditions.len();
+        let records = u16::try_from(entry.words / 2).ok()?;
+        // What nobody has written yet is zero.
+        let whole = entry.words > 0 && entry.words.is_multiple_of(2);
+        if !whole || entry.words as usize * 8 > NOTE_BYTES_MOST || rows.len() > ROWS_MOST {
+            return None;
+        }
+        for (index, row) in rows.iter().enumerate() {
+            let record = Record {
+                word0: 0,
+                word1: row.meta,
+            };
+            let (word, mask) = row.words();
+            let last = word.max(mask.map_or(0, |mask| mask.0));
+            if u32::from(last) >= entry.words || PLAIN[usize::from(record.kind())].is_none() {
+                return None;
+            }
+            let (size, pc) = (record.size(), record.pc());
+            self.row(record.kind(), size, pc, word, row.displacement, index)?;
+            self.conditions.push(match mask {
+                Some((mask, lanes)) => Condition::Lanes(mask, u32::from(lanes).clamp(1, 64)),
+                None => Condition::Always,
+            });
+        }
+        let conditional = self.drop_if_always(conditions);
+        self.descriptors.push(Descriptor {
+            group: first,
+            rows: rows.len() as u16,
+            records,
+            conditions: conditional.then_some(conditions as u32),
+            tally: self.tally(first, rows.len()),
+        });
+        Some(self.descriptors.len() as u32 - 1)
+    }
+
+    /// Takes off the conditions from `first` on if they are none; whether there are any.
+    fn drop_if_always(&mut self, first: usize) -> bool {
+        let all = self.conditions[first..]
+            .iter()
+            .all(|condition| *condition == Condition::Always);
+        if all {
+            self.conditions.truncate(first);
+        }
+        !all
+    }
+
+    /// How many of the rows in the groups from `first` on load and store.
+    fn tally(&self, first: u32, rows: usize) -> Tally {
+        let groups = self.groups[first as usize..].iter();
+        let kinds = groups.flat_map(|group| group.kinds).take(rows);
+        let mut tally = Tally::default();
+        for kind in kinds {
+            match kind {
+                Kind::Load => tally.loads += 1,
+                Kind::Store => tally.stores += 1,
+                _ => tally.others = true,
+            }
+        }
+        tally
+    }
+
+    /// The descriptor at a place.
+    #[inline]
+    pub(super) fn at(&self, place: u32) -> Option<&Descriptor> {
+        self.descriptors.get(place as usize)
+    }
+
     /// The groups of a descriptor's rows.
     #[inline]
     pub(super) fn groups_of(&self, of: &Descriptor) -> &[Group] {
@@ -163,17 +254,13 @@ impl Table {
             };
             *self.conditions[conditions..].last_mut()? = condition;
         }
-        let conditional = self.conditions[conditions..]
-            .iter()
-            .any(|c| *c != Condition::Always);
-        if !conditional {
-            self.conditions.truncate(conditions);
-        }
+        let conditional = self.drop_if_always(conditions);
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
             records: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
+            tally: self.tally(first, rows),
         });
         (rows <= ROWS_MOST).then_some(())
     }

@@ -2,20 +2,31 @@
 
 use super::table::tests::{bytes, table};
 use super::*;
+use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};
 
 const LOW: u64 = 0x4000;
 const HERE: u16 = 0xffff;
 
-/// The rows of notes in a process with one table, as kind, size, pc, address; how many stretches were lost.
-fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Vec<(Kind, u8, u64, u64)>, u64) {
+/// Rows as kind, size, pc, address.
+type Rows = Vec<(Kind, u8, u64, u64)>;
+
+/// The rows of notes in a process with one table; how many stretches were lost.
+fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Rows, u64) {
     let mut notes = Notes::default();
     notes.add(3, Arc::new(table(descriptors, LOW)));
     let mut block = Block::new();
-    notes.expand(3, records, 0, 0, &mut block);
+    notes.expand(of(3), records, 0, 0, &mut block);
     let rows = block
         .rows()
         .map(|row| (row.kind, row.size, row.pc, row.addr));
     (rows.collect(), notes.lost)
+}
+
+fn of(process: u32) -> Origin {
+    Origin {
+        process,
+        ..Origin::default()
+    }
 }
 
 fn record(word0: u64, word1: u64) -> Record {
@@ -95,7 +106,7 @@ fn long_stretches_are_cut_between_notes() {
     let (mut position, mut total) = (0, 0);
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(0, &mut records, position, 0, &mut block);
+        position = notes.expand(of(0), &mut records, position, 0, &mut block);
         assert!(block.len() <= ROWS_WANTED + ROWS_MOST);
         total += block.len();
     }
@@ -114,11 +125,187 @@ fn a_row_keeps_its_operand_wherever_the_cut_falls() {
         let (mut position, mut kinds) = (0, Vec::new());
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(0, &mut records, position, 0, &mut block);
+            position = notes.expand(of(0), &mut records, position, 0, &mut block);
             assert_ne!(block.kinds()[0], Kind::Operand, "{before}");
             kinds.extend_from_slice(block.kinds());
         }
         assert_eq!(kinds.len(), before + 2);
         assert_eq!(kinds[before..], [Kind::Alloc, Kind::Operand]);
+    }
+}
+
+/// A generator of numbers that are as good as random, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(99);
+        (self.0 >> 33) % below
+    }
+}
+
+/// A row of an entry, and what it becomes in a note of these words.
+fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
+    let record = record(0, row.meta);
+    let (word, mask) = row.words();
+    let base = if word == NO_WORD {
+        0
+    } else {
+        words[usize::from(word)]
+    };
+    let (mut size, mut address) = (record.size(), base.wrapping_add(row.displacement));
+    if let Some((mask, lanes)) = mask {
+        let active: Vec<u64> = (0..u64::from(lanes))
+            .filter(|lane| words[usize::from(mask)] >> lane & 1 == 1)
+            .collect();
+        let (first, last) = (*active.first()?, *active.last()?);
+        address = address.wrapping_add(first * u64::from(size));
+        size = (u64::from(size) * (last - first + 1)).min(255) as u8;
+    }
+    let kind = Kind::from_u8(record.kind()).unwrap();
+    Some((kind, size, record.pc(), address))
+}
+
+#[test]
+fn notes_of_rewritten_code_are_what_their_entries_say() {
+    let (expected, found, notes) = rewritten(None);
+    assert_eq!(notes.lost, 0);
+    assert!(!notes.seen);
+    assert!(found.len() > 50_000);
+    assert!(found == expected);
+}
+
+#[test]
+fn counted_notes_and_the_rows_made_all_the_same_are_all_there_is() {
+    let (expected, found, notes) = rewritten(Some([0; 16]));
+    let tally = |rows: &[(Kind, u8, u64, u64)], mut tally: [u64; 16]| {
+        rows.iter().for_each(|row| tally[row.0 as usize] += 1);
+        tally
+    };
+    assert_eq!(notes.lost, 0);
+    assert!(found.len() * 4 < expected.len());
+    let counted = notes.counted.unwrap();
+    assert_eq!(tally(&found, counted), tally(&expected, [0; 16]));
+}
+
+#[test]
+fn many_equal_masked_notes_are_cut_where_only_counting_too() {
+    let masked = bytes(
+        0,
+        2,
+        &[
+            (1, 64, 0, 0),
+            (0x41, 0, 1, 1),
+            (2, 64, 0, 0),
+            (0x41, 0, 1, 1),
+        ],
+    );
+    for counted in [None, Some([0; 16])] {
+        let mut notes = Notes {
+            counted,
+            ..Notes::default()
+        };
+        notes.add(0, Arc::new(table(std::slice::from_ref(&masked), LOW)));
+        let mut records = [record(0x100, LOW), record(1, 0)].repeat(2000);
+        let (mut position, mut total) = (0, 0);
+        while position < records.len() {
+            let mut block = Block::new();
+            position = notes.expand(of(0), &mut records, position, 0, &mut block);
+            total += block.len();
+        }
+        assert_eq!((total, notes.lost), (4000, 0));
+        assert_eq!(notes.counted, counted);
+    }
+}
+
+/// What rows there are in a stream of many notes, which of them are made, and by whom.
+fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
+    let mut numbers = Numbers(7);
+    let mut notes = Notes {
+        counted,
+        ..Notes::default()
+    };
+    let mut entries = Vec::new();
+    for index in 0..40_u32 {
+        let words = 2 * (1 + numbers.next(9) as u32);
+        let rows: Vec<EntryRow> = (0..numbers.next(14))
+            .map(|_| {
+                let kind = [WireKind::Load, WireKind::Store][numbers.next(2) as usize];
+                let size = 1 << numbers.next(4);
+                let pc = 0x4000 + numbers.next(1000);
+                let row = EntryRow {
+                    meta: Record::new(kind, size, pc, 0).word1,
+                    displacement: numbers.next(5000),
+                    word: numbers.next(u64::from(words)),
+                };
+                // Every eighth entry has rows that may not be there.
+                if index % 8 == 0 {
+                    row.masked(numbers.next(u64::from(words)) as u16 & !1, 16)
+                } else {
+                    row
+                }
+            })
+            .collect();
+        let entry = Entry {
+            rows: rows.len() as u32,
+            words,
+            ..Entry::default()
+        };
+        notes.dictionary.add(index * 30, &entry, &rows).unwrap();
+        entries.push((words, rows));
+    }
+    let (mut words, mut expected) = (Vec::new(), Vec::new());
+    for _ in 0..3000 {
+        let index = numbers.next(40) as usize;
+        let (count, rows) = &entries[index];
+        // Many notes come alone, some again and again.
+        for _ in 0..[1, 1, 1, 1, 2, 40][numbers.next(6) as usize] {
+            let mut note: Vec<u64> = (0..*count).map(|_| numbers.next(1 << 30)).collect();
+            expected.extend(rows.iter().filter_map(|row| row_of(row, &note)));
+            note[1] = head_word(note_head(index as u32 * 30, *count));
+            words.extend(note);
+        }
+    }
+    let pairs = words.as_chunks().0.iter();
+    let mut records: Vec<Record> = pairs.map(|[a, b]| record(*a, *b)).collect();
+    let (mut position, mut found) = (0, Vec::new());
+    while position < records.len() {
+        let mut block = Block::new();
+        position = notes.expand(of(1), &mut records, position, 0, &mut block);
+        let rows = block.rows();
+        found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
+    }
+    (expected, found, notes)
+}
+
+#[test]
+fn unknown_heads_and_entries_without_sense_are_refused() {
+    let mut notes = Notes::default();
+    let entry = |words| Entry {
+        rows: 1,
+        words,
+        ..Entry::default()
+    };
+    let row = |kind: u64, word| EntryRow {
+        meta: kind << 56,
+        displacement: 0,
+        word,
+    };
+    let add = |notes: &mut Notes, words, kind, word| {
+        let rows = [row(kind, word)];
+        notes.dictionary.add(4, &entry(words), &rows).is_some()
+    };
+    assert!(!add(&mut notes, 2, 1, 2), "a word behind the note");
+    assert!(!add(&mut notes, 66, 1, 2), "a note that is too long");
+    assert!(!add(&mut notes, 2, 200, 0), "no kind");
+    assert!(add(&mut notes, 2, 1, 0));
+    for (head, lost) in [
+        (note_head(4, 2), 0),
+        (note_head(4, 4), 1),
+        (note_head(5, 2), 2),
+    ] {
+        let mut records = [record(8, head_word(head)), record(0, 0)];
+        notes.expand(of(1), &mut records[..1], 0, 0, &mut Block::new());
+        assert_eq!(notes.lost, lost);
     }
 }

@@ -102,10 +102,10 @@ impl Emit {
         self.raw(&[rex, 0x89, 0xc0 | (from & 7) << 3 | to & 7]);
     }
 
-    /// mov qword [base], number
-    pub fn store_number(&mut self, base: u8, number: u32) {
+    /// mov qword [base + displacement], number
+    pub fn store_number(&mut self, base: u8, displacement: i32, number: u32) {
         self.raw(&[0x48 | base >> 3, 0xc7]);
-        self.operand(0, base, 0);
+        self.operand(0, base, displacement);
         self.raw(&number.to_le_bytes());
     }
 

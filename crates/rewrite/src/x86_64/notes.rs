@@ -12,6 +12,10 @@ use super::emit::Emit;
 use super::registers::{RSP, number, register};
 use crate::image::blocks::{Part, Spilled};
 use crate::image::descriptor::{Access, NO_WORD, Op};
+use crate::image::thread::Thread;
+
+/// In place of a register's number: the base of fs.
+pub const FS: u8 = 16;
 
 /// A word that was noted: what registers it is the sum of, and how far they have moved since.
 struct Key {
@@ -31,9 +35,13 @@ pub struct Body {
     pub scratch_used: bool,
     /// The number that the scratch register holds, if it is known.
     pub scratch_value: Option<u64>,
-    /// Words noted so far, the head included.
+    /// Words noted so far, the head included, and the one before it whether it is used or not.
     pub words: u16,
+    /// Whether that one is free.
+    first_is_free: bool,
     pub accesses: Vec<Access>,
+    /// Head of the notes, once it is known; 0 is none.
+    pub head: u32,
     /// Parts, by offset in the body.
     pub parts: Vec<Part>,
     keys: Vec<Key>,
@@ -50,8 +58,10 @@ impl Body {
             pointer,
             scratch_used: false,
             scratch_value: None,
-            words: 1,
+            words: 2,
+            first_is_free: true,
             accesses: Vec::new(),
+            head: 0,
             parts: Vec::new(),
             keys: Vec::new(),
             instruction: 0,
@@ -79,10 +89,23 @@ impl Body {
 
     /// Notes a register as it is; the word's number.
     pub fn note_register(&mut self, register: u8) -> u16 {
-        let word = self.words;
-        self.words += 1;
-        self.emit.store(self.pointer, i32::from(word) * 8, register);
+        let word = if core::mem::take(&mut self.first_is_free) {
+            0
+        } else {
+            self.leave_words(1)
+        };
+        self.store_word(word, register);
         word
+    }
+
+    /// Stores a register as this word of the note.
+    pub fn store_word(&mut self, word: u16, register: u8) {
+        self.emit.store(self.pointer, i32::from(word) * 8, register);
+    }
+
+    /// Words of the whole note: it is a whole number of records.
+    pub fn length(&self) -> u16 {
+        self.words.next_multiple_of(2)
     }
 
     /// Leaves room for words that are stored otherwise; the first one's number.
@@ -126,7 +149,11 @@ impl Body {
             return (NO_WORD, displacement, fs);
         }
         if base == Register::None && index == Register::None {
-            return (NO_WORD, displacement, fs);
+            let word = if fs { self.thread_local(None) } else { NO_WORD };
+            return (word, displacement, false);
+        }
+        if fs && index == Register::None && number(base).is_some_and(|_| base.size() == 8) {
+            return (self.thread_local(number(base)), displacement, false);
         }
         let narrow = |r: Register| r != Register::None && r.size() == 4;
         if narrow(base) || narrow(index) {
@@ -161,6 +188,29 @@ impl Body {
             moved: 0,
         });
         (word, 0)
+    }
+
+    /// The word for the base of fs, plus a register.
+    fn thread_local(&mut self, register: Option<u8>) -> u16 {
+        let same = |key: &&Key| key.base == Some(FS) && key.index == register;
+        if let Some(key) = self.keys.iter().find(same) {
+            return key.word;
+        }
+        let scratch = self.take_scratch();
+        self.emit
+            .load_gs(scratch, core::mem::offset_of!(Thread, fs_base));
+        if let Some(register) = register {
+            self.emit.sum(scratch, Some(register), Some(scratch), 1);
+        }
+        let word = self.note_register(scratch);
+        self.keys.push(Key {
+            base: Some(FS),
+            index: register,
+            scale: 1,
+            word,
+            moved: 0,
+        });
+        word
     }
 
     /// A 32-bit address: computed as the processor does.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!         rax, rcx put back          for those who come by an indirect branch
-//! head:   two registers spilled, the buffer's cursor loaded and compared, the descriptor noted
+//! head:   two registers spilled, the buffer's cursor loaded and compared, the head noted
 //!         the program's instructions, with stores of addresses in between
 //!         the cursor advanced, the registers put back
 //!         the branch; for each target that is not translated yet, a stub that asks for it
@@ -23,6 +23,7 @@ use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};
 use crate::image::blocks::{Part, Spilled};
 use crate::image::codes::Exits;
+use crate::image::descriptor::NO_WORD;
 use crate::image::thread::{CODES, KEYS, Thread};
 
 /// A block's bytes for the cache.
@@ -52,6 +53,8 @@ const SPILL: [usize; 3] = [
     offset_of!(Thread, spill) + 8,
     offset_of!(Thread, spill) + 16,
 ];
+/// Where in a note its head is.
+const HEAD: i32 = NO_WORD as i32 * 8;
 /// Bytes of the entry for indirect branches.
 pub const ENTRY: usize = 18;
 
@@ -117,7 +120,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
 }
 
 impl Placing<'_> {
-    /// Spills, checks for room, notes the descriptor. Where the check jumps to is open.
+    /// Spills, checks for room, notes the head. Where the check jumps to is open.
     fn prologue(
         &mut self,
         input: &Input<'_>,
@@ -149,7 +152,7 @@ impl Placing<'_> {
             self.emit.compare_gs(pointer, offset_of!(Thread, limit));
             self.emit.open_jump(&[0x0f, 0x87], self.start) // ja
         });
-        self.emit.store_number(pointer, input.descriptor);
+        self.emit.store_number(pointer, HEAD, body.head);
         check
     }
 
@@ -178,7 +181,8 @@ impl Placing<'_> {
     fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
         let (pointer, scratch) = (body.pointer, body.scratch);
         if noted {
-            self.emit.add(pointer, pointer, i32::from(body.words) * 8);
+            self.emit
+                .add(pointer, pointer, i32::from(body.length()) * 8);
             self.emit.store_gs(offset_of!(Thread, cursor), pointer);
         }
         if fused {

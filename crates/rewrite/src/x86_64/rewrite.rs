@@ -3,7 +3,7 @@
 
 use iced_x86::{Encoder, Instruction, Mnemonic, Register};
 
-use super::notes::Body;
+use super::notes::{Body, FS};
 use super::registers::{number, register};
 use crate::image::thread::Thread;
 
@@ -55,4 +55,5 @@ fn follow_fs(body: &mut Body) {
         .raw(&[0xf3, 0x48 | scratch >> 3, 0x0f, 0xae, 0xc0 | scratch & 7]);
     body.emit
         .store_gs(core::mem::offset_of!(Thread, fs_base), scratch);
+    body.changed(FS);
 }

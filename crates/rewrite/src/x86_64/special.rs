@@ -21,7 +21,7 @@ impl After {
     /// Notes the ends.
     pub fn note(self, body: &mut Body) {
         for (register, word) in self.ends.into_iter().flatten() {
-            body.emit.store(body.pointer, i32::from(word) * 8, register);
+            body.store_word(word, register);
         }
     }
 }
@@ -111,8 +111,9 @@ fn marked(body: &mut Body, mark: Mark) {
         body.emit.raw(&[0xb8, 1, 0, 0, 0]);
         body.changed(RAX);
     } else if gate::wants_regions() {
-        let words = body.note_register(RDI);
-        body.note_register(RSI);
+        let words = body.leave_words(2);
+        body.store_word(words, RDI);
+        body.store_word(words + 1, RSI);
         let op = Op::Region { begins, words };
         body.access(WireKind::Statement, 0, (NO_WORD, 0, false), op);
     }

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
@@ -12,7 +13,7 @@ use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::codes::Exits;
-use crate::image::descriptor::{Descriptor, Op};
+use crate::image::descriptor::{Access, Descriptor, Op};
 
 /// What is to be translated.
 #[derive(Clone, Copy)]
@@ -30,8 +31,15 @@ pub struct Input<'a> {
     pub function: bool,
     /// Where in the cache there is room.
     pub at: u64,
-    /// The number that the descriptor will have.
-    pub descriptor: u32,
+}
+
+/// A translated block.
+pub struct Translated {
+    pub placed: Placed,
+    /// Head of its notes, if it notes anything.
+    pub head: Option<NonZeroU32>,
+    /// Bytes of the program's code that it stands for.
+    pub bytes: u64,
 }
 
 /// How a block ends.
@@ -62,15 +70,29 @@ pub struct Decoded {
     used: u32,
 }
 
-/// Translates a block into bytes for the cache.
-pub fn translate(input: &Input<'_>, exits: &mut Exits) -> (Placed, Descriptor) {
+/// Translates a block into bytes for the cache; `add` gives its notes their head.
+pub fn translate(
+    input: &Input<'_>,
+    exits: &mut Exits,
+    add: impl FnOnce(Descriptor) -> u32,
+) -> Translated {
     let mut most = MOST;
     loop {
         let decoded = decode(input, most);
         match write(input, &decoded) {
-            Ok(body) => {
+            Ok(mut body) => {
                 let descriptor = describe(input, &decoded, &body);
-                return (place(input, &decoded, body, exits), descriptor);
+                let bytes = descriptor.bytes;
+                if !body.accesses.is_empty() {
+                    body.head = add(descriptor);
+                }
+                let head = NonZeroU32::new(body.head);
+                let placed = place(input, &decoded, body, exits);
+                return Translated {
+                    placed,
+                    head,
+                    bytes,
+                };
             }
             // An instruction alone leaves enough registers.
             Err(done) => most = done.max(1),
@@ -206,11 +228,12 @@ fn begin_function(body: &mut Body) {
 
 /// Notes an allocator's arguments and where it returns.
 fn begin_allocator(body: &mut Body, function: u8) {
-    let words = body.note_register(RDI);
-    body.note_register(RSI);
+    let words = body.leave_words(3);
+    body.store_word(words, RDI);
+    body.store_word(words + 1, RSI);
     let scratch = body.take_scratch();
     body.emit.load(scratch, RSP, 0);
-    body.note_register(scratch);
+    body.store_word(words + 2, scratch);
     let (word, moved) = body.word(Some(RSP), None, 1);
     let kind = reuselens_wire::WireKind::Alloc;
     body.access(
@@ -223,14 +246,11 @@ fn begin_allocator(body: &mut Body, function: u8) {
 
 fn describe(input: &Input<'_>, decoded: &Decoded, body: &Body) -> Descriptor {
     let first = decoded.instructions.first().map(Instruction::next_ip);
-    let plain = |access: &crate::image::descriptor::Access| {
-        matches!(access.op, Op::Plain | Op::Exit) && !access.fs
-    };
     Descriptor {
         pc: first.unwrap_or(decoded.next),
         bytes: (decoded.next - input.pc).max(1),
-        words: body.words,
-        plain: body.accesses.iter().all(plain),
+        words: body.length(),
+        plain: body.accesses.iter().all(Access::is_row),
         hits: body
             .accesses
             .iter()

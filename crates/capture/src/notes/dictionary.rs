@@ -1,0 +1,227 @@
+//! The descriptors of rewritten code, from the segment's dictionary, each read when the first note names it.
+
+use std::sync::Arc;
+
+use reuselens_trace::Columns;
+use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
+
+use super::rows::one;
+use super::table::{GROUP, Table};
+use super::{Found, WORDS};
+use crate::segment::Segment;
+
+/// What is known of the dictionary so far.
+#[derive(Default)]
+pub(super) struct Dictionary {
+    segment: Option<Arc<Segment>>,
+    table: Table,
+    /// By the number of an entry the place of its descriptor + 1, or 0.
+    index: Vec<u32>,
+    /// By the same what is needed of those whose rows are always there.
+    quick: Vec<Quick>,
+    rows: Vec<EntryRow>,
+    /// Bytes of all entries read. Entries do not overlap, so there are never more than the dictionary has; a program
+    /// that has written over it must not cost more either.
+    bytes: usize,
+}
+
+/// What most notes need, in eight bytes.
+#[derive(Clone, Copy, Default)]
+struct Quick {
+    /// Its first group.
+    group: u32,
+    rows: u16,
+    /// Records of the note; 0 if nothing is known of it, or not all rows are always there.
+    records: u16,
+}
+
+/// After so many equal notes there are likely more: who goes through all of them at once is faster.
+const RUN: u32 = 8;
+
+impl Dictionary {
+    /// Makes rows of the notes from `position` on that are known and whose rows are always there, as long as they differ,
+    /// up to row `end`. Most notes of most programs are such, and this loop is all that they cost. `position` and `at` move
+    /// on; there must be room for the rows of one note behind `end`.
+    pub fn rows(
+        &self,
+        words: &mut [u64],
+        position: &mut usize,
+        (at, end): (&mut usize, usize),
+        columns: &mut Columns<'_>,
+    ) {
+        let (mut last, mut equal) = (0, 0);
+        while *at < end {
+            let rest = words.get_mut(2 * *position..).unwrap_or_default();
+            let Some(note) = rest.first_chunk_mut::<WORDS>() else {
+                return;
+            };
+            let head = note[1];
+            let (number, records) = unpack_head(head as u32);
+            let known = self.quick.get(number as usize).copied();
+            let quick = known.unwrap_or_default();
+            equal = if head == last { equal + 1 } else { 0 };
+            last = head;
+            let is_quick = usize::from(quick.records) == records && records > 0;
+            if head >> 56 != u64::from(CODED) || !is_quick || equal > RUN {
+                return;
+            }
+            note[1] = 0;
+            let count = usize::from(quick.rows).div_ceil(GROUP);
+            let first = quick.group as usize;
+            let groups = self.table.groups.get(first..first + count);
+            one(groups.unwrap_or_default(), note, *at, columns);
+            *position += records;
+            *at += usize::from(quick.rows);
+        }
+    }
+
+    pub fn new(segment: Arc<Segment>) -> Dictionary {
+        Dictionary {
+            segment: Some(segment),
+            ..Dictionary::default()
+        }
+    }
+
+    /// What a note's head stands for, if it is one.
+    #[inline(always)]
+    pub fn find(&mut self, head: u64) -> Option<Found<'_>> {
+        let (number, records) = unpack_head(head as u32);
+        let place = match self.index.get(number as usize) {
+            Some(&place) if place != 0 => place - 1,
+            _ => self.learn(number)?,
+        };
+        let found = self.table.at(place)?;
+        (usize::from(found.records) == records && records > 0).then_some((&self.table, found))
+    }
+
+    #[cold]
+    fn learn(&mut self, number: u32) -> Option<u32> {
+        let mut rows = std::mem::take(&mut self.rows);
+        let entry = self.segment.as_ref()?.entry(number, &mut rows)?;
+        let place = self.add(number, &entry, &rows);
+        self.rows = rows;
+        place
+    }
+
+    /// Adds an entry; the place of its descriptor, or `None` if it makes no sense.
+    pub(super) fn add(&mut self, number: u32, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+        let bytes = self.bytes + entry_bytes(rows.len());
+        if bytes > DICTIONARY_BYTES {
+            return None;
+        }
+        let place = self.table.add_entry(entry, rows)?;
+        self.bytes = bytes;
+        let at = number as usize;
+        if self.index.len() <= at {
+            self.index.resize((at + 1).next_power_of_two(), 0);
+        }
+        self.index[at] = place + 1;
+        self.quick.resize(self.index.len(), Quick::default());
+        if let Some(found) = self.table.at(place)
+            && found.conditions.is_none()
+        {
+            self.quick[at] = Quick {
+                group: found.group,
+                rows: found.rows,
+                records: found.records,
+            };
+        }
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_wire::{DICTIONARY_OFFSET, ENTRY_UNIT, Record, WireKind, head_word, note_head};
+    use std::os::unix::fs::FileExt as _;
+    use std::sync::atomic::Ordering;
+
+    fn entry(words: u32, rows: usize) -> Entry {
+        Entry {
+            rows: rows as u32,
+            words,
+            ..Entry::default()
+        }
+    }
+
+    fn load(word: u64) -> EntryRow {
+        EntryRow {
+            meta: Record::new(WireKind::Load, 8, 0x4000, 0).word1,
+            displacement: 0,
+            word,
+        }
+    }
+
+    #[test]
+    fn what_is_refused_leaves_nothing_behind() {
+        let mut dictionary = Dictionary::default();
+        assert!(dictionary.add(3, &entry(2, 2), &[load(0); 2]).is_some());
+        let sizes = |dictionary: &Dictionary| {
+            let table = &dictionary.table;
+            (table.groups.len(), table.conditions.len(), dictionary.bytes)
+        };
+        let before = sizes(&dictionary);
+        let mut late = vec![load(0).masked(0, 4); 255];
+        late.push(load(9));
+        for (words, rows) in [
+            (0, &[][..]),
+            (0, &[load(0)]),
+            (3, &[load(0)]),
+            (2, &late[..]),
+            (2, &[load(0); 257]),
+        ] {
+            let added = dictionary.add(4, &entry(words, rows.len()), rows);
+            assert_eq!(added, None, "{words} words, {} rows", rows.len());
+            assert_eq!(sizes(&dictionary), before);
+        }
+        assert!(dictionary.add(4, &entry(2, 1), &[load(0)]).is_some());
+    }
+
+    #[test]
+    fn entries_that_overlap_cost_no_more_than_the_dictionary_has() {
+        let mut dictionary = Dictionary::default();
+        let rows = [load(0); 256];
+        dictionary.bytes = DICTIONARY_BYTES - 3 * entry_bytes(256);
+        let added =
+            (0..9).filter(|&number| dictionary.add(number, &entry(2, 256), &rows).is_some());
+        assert_eq!(added.count(), 3);
+    }
+
+    #[test]
+    fn an_entry_is_known_once_it_is_written_and_not_before() {
+        let segment = Arc::new(Segment::create(0).unwrap());
+        let mut dictionary = Dictionary::new(Arc::clone(&segment));
+        let file = std::fs::File::options()
+            .write(true)
+            .open(segment.path())
+            .unwrap();
+        let number = 6_u32;
+        let head = head_word(note_head(number, 4));
+        let used = |units: u32| {
+            let used = &segment.header().dictionary_used;
+            used.store(units, Ordering::Relaxed);
+        };
+        // A stray note names what nobody has taken yet, and then what is taken, but not written.
+        assert!(dictionary.find(head).is_none());
+        used(number + 3);
+        assert!(dictionary.find(head).is_none());
+        let row = load(2);
+        let words = [0, 0, 4 << 32 | 1, row.meta, row.displacement, row.word];
+        let at = (DICTIONARY_OFFSET + number as usize * ENTRY_UNIT) as u64;
+        file.write_all_at(words.map(u64::to_le_bytes).as_flattened(), at)
+            .unwrap();
+        // Its end is not within what is taken.
+        used(number + 2);
+        assert!(dictionary.find(head).is_none());
+        used(number + 3);
+        let (_, found) = dictionary.find(head).unwrap();
+        assert_eq!((found.rows, found.records), (1, 2));
+        assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
+        assert!(
+            dictionary
+                .find(head_word(note_head(number + 3, 4)))
+                .is_none()
+        );
+    }
+}
