@@ -89,7 +89,8 @@ impl Args {
         match self.to.as_str() {
             "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
             "text" => format!(
-                "look at it with less; reuselens analyze {} knows the names of lines and objects, text does not",
+                "reuselens analyze {}, for its distances; lines and objects have names in {} alone",
+                self.output.display(),
                 self.input.display()
             ),
             _ => format!("reuselens analyze {}", self.output.display()),
