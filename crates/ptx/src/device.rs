@@ -268,7 +268,8 @@ impl Device {
         self.write(address, &bytes)
     }
 
-    /// Makes a kernel ready. A part of a mangled name will do if only one kernel has it.
+    /// Makes a kernel ready. The name as the file has it comes first, then the one of its source, then a part of either if only
+    /// one kernel has it.
     ///
     /// # Errors
     /// If there is no such kernel, or it is outside the subset.
@@ -296,16 +297,18 @@ impl Device {
             let names = list.iter().map(|function| names::readable(&function.name));
             names.collect::<Vec<_>>().join("; ")
         };
-        let function = match (&exact[..], &similar[..]) {
-            ([function], _) | (_, [function]) => function,
-            (_, []) => {
+        // Nothing else says which is meant if C's `gemm` stands beside C++'s `gemm(float*)`.
+        let literal = entries.iter().find(|function| function.name == name);
+        let function = match (literal.as_ref(), &exact[..], &similar[..]) {
+            (Some(function), _, _) | (_, [function], _) | (_, _, [function]) => function,
+            (_, _, []) => {
                 let all: Vec<_> = entries.iter().collect();
                 return Err(DeviceError::NoKernel {
                     name: name.to_owned(),
                     known: listed(&all),
                 });
             }
-            (_, several) => {
+            (_, _, several) => {
                 return Err(DeviceError::Ambiguous {
                     name: name.to_owned(),
                     known: listed(several),

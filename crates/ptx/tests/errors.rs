@@ -372,3 +372,30 @@ fn parameters_with_attributes_of_pointers_are_laid_out_like_others() {
     );
     assert_eq!(run.get::<u32>(&a, 1), [7]);
 }
+
+/// C's `gemm` has no other name; each of C++'s has two.
+#[test]
+fn a_name_that_stands_in_the_file_wins() {
+    let entries = ["gemm", "_Z4gemmPf", "_Z5gemm2Pf"];
+    let entries = entries.map(|name| format!(".visible .entry {name}(.param .u64 a) {{ ret; }}\n"));
+    let text = format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n{}",
+        entries.concat()
+    );
+    let mut device = Device::new();
+    let module = device.load(Module::parse(&text).unwrap()).unwrap();
+    let found = |name: &str| device.kernel(&module, name, &Options::default());
+    for (said, meant) in [
+        ("gemm", "gemm"),
+        ("_Z4gemmPf", "_Z4gemmPf"),
+        ("gemm(float*)", "_Z4gemmPf"),
+        ("gemm2", "_Z5gemm2Pf"),
+    ] {
+        assert_eq!(found(said).unwrap().name(), meant, "{said}");
+    }
+    let error = found("gem").unwrap_err().to_string();
+    assert!(
+        error.contains("gemm; gemm(float*); gemm2(float*)"),
+        "{error}"
+    );
+}

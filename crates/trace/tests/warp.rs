@@ -164,6 +164,43 @@ fn regular_kernels_take_about_a_byte_a_record() {
 }
 
 #[test]
+fn small_batches_of_a_far_instruction_take_no_longer_than_near_ones() {
+    // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew for each of them, would be
+    // 4 TB to write.
+    let launch = Launch {
+        sites: Vec::new(),
+        ..launch("k")
+    };
+    let mut batch = WarpBatch::new();
+    batch.push(&WarpAccess {
+        site: (1 << 20) - 1,
+        position: 1,
+        block: 0,
+        warp: 0,
+        mask: u32::MAX,
+        space: Space::Global,
+        kind: WarpKind::Load,
+        bytes: 4,
+        addresses: [0; 32],
+    });
+    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+    writer.launch(&launch).unwrap();
+    let batches = 1 << 17;
+    for _ in 0..batches {
+        writer.batch(&batch).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    assert!(bytes.len() < 10_000, "{} bytes", bytes.len());
+    let (mut reader, mut back) = (reader(&bytes).unwrap(), WarpBatch::new());
+    assert_eq!(reader.next(&mut back).unwrap(), WarpStep::Launch(launch));
+    for _ in 0..batches {
+        assert_eq!(reader.next(&mut back).unwrap(), WarpStep::Batch);
+        assert_eq!(back, batch);
+    }
+    assert_eq!(reader.next(&mut back).unwrap(), WarpStep::End);
+}
+
+#[test]
 fn records_that_no_launch_has_are_refused() {
     let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
     let mut batch = WarpBatch::new();

@@ -34,6 +34,8 @@ pub(super) struct Foretold {
     /// Space, kind and bytes in one number.
     pub(super) kind: u32,
     pub(super) next: u32,
+    /// The piece that it is of; that of an older one is as good as none.
+    piece: u32,
 }
 
 /// What is foretold in all. Encoder and decoder move it alike, and begin anew with each piece.
@@ -43,7 +45,10 @@ pub(super) struct Memory {
     pub(super) site: u32,
     pub(super) block: u32,
     pub(super) warp: u32,
-    positions: Vec<u64>,
+    /// Which piece this is. Sites are stamped with it in place of being cleared: a piece of one record may be of the
+    /// millionth site.
+    pub(super) piece: u32,
+    positions: [u64; WARPS],
 }
 
 /// Warps that are kept apart for their positions: those of the largest block.
@@ -52,18 +57,29 @@ const WARPS: usize = 32;
 impl Memory {
     /// Knows nothing.
     pub(super) fn begin(&mut self) {
-        self.sites.clear();
-        self.sites.push(Foretold::default());
-        self.positions.clear();
-        self.positions.resize(WARPS, 0);
-        (self.site, self.block, self.warp) = (0, 0, 0);
+        self.piece = self.piece.wrapping_add(1);
+        if self.piece == 0 {
+            // All stamps are used up: once in four billion pieces.
+            self.sites.fill(Foretold::default());
+            self.piece = 1;
+        }
+        self.positions.fill(0);
+        (self.block, self.warp) = (0, 0);
+        self.go(0);
     }
 
-    /// Goes to a site, which is below [`crate::warp::launch::MAX_SITES`].
+    /// Goes to a site, which is below [`crate::warp::launch::MAX_SITES`]. Room for it is made once.
     #[inline]
     pub(super) fn go(&mut self, site: u32) {
         if site as usize >= self.sites.len() {
             self.sites.resize(site as usize + 1, Foretold::default());
+        }
+        let foretold = &mut self.sites[site as usize];
+        if foretold.piece != self.piece {
+            *foretold = Foretold {
+                piece: self.piece,
+                ..Foretold::default()
+            };
         }
         self.site = site;
     }

@@ -87,3 +87,44 @@ impl Piece for Records {
         (self.block, self.warp, self.site, self.is_odd) = (0, 0, 0, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::warp::{LANES, Space, WarpAccess, WarpKind};
+
+    #[test]
+    fn a_piece_begins_with_nothing_foretold() {
+        let batch = |sites: &[u32]| {
+            let mut batch = WarpBatch::new();
+            for (at, &site) in (0_u64..).zip(sites) {
+                batch.push(&WarpAccess {
+                    site,
+                    position: at + 1,
+                    block: 3,
+                    warp: 1,
+                    mask: u32::MAX,
+                    space: Space::Global,
+                    kind: WarpKind::Load,
+                    bytes: 4,
+                    addresses: std::array::from_fn::<_, LANES, _>(|lane| {
+                        at * 999 + lane as u64 * 8
+                    }),
+                });
+            }
+            batch
+        };
+        let batches = [batch(&[4, 7, 4, 0]), batch(&[7, 4, 9]), batch(&[0, 9, 7])];
+        let mut used = Records::new();
+        // The stamps begin anew on the way.
+        used.memory.piece = u32::MAX - 7;
+        for batch in batches.iter().cycle().take(20) {
+            used.clear();
+            used.extend(batch);
+            let mut new = Records::new();
+            new.extend(batch);
+            assert_eq!(used.bytes, new.bytes);
+        }
+        assert!(used.memory.piece < 20);
+    }
+}
