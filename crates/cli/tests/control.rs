@@ -202,6 +202,29 @@ fn time_and_size_stop_a_program_that_would_not_end() {
 }
 
 #[test]
+fn a_trace_ends_below_the_size_that_it_was_given() {
+    let place = Place::new();
+    // Addresses as good as random: chunks of several MB.
+    let endless = "static volatile char cells[1 << 24];\nint main(void) { for (unsigned long i = 1;;) \
+                   { i = i * 6364136223846793005 + 1; cells[i >> 40]++; } }\n";
+    place.write("random.c", endless);
+    place
+        .run(&["cc", "-O1", "random.c", "-o", "random"])
+        .succeeds();
+    for most in [12_000_000, 20_000_000] {
+        let size = most.to_string();
+        let words = ["record", "-f", "-o", "run", "--then-stop", "--max-size"];
+        let words: Vec<&str> = words
+            .into_iter()
+            .chain([&size[..], "--", "./random"])
+            .collect();
+        place.run(&words).succeeds();
+        let size = std::fs::metadata(place.path("run")).unwrap().len();
+        assert!((most / 3..most).contains(&size), "{size} of {most}");
+    }
+}
+
+#[test]
 fn threads_are_in_regions_one_by_one() {
     let place = Place::new();
     place.write(

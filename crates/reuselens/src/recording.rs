@@ -55,7 +55,8 @@ impl Recorded {
 pub struct RecordingOptions {
     /// Overwrite the file.
     pub force: bool,
-    /// Stop recording when the file is so large.
+    /// Stop recording before the next chunk, if as large as the largest so far, would make the file so large, its index
+    /// and ending included. The first chunk is written in any case, and so are events behind the stop.
     pub max_size: Option<Bytes>,
     /// Keep accesses to these data only.
     pub data: DataFilter,
@@ -115,18 +116,27 @@ impl Source for Others<'_> {
 /// How a file grows: by whole chunks, so that the next one would be as large as those before.
 #[derive(Default)]
 struct Growth {
-    bytes: u64,
+    /// Bytes of the file's chunks.
+    written: u64,
+    /// Bytes of the file, if it ended with them.
+    whole: u64,
+    /// The most by which a chunk has made it larger, what its ending says of the chunk included.
     chunk: u64,
     full: bool,
 }
 
 impl Growth {
-    /// Whether the next chunk would make the file `most` bytes large now that it has `bytes`; true once.
-    fn reaches(&mut self, bytes: u64, most: u64) -> bool {
-        self.chunk = self.chunk.max(bytes - self.bytes);
-        self.bytes = bytes;
-        let full = bytes.saturating_add(self.chunk) >= most;
-        full && !std::mem::replace(&mut self.full, full)
+    /// Whether the next chunk would make the file `most` bytes large, its ending included, now that it has `written`;
+    /// true once.
+    fn reaches(&mut self, written: u64, ending: impl FnOnce() -> u64, most: u64) -> bool {
+        if written == self.written || self.full {
+            return false;
+        }
+        let whole = written + ending();
+        self.chunk = self.chunk.max(whole.saturating_sub(self.whole));
+        (self.written, self.whole) = (written, whole);
+        self.full = whole.saturating_add(self.chunk) >= most;
+        self.full
     }
 }
 
@@ -150,7 +160,6 @@ fn write<S: Source>(
     };
     let mut recorded = Recorded::new(path);
     let written = file.written();
-    let most = options.max_size.map_or(u64::MAX, Bytes::get);
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header)?;
@@ -161,8 +170,14 @@ fn write<S: Source>(
                 recorded.rows += block.len() as u64;
                 recorded.blocks += 1;
                 writer.block(&block)?;
-                if growth.reaches(written.load(Ordering::Relaxed), most) {
-                    let why = format!("before the trace file was {} large", Bytes(most));
+                if let Some(most) = options.max_size
+                    && growth.reaches(
+                        written.load(Ordering::Relaxed),
+                        || writer.ending_bytes(),
+                        most.get(),
+                    )
+                {
+                    let why = format!("before the trace file was {most} large");
                     stop(source, why);
                 }
             }

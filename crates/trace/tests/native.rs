@@ -25,6 +25,28 @@ proptest! {
 }
 
 #[test]
+fn an_ending_is_no_longer_than_was_said() {
+    let header = Header {
+        has_addresses: true,
+        description: "a test".into(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("test"), &header).unwrap();
+    for number in 0..300_u32 {
+        let note = Note {
+            code: format!("code-{}", number.wrapping_mul(2_654_435_761)),
+            message: "what there is to say".into(),
+            hint: String::new(),
+        };
+        writer.event(&Event::Note(note)).unwrap();
+        writer.flush().unwrap();
+    }
+    let most = writer.bytes_written() + writer.ending_bytes();
+    let before = writer.bytes_written();
+    let whole = writer.finish().unwrap().len() as u64;
+    assert!(before < whole && whole <= most, "{before} {whole} {most}");
+}
+
+#[test]
 fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
     let whole = sample();
     let bytes = native(&whole, 2);

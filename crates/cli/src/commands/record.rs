@@ -53,7 +53,7 @@ pub struct Args {
     #[command(flatten)]
     control: Control,
 
-    /// Stop recording when the trace file is so large (2GiB)
+    /// Stop recording before the next part of the trace file would make it so large (2GiB)
     #[arg(long, value_name = "SIZE", help_heading = "What is recorded")]
     max_size: Option<Bytes>,
 

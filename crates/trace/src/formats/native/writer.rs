@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
-use crate::formats::native::index::{ChunkEntry, Index, Trailer};
+use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
 use crate::formats::native::{Header, MAX_BLOCK_ROWS};
 use crate::{Block, Event, TraceError};
 
@@ -134,6 +134,19 @@ impl<W: Write> Writer<W> {
     /// Bytes handed to `out` so far.
     pub fn bytes_written(&self) -> u64 {
         self.written
+    }
+
+    /// Bytes that the index and the ending take at most, if nothing is added any more. Cost: that of writing the index,
+    /// some ten bytes for each chunk and thread in it, and all events.
+    pub fn ending_bytes(&self) -> u64 {
+        let mut plain = Vec::new();
+        let mut chunk = |put: &dyn Fn(&mut Vec<u8>)| {
+            put(&mut plain);
+            chunk::HEAD + zstd::zstd_safe::compress_bound(plain.len())
+        };
+        let index = chunk(&|plain| self.index.put(plain));
+        let ending = chunk(&|plain| self.index.totals().put(plain));
+        (index + ending + TRAILER) as u64
     }
 
     fn flush_if_full(&mut self) -> Result<(), TraceError> {
