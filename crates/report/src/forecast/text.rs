@@ -170,7 +170,7 @@ impl View<'_> {
         rows(out, &columns, &cells, self.width, self.paint);
         self.soft(
             out,
-            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
+            "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
         );
     }
 
