@@ -77,6 +77,13 @@ impl View<'_> {
             out,
             &format!("from {}; the largest is {command}", runs.join(", ")),
         );
+        if prediction.fixed > 0.0 {
+            let fixed = self.size(prediction.fixed);
+            let text = format!(
+                "{fixed} of each do not grow, and are left out of s: the start of the program, tables, libraries"
+            );
+            self.soft(out, &text);
+        }
         let whole = &prediction.whole;
         let (accesses, cold) = (
             interval(&whole.accesses, about),
