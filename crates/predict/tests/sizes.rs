@@ -84,5 +84,5 @@ fn what_does_not_grow_is_left_out_up_to_half_of_the_smallest() {
 #[test]
 fn a_size_within_what_does_not_grow_is_warned_of() {
     let found = of([10_000, 40_000], 3000, 2000.0);
-    assert_eq!(codes(&found), ["below-fixed", "below-training"]);
+    assert_eq!(codes(&found)[..2], ["below-fixed", "below-training"]);
 }
