@@ -298,6 +298,43 @@ fn other_builds_are_told_by_their_ids() {
 }
 
 #[test]
+fn a_check_without_paths_compares_like_with_like() {
+    let place = Place::new();
+    build(&place, "-O2");
+    for size in ["24", "48"] {
+        for by in ["path", "line"] {
+            let name = format!("{by}{size}");
+            let words = [
+                "profile", "-q", "--by", by, "-o", &name, "--", "./matmul", "naive", size,
+            ];
+            place.run(&words).succeeds();
+        }
+    }
+    let words = ["profile", "-q", "-o", "96", "--", "./matmul", "naive", "96"];
+    place.run(&words).succeeds();
+    let check = |by: &str| {
+        let train = ["24", "48"].map(|size| format!("{by}{size}.rlprof"));
+        let words = [
+            "predict",
+            "--train",
+            &train[0],
+            &train[1],
+            "--check",
+            "96.rlprof",
+            "--json",
+            "-",
+        ];
+        Json::parse(&place.run(&words).succeeds().out).0["check"].clone()
+    };
+    let (exact, coarse) = (check("path"), check("line"));
+    assert!(coarse["coverage"].as_f64().unwrap() > 0.0);
+    for what in ["coverage", "group_accuracy"] {
+        assert_eq!(exact[what], coarse[what], "{what}");
+    }
+    assert_eq!(exact["measures"]["wrong"], coarse["measures"]["wrong"]);
+}
+
+#[test]
 fn paths_of_a_real_program_are_predicted() {
     let place = Place::new();
     build(&place, "-O2");

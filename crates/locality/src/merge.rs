@@ -136,7 +136,6 @@ fn check(first: Granularity, other: Granularity) -> Result<(), MergeError> {
     })
 }
 
-/// The value that orders last.
 /// The builds that no two profiles disagree on.
 fn builds(profiles: &[Profile]) -> BTreeMap<String, String> {
     let mut merged: BTreeMap<String, Option<String>> = BTreeMap::new();
@@ -154,6 +153,7 @@ fn builds(profiles: &[Profile]) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The value that orders last.
 fn latest<T: Ord + Clone + Default>(profiles: &[Profile], field: impl Fn(&Profile) -> &T) -> T {
     profiles
         .iter()

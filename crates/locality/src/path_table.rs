@@ -4,6 +4,8 @@
 mod tests;
 mod uniting;
 
+use std::collections::HashMap;
+
 use reuselens_units::{Bytes, Distance};
 
 use crate::path::{LONGEST, Path, PathShares, Traces};
@@ -12,6 +14,10 @@ use crate::{PatternBins, PatternRule};
 
 /// Lengths of paths that are kept when those of longer ones become too many.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
+
+/// Instructions of a block on a path that are looked for one after the other; those behind are hashed. More are in few
+/// basic blocks, and in all that runs before any block is known.
+const LISTED: u32 = 64;
 
 /// Touches that follow each other in one basic block.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +38,8 @@ struct Node {
     /// The first and the last instruction in `counts`, and one; 0 is none.
     first: u32,
     last: u32,
+    /// How many there are.
+    length: u32,
     traces: Traces,
 }
 
@@ -61,6 +69,8 @@ pub struct PathTable {
     counts: Vec<Count>,
     /// Open addressing: index of a node and one, or 0. At most half full.
     slots: Vec<u32>,
+    /// The counts of instructions behind the first [`LISTED`] of a node, by node and instruction.
+    behind: HashMap<(u32, u32), u32>,
     bins: usize,
 }
 
@@ -76,6 +86,7 @@ impl PathTable {
             nodes: Vec::new(),
             counts: Vec::new(),
             slots: vec![0; 1024],
+            behind: HashMap::new(),
             bins: 0,
         }
     }
@@ -101,7 +112,9 @@ impl PathTable {
         let bins = self.bins.saturating_sub(self.counts.len()) * 2 * PatternBins::BYTES;
         let counts = self.counts.capacity() * size_of::<Count>();
         let nodes = self.nodes.capacity() * size_of::<Node>();
-        Bytes((bins + counts + nodes + 4 * self.slots.len()) as u64)
+        // A key, a value and a byte of control.
+        let behind = self.behind.capacity() * 13;
+        Bytes((bins + counts + nodes + behind + 4 * self.slots.len()) as u64)
     }
 
     /// Counts an access of an instruction on a path, as in a block of its own.
@@ -213,6 +226,7 @@ impl PathTable {
                     outcomes: key.1,
                     first: 0,
                     last: 0,
+                    length: 0,
                     traces: Traces::new(step.path.trace),
                 });
                 let node = self.nodes.len() as u32;
@@ -267,24 +281,54 @@ impl PathTable {
             bins: PatternBins::new(),
         });
         let count = self.counts.len() as u32;
+        let number = node;
         let node = &mut self.nodes[node as usize - 1];
         match node.last {
             0 => node.first = count,
             last => self.counts[last as usize - 1].next = count,
         }
         node.last = count;
+        node.length += 1;
+        if node.length > LISTED {
+            self.behind.insert((number, site), count);
+        }
         count
     }
 
+    /// Cost: at most [`LISTED`] steps and a look-up.
     fn search(&self, node: u32, site: u32) -> Option<u32> {
+        let found = self.list(node).take(LISTED as usize).find(|count| {
+            #[cfg(test)]
+            tests::step();
+            self.counts[*count as usize - 1].site == site
+        });
+        if found.is_some() || self.nodes[node as usize - 1].length <= LISTED {
+            return found;
+        }
+        self.behind.get(&(node, site)).copied()
+    }
+
+    /// The counts of a node, in their order.
+    fn list(&self, node: u32) -> impl Iterator<Item = u32> {
         let next = |count: &u32| {
             let count = self.counts.get((*count as usize).wrapping_sub(1))?;
             Some(count.next)
         };
         let first = Some(self.nodes[node as usize - 1].first);
-        let counts = std::iter::successors(first, next).take_while(|count| *count != 0);
-        let mut found = counts.filter(|count| self.counts[*count as usize - 1].site == site);
-        found.next()
+        std::iter::successors(first, next).take_while(|count| *count != 0)
+    }
+
+    /// Finds the instructions behind the listed ones again when they have other numbers.
+    fn hash_behind(&mut self) {
+        let mut behind = std::mem::take(&mut self.behind);
+        behind.clear();
+        for node in (1..).take(self.nodes.len()) {
+            for count in self.list(node).skip(LISTED as usize) {
+                let site = self.counts[count as usize - 1].site;
+                behind.entry((node, site)).or_insert(count);
+            }
+        }
+        self.behind = behind;
     }
 
     /// Keeps shorter paths if an instruction would be one pair too many; the node of the step then.
@@ -312,6 +356,7 @@ impl PathTable {
         for count in &mut self.counts {
             count.site = number(count.site);
         }
+        self.hash_behind();
     }
 
     /// All cells, with their paths cut to a length.

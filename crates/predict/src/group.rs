@@ -1,5 +1,6 @@
 //! The patterns of lines, instructions and paths on another input.
 
+mod rare;
 mod spread;
 
 use std::collections::BTreeMap;
@@ -11,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, estimate, power};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
-use spread::spread;
+use rare::predict_rare;
 
-/// Reuses of a pattern below this share of its line's are too few to say that it begins to miss.
-const NOTICEABLE: f64 = 0.01;
+/// Reuses of a pattern below this share of its line's are too few to say that it begins to miss: one in ten thousand.
+/// The misses of a line are often its rarest reuses, one in as many as an inner loop has turns; single accesses
+/// are not.
+const NOTICEABLE: f64 = 1e-4;
 
 /// What a line, an instruction or a path did in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,9 +76,9 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
-    /// What of the last training run is in no pattern, with the counts expected.
-    #[serde(skip)]
-    rare: Vec<PatternBin>,
+    /// What is too rare to tell patterns by ([`Merging::rare`]), from near to far: it grows and misses all the same,
+    /// but is not compared. Empty if nothing was left out. Seen only in the runs that have it.
+    pub rare: Vec<PatternPrediction>,
 }
 
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
@@ -145,31 +148,28 @@ fn predict(
     };
     forecast.cold = power_of(|run| run.cold);
     forecast.accesses = power_of(|run| run.accesses);
-    let predicted = (0..counts[0]).map(|index| predict_pattern(&found, index, shapes, size));
-    let predicted: Vec<(PatternPrediction, bool)> = predicted.collect();
-    forecast.below_zero = predicted.iter().any(|(_, below)| *below);
-    forecast.patterns = Ok(predicted.into_iter().map(|(pattern, _)| pattern).collect());
-    forecast.rare = rare(&found[found.len() - 1], forecast.accesses.value);
+    let predicted = (0..counts[0]).map(|index| {
+        let points: Vec<(f64, Pattern)> = found
+            .iter()
+            .map(|seen| (seen.size, seen.patterns[index]))
+            .collect();
+        let last = &found[found.len() - 1];
+        let here = last.patterns[index];
+        let within = last.run.bins.iter();
+        let within = within.filter(|bin| bin.min >= here.min && bin.max <= here.max);
+        predict_pattern(&points, within.copied().collect(), shapes, size)
+    });
+    let (predicted, below): (Vec<PatternPrediction>, Vec<bool>) = predicted.unzip();
+    let (rare, rare_below) = predict_rare(
+        &found,
+        merging.rule,
+        shapes,
+        (size, forecast.accesses.value),
+    );
+    forecast.below_zero = below.into_iter().chain(rare_below).any(|below| below);
+    forecast.patterns = Ok(predicted);
+    forecast.rare = rare;
     forecast
-}
-
-/// The bins of a run that are in none of its patterns, as they will be with so many accesses.
-fn rare(seen: &Seen, accesses: f64) -> Vec<PatternBin> {
-    let grown = accesses / seen.run.accesses.max(1) as f64;
-    let inside = |bin: &PatternBin| {
-        let next = seen
-            .patterns
-            .partition_point(|pattern| pattern.max < bin.min);
-        seen.patterns
-            .get(next)
-            .is_some_and(|pattern| pattern.min <= bin.min && bin.max <= pattern.max)
-    };
-    let bins = seen.run.bins.iter().filter(|bin| !inside(bin));
-    bins.map(|bin| PatternBin {
-        accesses: (bin.accesses as f64 * grown).round() as u64,
-        ..*bin
-    })
-    .collect()
 }
 
 /// A group in one run.
@@ -179,34 +179,28 @@ struct Seen<'a> {
     patterns: Vec<Pattern>,
 }
 
-/// One of the patterns that all runs have, and whether less than 0 was predicted.
+/// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted. `within` is how its
+/// accesses lie in the last of them.
 fn predict_pattern(
-    found: &[Seen],
-    index: usize,
+    points: &[(f64, Pattern)],
+    within: Vec<PatternBin>,
     shapes: &[Shape],
     size: f64,
 ) -> (PatternPrediction, bool) {
     let of = |value: fn(&Pattern) -> f64| -> Vec<(f64, f64)> {
-        found
-            .iter()
-            .map(|seen| (seen.size, value(&seen.patterns[index])))
-            .collect()
+        points.iter().map(|(size, p)| (*size, value(p))).collect()
     };
     let (fit, mean) = estimate(&of(|p| p.mean), shapes, size);
     let (low_fit, min) = estimate(&of(|p| p.min as f64), shapes, size);
     let (_, max) = estimate(&of(|p| p.max as f64), shapes, size);
-    let last = &found[found.len() - 1];
-    let here = last.patterns[index];
-    let within = last.run.bins.iter();
-    let within = within.filter(|bin| bin.min >= here.min && bin.max <= here.max);
     let prediction = PatternPrediction {
         fit,
         min,
         max,
         mean,
         accesses: power(&of(|p| p.accesses as f64), size),
-        seen: found.iter().map(|seen| seen.patterns[index]).collect(),
-        within: within.copied().collect(),
+        seen: points.iter().map(|point| point.1).collect(),
+        within,
     };
     (prediction, fit.at(size) < 0.0 || low_fit.at(size) < 0.0)
 }
@@ -217,24 +211,20 @@ impl GroupForecast {
         let patterns = self.patterns.as_ref().ok()?;
         let mut histogram = FineHistogram::new();
         histogram.add(Distance::COLD, self.cold.value.round() as u64);
-        for pattern in patterns {
+        for pattern in patterns.iter().chain(&self.rare) {
             pattern.add_to(&mut histogram);
-        }
-        for bin in &self.rare {
-            spread(&mut histogram, bin.min as f64, bin.max as f64, bin.accesses);
         }
         Some(histogram)
     }
 
-    /// The data size, `from` or larger, at which the mean distance of one of its patterns of at least a hundredth of
-    /// its reuses reaches the `items` of a cache: half of that pattern misses from there on. `from` itself if that is
-    /// so already; none if no pattern ever gets there.
+    /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare ones included, of at
+    /// least one in ten thousand of its reuses reaches the `items` of a cache: half of that pattern misses from there
+    /// on. `from` itself if that is so already; none if no pattern ever gets there.
     pub fn misses_from(&self, items: u64, from: f64) -> Option<f64> {
         let patterns = self.patterns.as_ref().ok()?;
-        let all: f64 = patterns.iter().map(|pattern| pattern.accesses.value).sum();
-        let noticeable = patterns
-            .iter()
-            .filter(|pattern| pattern.accesses.value >= NOTICEABLE * all);
+        let patterns = || patterns.iter().chain(&self.rare);
+        let all: f64 = patterns().map(|pattern| pattern.accesses.value).sum();
+        let noticeable = patterns().filter(|pattern| pattern.accesses.value >= NOTICEABLE * all);
         let sizes = noticeable.filter_map(|pattern| pattern.fit.reaches(items as f64, from));
         sizes.reduce(f64::min).map(|size| size.max(from))
     }
@@ -310,6 +300,70 @@ mod tests {
             (check.covered, check.correct, check.accesses),
             (16_800, 0, 16_809)
         );
+    }
+
+    #[test]
+    fn the_rare_far_reuses_grow_too() {
+        // One in 200 is far in the small run and one in 400 in the large one, as many as there are items.
+        let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
+        let large = groups(&[("a", run(&[(2, 1_592_000), (4000, 4000)], 200))]);
+        let runs = [(1000.0, &small), (4000.0, &large)];
+        let of = |rare: f64| {
+            let merging = Merging {
+                rare,
+                ..Merging::default()
+            };
+            predict_groups(&runs, &Shape::ALL, merging, 64_000.0).remove(0)
+        };
+        let found = of(0.01);
+        assert_eq!(found.patterns.as_ref().map(Vec::len), Ok(1), "to compare");
+        assert_eq!(found.rare.len(), 1);
+        assert_eq!(found.rare[0].fit.shape, Shape::Linear);
+        let histogram = found.histogram().unwrap();
+        // 64,000 far reuses at 64,000 items, and the cold accesses.
+        assert_eq!(histogram.misses(32_768), 64_000 + 3200);
+        assert_eq!(histogram.misses(80_000), 3200);
+        let begins = found.misses_from(32_768, 4000.0).unwrap();
+        assert!((begins - 32_768.0).abs() < 1000.0, "{begins}");
+        // The same as with nothing left out.
+        let whole = of(0.0);
+        assert!(whole.rare.is_empty());
+        assert_eq!(whole.histogram(), Some(histogram));
+        assert_eq!(whole.misses_from(32_768, 4000.0), Some(begins));
+    }
+
+    #[test]
+    fn rare_reuses_whose_patterns_differ_grow_as_one() {
+        let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
+        let large = groups(&[("a", run(&[(2, 1_592_000), (3600, 2000), (9000, 2000)], 200))]);
+        let found = predict_groups(
+            &[(1000.0, &small), (4000.0, &large)],
+            &Shape::ALL,
+            Merging::default(),
+            64_000.0,
+        );
+        assert_eq!(found[0].rare.len(), 1);
+        assert_eq!(found[0].rare[0].seen[1].accesses, 4000);
+        let histogram = found[0].histogram().unwrap();
+        assert_eq!(histogram.misses(32_768), 64_000 + 3200);
+    }
+
+    #[test]
+    fn rare_reuses_of_one_run_alone_stay_where_they_were() {
+        let small = groups(&[("a", run(&[(2, 199_000)], 50))]);
+        let large = groups(&[("a", run(&[(2, 796_000), (4000, 4000)], 200))]);
+        let found = predict_groups(
+            &[(1000.0, &small), (4000.0, &large)],
+            &Shape::ALL,
+            Merging::default(),
+            16_000.0,
+        );
+        assert_eq!(found[0].rare[0].fit.shape, Shape::Constant);
+        let histogram = found[0].histogram().unwrap();
+        let far = histogram.misses(3000) - histogram.cold();
+        // As large a share as before.
+        assert!((far as f64 / histogram.accesses() as f64 - 0.005).abs() < 1e-4);
+        assert_eq!(histogram.misses(5000), histogram.cold());
     }
 
     #[test]

@@ -21,8 +21,9 @@ use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
 
-/// Data that do not grow are taken as no more than this part of the smallest run.
-const MOST_FIXED: f64 = 0.95;
+/// Data that do not grow are left out of the sizes up to this part of the smallest run: then no ratio of sizes becomes
+/// more than twice as large. With more, runs that hardly differ would seem to differ much.
+const MOST_FIXED: f64 = 0.5;
 
 /// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors can address.
 pub const MOST_ITEMS: f64 = (1_u64 << 50) as f64;
@@ -96,6 +97,8 @@ pub struct Prediction {
     pub size: f64,
     /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
     pub fixed: f64,
+    /// Whether distances of groups are known exactly: all training runs have paths.
+    pub exact: bool,
     /// How distances became patterns.
     pub merging: Merging,
     /// How intervals came about.
@@ -148,12 +151,10 @@ pub fn predict(
     let training = sizes(runs, &options.sizes)?;
     check_size(size)?;
     let measured = options.fixed && options.sizes.is_empty();
-    let fixed = if measured {
-        fixed_data(runs).min(training[0].1 * MOST_FIXED)
-    } else {
-        0.0
-    };
-    let grown = |size: f64| (size - fixed).max(1.0);
+    let found = if measured { fixed_data(runs) } else { 0.0 };
+    let too_much = found > training[0].1 * MOST_FIXED;
+    let fixed = if too_much { 0.0 } else { found };
+    let grown = |size: f64| grown(size, fixed);
     let whole_runs: Vec<WholeRun> = training
         .iter()
         .map(|(run, size)| WholeRun {
@@ -164,15 +165,12 @@ pub fn predict(
     let whole = predict_whole(&whole_runs, &options.shapes, grown(size))
         .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
-    let of_runs: Vec<(f64, Groups)> = training
-        .iter()
-        .map(|(run, size)| (*size, groups(runs[*run], options.by, exact)))
-        .collect();
-    let by_size: Vec<(f64, &Groups)> = of_runs
-        .iter()
-        .map(|(size, groups)| (grown(*size), groups))
-        .collect();
-    let forecasts = predict_groups(&by_size, &options.shapes, options.merging, grown(size));
+    let scale = Scale {
+        training: &training,
+        size,
+        fixed,
+    };
+    let forecasts = forecasts(runs, &scale, options, exact);
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
@@ -181,11 +179,13 @@ pub fn predict(
         .map(|(cache, items)| cache_forecast(cache, *items, &whole))
         .collect();
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
-    let warnings = warnings(runs, &training, size, &whole, &groups, options);
+    let too_much = too_much.then_some(found);
+    let warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
     Ok(Prediction {
         granularity,
         size,
         fixed,
+        exact,
         merging: options.merging,
         intervals: Intervals::of(training.len()),
         training,
@@ -194,6 +194,40 @@ pub fn predict(
         groups,
         warnings,
     })
+}
+
+/// What of a size grows.
+fn grown(size: f64, fixed: f64) -> f64 {
+    (size - fixed).max(1.0)
+}
+
+/// The sizes of a prediction.
+pub(crate) struct Scale<'a> {
+    /// Training runs, ascending: index as given, size.
+    pub training: &'a [(usize, f64)],
+    /// The size asked for.
+    pub size: f64,
+    /// What of each does not grow.
+    pub fixed: f64,
+}
+
+/// Predicts the groups, from exact bins or from those that all profiles have.
+fn forecasts(
+    runs: &[&Profile],
+    scale: &Scale,
+    options: &PredictOptions,
+    exact: bool,
+) -> Vec<GroupForecast> {
+    let training = scale.training.iter();
+    let of_runs: Vec<(f64, Groups)> = training
+        .map(|(run, size)| {
+            let groups = groups(runs[*run], options.by, exact);
+            (grown(*size, scale.fixed), groups)
+        })
+        .collect();
+    let by_size: Vec<(f64, &Groups)> = of_runs.iter().map(|run| (run.0, &run.1)).collect();
+    let size = grown(scale.size, scale.fixed);
+    predict_groups(&by_size, &options.shapes, options.merging, size)
 }
 
 /// Groups and their misses, most misses first.
@@ -294,7 +328,8 @@ impl Prediction {
         })
     }
 
-    /// Compares with a run of that size.
+    /// Compares with a run of that size. If that has no paths and the training runs do, groups are predicted once more
+    /// from the coarser bins that all profiles have, and that is compared.
     ///
     /// # Errors
     /// If that run does not belong to the training runs, or has no reuses.
@@ -331,10 +366,19 @@ impl Prediction {
             .zip(&caches)
             .filter(|pair| held(*pair))
             .count();
-        let exact = all.iter().all(|run| run.paths.is_some());
+        let exact = self.exact && observed.paths.is_some();
         let seen = groups(observed, options.by, exact);
-        let forecasts: Vec<GroupForecast> =
-            self.groups.iter().map(|group| group.0.clone()).collect();
+        let forecasts: Vec<GroupForecast> = if exact == self.exact {
+            self.groups.iter().map(|group| group.0.clone()).collect()
+        } else {
+            // Like is compared with like.
+            let scale = Scale {
+                training: &self.training,
+                size: self.size,
+                fixed: self.fixed,
+            };
+            forecasts(training, &scale, options, exact)
+        };
         let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
             .iter()

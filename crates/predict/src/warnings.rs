@@ -3,7 +3,7 @@
 use reuselens_locality::{Profile, Warning};
 
 use crate::group::GroupForecast;
-use crate::prediction::{GroupMisses, PredictOptions};
+use crate::prediction::{GroupMisses, PredictOptions, Scale};
 use crate::whole::WholePrediction;
 
 fn warn(code: &str, message: String, hint: &str) -> Warning {
@@ -14,16 +14,23 @@ fn warn(code: &str, message: String, hint: &str) -> Warning {
     }
 }
 
-/// What the reader of a prediction must know.
+/// What the reader of a prediction must know. `too_much` is what does not grow where that was too much to leave out.
 pub(crate) fn warnings(
     runs: &[&Profile],
-    training: &[(usize, f64)],
-    size: f64,
+    (scale, too_much): (&Scale, Option<f64>),
     whole: &WholePrediction,
     groups: &[(GroupForecast, Vec<GroupMisses>)],
     options: &PredictOptions,
 ) -> Vec<Warning> {
-    let mut all = size_warnings(training, size, options.far);
+    let mut all = size_warnings(scale, options.far);
+    if let Some(fixed) = too_much {
+        let message = format!(
+            "{fixed:.0} of the {:.0} items of the smallest training run do not grow, which is too much to leave out of the sizes: ways of growing fit badly",
+            scale.training[0].1
+        );
+        let hint = "profile larger inputs";
+        all.push(warn("much-fixed", message, hint));
+    }
     let below = groups
         .iter()
         .filter(|(forecast, _)| forecast.below_zero)
@@ -59,9 +66,20 @@ pub(crate) fn warnings(
     all
 }
 
-fn size_warnings(training: &[(usize, f64)], size: f64, far: f64) -> Vec<Warning> {
+/// About sizes, of which only what grows counts.
+fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
     let mut all = Vec::new();
-    let (smallest, largest) = (training[0].1, training[training.len() - 1].1);
+    let grown = |size: f64| (size - scale.fixed).max(1.0);
+    let training = scale.training;
+    let (smallest, largest) = (grown(training[0].1), grown(training[training.len() - 1].1));
+    let size = grown(scale.size);
+    if scale.size <= scale.fixed {
+        let message = format!(
+            "the size asked for is no more than the {:.0} items that do not grow: what is shown is for one more",
+            scale.fixed
+        );
+        all.push(warn("below-fixed", message, "ask for a larger size"));
+    }
     if size > largest * far {
         let times = size / largest;
         let message = format!(
@@ -91,4 +109,30 @@ fn size_warnings(training: &[(usize, f64)], size: f64, far: f64) -> Vec<Warning>
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(training: &[(usize, f64)], size: f64, fixed: f64) -> Vec<String> {
+        let scale = Scale {
+            training,
+            size,
+            fixed,
+        };
+        let all = size_warnings(&scale, 16.0).into_iter();
+        all.map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn only_what_grows_counts() {
+        let training = [(0, 10_000.0), (1, 18_000.0)];
+        assert_eq!(codes(&training, 200_000.0, 0.0), ["close-sizes"]);
+        // 5500 and 13,500.
+        assert_eq!(codes(&training, 200_000.0, 4500.0), [""; 0]);
+        assert_eq!(codes(&training, 230_000.0, 4500.0), ["far-away"]);
+        let below = ["below-fixed", "below-training"];
+        assert_eq!(codes(&training, 4500.0, 4500.0), below);
+    }
 }

@@ -10,9 +10,6 @@ use crate::shape::{Fit, Point, Shape};
 /// Groups of equally many accesses that a program is cut into.
 pub const GROUPS: usize = 1000;
 
-/// Errors of a rehearsal that an interval reaches over on either side.
-const REHEARSED: f64 = 1.0;
-
 /// What is needed of a run to predict others.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeRun<'a> {
@@ -216,7 +213,7 @@ impl WholePrediction {
             .rehearsal
             .as_ref()
             .map_or(0.0, |rehearsal| rehearsal.error(items));
-        let error = (error * REHEARSED).max(group);
+        let error = error.max(group);
         Estimate {
             value,
             low: at(&self.bounds.0).min(value - error).max(0.0),

@@ -2,7 +2,18 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+thread_local! {
+    /// Steps along the lists of tables of this thread.
+    static STEPS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts a step along a list.
+pub(super) fn step() {
+    STEPS.set(STEPS.get() + 1);
+}
 
 type Access = (u32, u32, u64);
 
@@ -67,4 +78,60 @@ fn many_paths_stay_within_bounds() {
     assert_eq!(table.length(), 8);
     assert!(table.memory() < Bytes(1 << 21), "{}", table.memory());
     check(&table, &accesses);
+}
+
+#[test]
+fn a_block_of_all_instructions_is_quick() {
+    // No two rounds have the same order: what came next the last time says nothing.
+    const SITES: u32 = 10_000;
+    let orders = [1, 7, 3, 9, 7919];
+    let rounds = orders.map(|step| (0..SITES).map(move |at| at * step % SITES));
+    let accesses: Vec<Access> = rounds
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, site)| (site, 0, at as u64 % 3000))
+        .collect();
+    let sites: Vec<u32> = (0..SITES).collect();
+    let cells: Vec<u32> = accesses.iter().map(|access| access.0).collect();
+    let distances: Vec<Distance> = accesses
+        .iter()
+        .map(|access| Distance::new(access.2))
+        .collect();
+    let mut table = PathTable::new(1 << 20);
+    let path = Path::default();
+    let until = cells.len() as u32;
+    STEPS.set(0);
+    let block = 0;
+    table.add_steps(
+        &[PathStep { block, path, until }],
+        &cells,
+        &sites,
+        &distances,
+    );
+    // Twice for what was never seen: is there room, and then where.
+    let most = u64::from(until) * u64::from(LISTED) * 2;
+    assert!((1..=most).contains(&STEPS.get()), "{}", STEPS.get());
+    check(&table, &accesses);
+    assert_eq!(table.len(), SITES as usize);
+    // Found again after uniting, and with other numbers.
+    let mut twice = table.clone();
+    twice.merge(table.clone());
+    assert_eq!(twice.len(), SITES as usize);
+    twice.renumber(|site| SITES - 1 - site);
+    twice.add_steps(
+        &[PathStep { block, path, until }],
+        &cells,
+        &sites,
+        &distances,
+    );
+    assert_eq!(twice.len(), SITES as usize);
+    let mirrored = accesses
+        .iter()
+        .map(|(site, o, d)| (SITES - 1 - site, *o, *d));
+    let mirrored: Vec<Access> = mirrored.collect();
+    check(
+        &twice,
+        &[&mirrored[..], &mirrored[..], &accesses[..]].concat(),
+    );
 }

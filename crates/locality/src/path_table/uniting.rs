@@ -27,13 +27,14 @@ impl PathTable {
             std::mem::take(&mut self.nodes),
             std::mem::take(&mut self.counts),
         );
+        self.behind.clear();
         let mut order: Vec<usize> = (0..old.len()).collect();
         order.sort_by_key(|at| (old[*at].block, old[*at].outcomes));
         for equal in order
             .chunk_by(|a, b| (old[*a].block, old[*a].outcomes) == (old[*b].block, old[*b].outcomes))
         {
             let mut node = old[equal[0]].clone();
-            (node.first, node.last) = (0, 0);
+            (node.first, node.last, node.length) = (0, 0, 0);
             self.nodes.push(node);
             let number = self.nodes.len() as u32;
             for at in equal {

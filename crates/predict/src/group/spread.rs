@@ -51,7 +51,7 @@ impl PatternPrediction {
 }
 
 /// Adds accesses, spread evenly from `low` to `high`.
-pub(super) fn spread(histogram: &mut FineHistogram, low: f64, high: f64, accesses: u64) {
+fn spread(histogram: &mut FineHistogram, low: f64, high: f64, accesses: u64) {
     const PARTS: u64 = 16;
     let parts = if high - low < 1.0 { 1 } else { PARTS };
     for part in 0..parts {

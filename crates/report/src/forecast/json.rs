@@ -71,6 +71,7 @@ fn groups(forecast: &Forecast) -> Vec<Value> {
             "accesses": estimate(&group.accesses),
             "cold": estimate(&group.cold),
             "patterns": patterns,
+            "rare": group.rare,
             "caches": misses,
         }),
     };

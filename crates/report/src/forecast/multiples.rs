@@ -214,7 +214,7 @@ fn bars(out: &mut String, row: &Row, y: f64, top: f64) {
         .patterns
         .iter()
         .map(|(pattern, _)| pattern.accesses)
-        .sum();
+        .fold(0, u64::saturating_add);
     for (pattern, moves) in &row.patterns {
         let [from, mean, to] =
             [pattern.min as f64, pattern.mean, pattern.max as f64].map(|items| place(items, top));

@@ -77,6 +77,13 @@ impl View<'_> {
             out,
             &format!("from {}; the largest is {command}", runs.join(", ")),
         );
+        if prediction.fixed > 0.0 {
+            let fixed = self.size(prediction.fixed);
+            let text = format!(
+                "{fixed} of each do not grow, and are left out of s: the start of the program, tables, libraries"
+            );
+            self.soft(out, &text);
+        }
         let whole = &prediction.whole;
         let (accesses, cold) = (
             interval(&whole.accesses, about),
@@ -170,7 +177,7 @@ impl View<'_> {
         rows(out, &columns, &cells, self.width, self.paint);
         self.soft(
             out,
-            "leaves … at: the size of the data at which half of one of its patterns misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
+            "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
         );
     }
 

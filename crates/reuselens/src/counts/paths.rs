@@ -13,6 +13,9 @@ use super::{Counted, Counts};
 /// Pairs of an instruction and a path that are told apart; beyond, paths are kept shorter.
 const MOST: usize = 1 << 20;
 
+/// Added to an instruction, it is a block of its own while no block is known. No code lies there.
+const ALONE: u64 = 1 << 63;
+
 /// What was counted by path.
 pub(crate) struct PathCounts {
     /// The distances, by instruction and path.
@@ -101,11 +104,20 @@ impl Counts for Paths {
         steps.clear();
         let mut from = 0;
         let mut step = |tracker: &PathTracker, until: u32| {
-            if until > from {
-                let (block, path) = (tracker.block(), *tracker.path());
-                steps.push(PathStep { block, path, until });
-                from = until;
+            if until <= from {
+                return;
             }
+            let (block, path) = (tracker.block(), *tracker.path());
+            if block != 0 {
+                steps.push(PathStep { block, path, until });
+            } else {
+                let cells = (from + 1..).zip(&columns.cells[from as usize..until as usize]);
+                steps.extend(cells.map(|(until, cell)| {
+                    let block = ALONE | u64::from(columns.sites[*cell as usize]);
+                    PathStep { block, path, until }
+                }));
+            }
+            from = until;
         };
         for (until, row) in &columns.basic_blocks {
             step(tracker, *until);

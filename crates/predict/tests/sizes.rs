@@ -1,0 +1,88 @@
+//! What of the data does not grow, and when it is left out of the sizes.
+
+use reuselens_locality::{
+    Cell, ExactHistogram, Frame, Machine, Method, Outcome, Profile, ProfiledThread, Site,
+};
+use reuselens_predict::{PredictOptions, Prediction, predict};
+use reuselens_units::{Distance, Granularity};
+
+fn site(file: &str) -> Site {
+    let frame = Frame {
+        function: "run".into(),
+        file: file.into(),
+        line: 1,
+    };
+    Site {
+        module: "prog".into(),
+        offset: file.len() as u64,
+        frames: vec![frame],
+        kind: "load".into(),
+    }
+}
+
+/// A run over `all` items, `start` of which a line touches that does so in every run.
+fn run(all: u64, start: u64) -> Profile {
+    let mut histogram = ExactHistogram::new();
+    let mut cell = |site: u32, cold: u64, reuses: u64| {
+        let mut cell = Cell {
+            site,
+            ..Cell::default()
+        };
+        for (distance, count) in [(Distance::COLD, cold), (Distance::new(all), reuses)] {
+            if count > 0 {
+                cell.histogram.add(distance, count);
+                histogram.add(distance, count);
+            }
+        }
+        cell
+    };
+    let cells = vec![cell(1, start, 0), cell(2, all - start, 5 * all)];
+    Profile {
+        version: String::new(),
+        command: vec!["prog".into()],
+        machine: Machine::default(),
+        method: Method {
+            exact: true,
+            ..Method::default()
+        },
+        outcome: Outcome::Exit(0),
+        granularity: Granularity::LINE_64,
+        references: histogram.accesses(),
+        histogram,
+        reuse_times: None,
+        paths: None,
+        builds: Default::default(),
+        sites: vec![Site::default(), site("start.c"), site("in.c")],
+        objects: vec![Default::default()],
+        contexts: vec![Default::default()],
+        threads: vec![ProfiledThread::default()],
+        cells,
+        warnings: Vec::new(),
+    }
+}
+
+fn of(sizes: [u64; 2], start: u64, size: f64) -> Prediction {
+    let runs = sizes.map(|all| run(all, start));
+    predict(&[&runs[0], &runs[1]], size, &PredictOptions::default()).unwrap()
+}
+
+fn codes(prediction: &Prediction) -> Vec<&str> {
+    let warnings = prediction.warnings.iter();
+    warnings.map(|warning| warning.code.as_str()).collect()
+}
+
+#[test]
+fn what_does_not_grow_is_left_out_up_to_half_of_the_smallest() {
+    let some = of([10_000, 40_000], 3000, 100_000.0);
+    assert_eq!((some.fixed, codes(&some)), (3000.0, vec![]));
+    // 500 and 1500 would seem to be three times as much.
+    let most = of([10_000, 11_000], 9500, 100_000.0);
+    assert_eq!(most.fixed, 0.0);
+    assert_eq!(codes(&most), ["close-sizes", "much-fixed"]);
+}
+
+#[test]
+fn a_size_within_what_does_not_grow_is_warned_of() {
+    let found = of([10_000, 40_000], 3000, 2000.0);
+    assert_eq!(codes(&found)[..2], ["below-fixed", "below-training"]);
+}
