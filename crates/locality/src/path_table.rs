@@ -1,5 +1,6 @@
 //! Distances for each path to each instruction, in one pass for all lengths of paths.
 
+mod ahead;
 #[cfg(test)]
 mod tests;
 mod uniting;
@@ -11,6 +12,7 @@ use reuselens_units::{Bytes, Distance};
 use crate::path::{LONGEST, Path, PathShares, Traces};
 use crate::path_cells::{PathCell, all_shares, join};
 use crate::{PatternBins, PatternRule};
+use ahead::AHEAD;
 
 /// Lengths of paths that are kept when those of longer ones become too many.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
@@ -73,9 +75,6 @@ pub struct PathTable {
     behind: HashMap<(u32, u32), u32>,
     bins: usize,
 }
-
-/// How many steps ahead the slot, the node and the first count of a step are asked for.
-const AHEAD: [usize; 3] = [12, 8, 4];
 
 impl PathTable {
     /// An empty table of at most `most` pairs.
@@ -170,27 +169,6 @@ impl PathTable {
                 self.bins += bins.len() - before;
             }
             from = until;
-        }
-    }
-
-    /// Asks for the memory of the steps that come.
-    #[inline(always)]
-    fn ask(&self, steps: &[PathStep], at: usize, guesses: &mut [u32; AHEAD[1] + 1]) {
-        if let Some(step) = steps.get(at + AHEAD[0]) {
-            reuselens_memory::prefetch(&self.slots, self.home(step));
-        }
-        if let Some(step) = steps.get(at + AHEAD[1]) {
-            let guess = self.slots[self.home(step)];
-            guesses[(at + AHEAD[1]) % guesses.len()] = guess;
-            reuselens_memory::prefetch(&self.nodes, (guess as usize).saturating_sub(1));
-        }
-        if at + AHEAD[2] < steps.len() && at > 0 {
-            let guess = guesses[(at + AHEAD[2]) % guesses.len()];
-            if let Some(node) = self.nodes.get((guess as usize).wrapping_sub(1)) {
-                let first = (node.first as usize).saturating_sub(1);
-                reuselens_memory::prefetch(&self.counts, first);
-                reuselens_memory::prefetch(&self.counts, first + 1);
-            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The patterns of lines, instructions and paths on another input.
 
 mod rare;
+mod seen;
 mod spread;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use crate::estimate::{Estimate, estimate, power};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
 use rare::predict_rare;
+use seen::{Seen, seen};
 
 /// Reuses of a pattern below this share of its line's are too few to say that it begins to miss: one in ten thousand.
 /// The misses of a line are often its rarest reuses, one in as many as an inner loop has turns; single accesses
@@ -117,28 +119,13 @@ fn predict(
         below_zero: false,
         rare: Vec::new(),
     };
-    let found: Vec<Option<&GroupRun>> = runs.iter().map(|(_, groups)| groups.get(name)).collect();
-    let missing: Vec<usize> = (0..runs.len())
-        .filter(|run| found[*run].is_none())
-        .collect();
-    if !missing.is_empty() {
-        forecast.patterns = Err(Unpredictable::Missing(missing));
-        return forecast;
-    }
-    let sizes = runs.iter().map(|run| run.0);
-    let found: Vec<Seen> = sizes
-        .zip(found.into_iter().flatten())
-        .map(|(size, run)| Seen {
-            size,
-            run,
-            patterns: merging.patterns(&run.bins),
-        })
-        .collect();
-    let counts: Vec<usize> = found.iter().map(|seen| seen.patterns.len()).collect();
-    if counts.iter().any(|count| *count != counts[0]) {
-        forecast.patterns = Err(Unpredictable::Patterns(counts));
-        return forecast;
-    }
+    let found = match seen(name, runs, merging) {
+        Ok(found) => found,
+        Err(why) => {
+            forecast.patterns = Err(why);
+            return forecast;
+        }
+    };
     let power_of = |count: fn(&GroupRun) -> u64| {
         let points: Vec<_> = found
             .iter()
@@ -148,7 +135,7 @@ fn predict(
     };
     forecast.cold = power_of(|run| run.cold);
     forecast.accesses = power_of(|run| run.accesses);
-    let predicted = (0..counts[0]).map(|index| {
+    let predicted = (0..found[0].patterns.len()).map(|index| {
         let points: Vec<(f64, Pattern)> = found
             .iter()
             .map(|seen| (seen.size, seen.patterns[index]))
@@ -170,13 +157,6 @@ fn predict(
     forecast.patterns = Ok(predicted);
     forecast.rare = rare;
     forecast
-}
-
-/// A group in one run.
-struct Seen<'a> {
-    size: f64,
-    run: &'a GroupRun,
-    patterns: Vec<Pattern>,
 }
 
 /// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted. `within` is how its

@@ -1,14 +1,14 @@
 //! Everything that can be said about an input that has not been run.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod checking;
 
-use reuselens_locality::{
-    Cache, Log2Histogram, Machine, MissRatioCurve, Pattern, Profile, Warning, error,
-};
+use std::collections::BTreeMap;
+
+use reuselens_locality::{Cache, Machine, Pattern, Profile, Warning};
 use reuselens_units::Granularity;
 use serde::Serialize;
 
-use crate::check::{GroupCheck, WrongGroup, wrong};
+use crate::check::{GroupCheck, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
 use crate::fixed::fixed_data;
 use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
@@ -16,7 +16,7 @@ use crate::merging::Merging;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::warnings::warnings;
-use crate::whole::{WholePrediction, WholeRun, data_size, predict_whole};
+use crate::whole::{WholePrediction, WholeRun, predict_whole};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
@@ -326,92 +326,5 @@ impl Prediction {
         failed.filter_map(|(forecast, _)| {
             Some((forecast.name.as_str(), forecast.patterns.as_ref().err()?))
         })
-    }
-
-    /// Compares with a run of that size. If that has no paths and the training runs do, groups are predicted once more
-    /// from the coarser bins that all profiles have, and that is compared.
-    ///
-    /// # Errors
-    /// If that run does not belong to the training runs, or has no reuses.
-    pub fn check(
-        &self,
-        observed: &Profile,
-        training: &[&Profile],
-        options: &PredictOptions,
-    ) -> Result<Check, ProgramError> {
-        let all: Vec<&Profile> = training.iter().copied().chain([observed]).collect();
-        same_program(&all, options.loose)?;
-        have_paths(&all, options.by)?;
-        let run = all.len();
-        let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
-        let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);
-        let curves = [&observed.histogram, &self.whole.histogram].map(MissRatioCurve::new);
-        let last = training[self.training[self.training.len() - 1].0];
-        let levels = levels(&last.machine, self.granularity, last.method.ids);
-        let caches: Vec<(f64, Option<f64>)> = levels
-            .iter()
-            .map(|(cache, items)| {
-                let with_sets = cache
-                    .model()
-                    .map(|model| model.miss_ratio(&observed.histogram));
-                (curves[0].at(*items), with_sets)
-            })
-            .collect();
-        let held = |(forecast, (seen, _)): (&CacheForecast, &(f64, _))| {
-            forecast.miss_ratio.low <= *seen && *seen <= forecast.miss_ratio.high
-        };
-        let held = self
-            .caches
-            .iter()
-            .zip(&caches)
-            .filter(|pair| held(*pair))
-            .count();
-        let exact = self.exact && observed.paths.is_some();
-        let seen = groups(observed, options.by, exact);
-        let forecasts: Vec<GroupForecast> = if exact == self.exact {
-            self.groups.iter().map(|group| group.0.clone()).collect()
-        } else {
-            // Like is compared with like.
-            let scale = Scale {
-                training: &self.training,
-                size: self.size,
-                fixed: self.fixed,
-            };
-            forecasts(training, &scale, options, exact)
-        };
-        let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
-        let mut never: Vec<(String, u64)> = seen
-            .iter()
-            .filter(|(name, _)| !known.contains(name.as_str()))
-            .map(|(name, run)| (name.clone(), run.accesses))
-            .collect();
-        never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ok(Check {
-            size,
-            accuracy: error::accuracy(&logs[0], &logs[1]),
-            curve_error: curves[0].mean_absolute_error(&curves[1]),
-            intervals: (caches.len() as u64, held as u64),
-            caches,
-            groups: GroupCheck::of(&forecasts, &seen, self.merging),
-            observed: self.observed(&forecasts, &seen),
-            wrong: wrong(&forecasts, &seen, self.merging),
-            never_seen: never,
-        })
-    }
-
-    /// The observed patterns of what could be predicted.
-    fn observed(
-        &self,
-        forecasts: &[GroupForecast],
-        seen: &Groups,
-    ) -> BTreeMap<String, Vec<Pattern>> {
-        let predicted = forecasts
-            .iter()
-            .filter(|forecast| forecast.patterns.is_ok());
-        let found = predicted.filter_map(|forecast| {
-            let run = seen.get(&forecast.name)?;
-            Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
-        });
-        found.collect()
     }
 }

@@ -140,6 +140,13 @@ impl Growth {
     }
 }
 
+fn header(source: &impl Source) -> native::Header {
+    native::Header {
+        has_addresses: source.has_addresses(),
+        description: source.describe(),
+    }
+}
+
 fn write<S: Source>(
     source: &mut S,
     mut file: AtomicFile,
@@ -154,10 +161,7 @@ fn write<S: Source>(
         return Ok(None);
     }
     file.keep_partial()?;
-    let header = native::Header {
-        has_addresses: source.has_addresses(),
-        description: source.describe(),
-    };
+    let header = header(source);
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();

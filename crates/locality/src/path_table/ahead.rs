@@ -1,0 +1,29 @@
+//! Memory of the steps that come, asked for before it is needed.
+
+use super::{PathStep, PathTable};
+
+/// How many steps ahead the slot, the node and the first count of a step are asked for.
+pub(super) const AHEAD: [usize; 3] = [12, 8, 4];
+
+impl PathTable {
+    /// Asks for the memory of the steps that come.
+    #[inline(always)]
+    pub(super) fn ask(&self, steps: &[PathStep], at: usize, guesses: &mut [u32; AHEAD[1] + 1]) {
+        if let Some(step) = steps.get(at + AHEAD[0]) {
+            reuselens_memory::prefetch(&self.slots, self.home(step));
+        }
+        if let Some(step) = steps.get(at + AHEAD[1]) {
+            let guess = self.slots[self.home(step)];
+            guesses[(at + AHEAD[1]) % guesses.len()] = guess;
+            reuselens_memory::prefetch(&self.nodes, (guess as usize).saturating_sub(1));
+        }
+        if at + AHEAD[2] < steps.len() && at > 0 {
+            let guess = guesses[(at + AHEAD[2]) % guesses.len()];
+            if let Some(node) = self.nodes.get((guess as usize).wrapping_sub(1)) {
+                let first = (node.first as usize).saturating_sub(1);
+                reuselens_memory::prefetch(&self.counts, first);
+                reuselens_memory::prefetch(&self.counts, first + 1);
+            }
+        }
+    }
+}

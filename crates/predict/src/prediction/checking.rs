@@ -1,0 +1,115 @@
+//! A prediction beside a run of that size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
+
+use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
+use crate::check::{GroupCheck, wrong};
+use crate::group::{GroupForecast, Groups};
+use crate::program::{ProgramError, groups, have_paths, same_program};
+use crate::whole::data_size;
+
+impl Prediction {
+    /// Compares with a run of that size. If that has no paths and the training runs do, groups are predicted once more
+    /// from the coarser bins that all profiles have, and that is compared.
+    ///
+    /// # Errors
+    /// If that run does not belong to the training runs, or has no reuses.
+    pub fn check(
+        &self,
+        observed: &Profile,
+        training: &[&Profile],
+        options: &PredictOptions,
+    ) -> Result<Check, ProgramError> {
+        let all: Vec<&Profile> = training.iter().copied().chain([observed]).collect();
+        same_program(&all, options.loose)?;
+        have_paths(&all, options.by)?;
+        let run = all.len();
+        let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
+        let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);
+        let curves = [&observed.histogram, &self.whole.histogram].map(MissRatioCurve::new);
+        let caches = self.observed_caches(observed, &curves[0], training);
+        let held = |(forecast, (seen, _)): (&CacheForecast, &(f64, _))| {
+            forecast.miss_ratio.low <= *seen && *seen <= forecast.miss_ratio.high
+        };
+        let held = self
+            .caches
+            .iter()
+            .zip(&caches)
+            .filter(|pair| held(*pair))
+            .count();
+        let exact = self.exact && observed.paths.is_some();
+        let seen = groups(observed, options.by, exact);
+        let forecasts = match exact == self.exact {
+            true => self.groups.iter().map(|group| group.0.clone()).collect(),
+            false => self.forecasts_again(training, options, exact),
+        };
+        let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
+        let mut never: Vec<(String, u64)> = seen
+            .iter()
+            .filter(|(name, _)| !known.contains(name.as_str()))
+            .map(|(name, run)| (name.clone(), run.accesses))
+            .collect();
+        never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Ok(Check {
+            size,
+            accuracy: error::accuracy(&logs[0], &logs[1]),
+            curve_error: curves[0].mean_absolute_error(&curves[1]),
+            intervals: (caches.len() as u64, held as u64),
+            caches,
+            groups: GroupCheck::of(&forecasts, &seen, self.merging),
+            observed: self.observed(&forecasts, &seen),
+            wrong: wrong(&forecasts, &seen, self.merging),
+            never_seen: never,
+        })
+    }
+
+    /// The observed patterns of what could be predicted.
+    fn observed(
+        &self,
+        forecasts: &[GroupForecast],
+        seen: &Groups,
+    ) -> BTreeMap<String, Vec<Pattern>> {
+        let predicted = forecasts
+            .iter()
+            .filter(|forecast| forecast.patterns.is_ok());
+        let found = predicted.filter_map(|forecast| {
+            let run = seen.get(&forecast.name)?;
+            Some((forecast.name.clone(), self.merging.patterns(&run.bins)))
+        });
+        found.collect()
+    }
+
+    /// The observed miss ratios of the caches: fully associative ones, and with their sets.
+    fn observed_caches(
+        &self,
+        observed: &Profile,
+        curve: &MissRatioCurve,
+        training: &[&Profile],
+    ) -> Vec<(f64, Option<f64>)> {
+        let last = training[self.training[self.training.len() - 1].0];
+        let levels = levels(&last.machine, self.granularity, last.method.ids);
+        let ratios = levels.iter().map(|(cache, items)| {
+            let model = cache.model();
+            let with_sets = model.map(|model| model.miss_ratio(&observed.histogram));
+            (curve.at(*items), with_sets)
+        });
+        ratios.collect()
+    }
+
+    /// The groups from other bins than before: like is compared with like.
+    fn forecasts_again(
+        &self,
+        training: &[&Profile],
+        options: &PredictOptions,
+        exact: bool,
+    ) -> Vec<GroupForecast> {
+        let scale = Scale {
+            training: &self.training,
+            size: self.size,
+            fixed: self.fixed,
+        };
+        forecasts(training, &scale, options, exact)
+    }
+}
