@@ -1,6 +1,6 @@
 //! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
@@ -129,7 +129,8 @@ impl Attribution {
         let method = method(source, self.threads, options);
         let mut tables = self.attributor.finish(&mut self.loader);
         let mut builds = self.builds;
-        builds.retain(|module, _| tables.sites.iter().any(|site| site.module == *module));
+        let used: BTreeSet<&str> = tables.sites.iter().map(|site| &*site.module).collect();
+        builds.retain(|module, _| used.contains(&**module));
         self.warnings.append(&mut tables.warnings);
         let cell = |key: &CellKey| Cell {
             site: key.site,

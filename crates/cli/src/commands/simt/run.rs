@@ -101,8 +101,8 @@ impl Args {
         // What cannot be written is known before the work.
         let files = outs
             .iter()
-            .map(|(_, path)| self.result(path))
-            .collect::<anyhow::Result<Vec<AtomicFile>>>()?;
+            .map(|(_, path)| AtomicFile::create(path, self.force))
+            .collect::<Result<Vec<AtomicFile>, _>>()?;
         match &self.output {
             Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
             None => {
@@ -126,17 +126,6 @@ impl Args {
             println!("Next: {}", self.next(&outs));
         }
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// A file for a buffer.
-    fn result(&self, path: &Path) -> anyhow::Result<AtomicFile> {
-        if !self.force && path.exists() {
-            anyhow::bail!(
-                "cannot create {}: it exists already; name another file, or overwrite it with --force",
-                path.display()
-            );
-        }
-        Ok(AtomicFile::create(path, self.force)?)
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
