@@ -9,41 +9,38 @@ pub const LONGEST: u32 = 32;
 /// ends in a conditional branch. Two traces that differ in a stretch have different numbers there in 255 of 256
 /// cases. The newest stretch is the lowest byte of the first number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockTrace([u128; 2]);
+pub struct BlockTrace([u64; 4]);
 
 impl BlockTrace {
     /// A block ran, and its conditional branch begins a new stretch.
     #[inline]
     pub fn begin(&mut self, block: u64) {
-        self.0[1] = self.0[1] << 8 | self.0[0] >> 120;
-        self.0[0] = self.0[0] << 8 | u128::from(tag(block));
+        let [a, b, c, d] = self.0;
+        let tag = u64::from(tag(block));
+        self.0 = [
+            a << 8 | tag,
+            b << 8 | a >> 56,
+            c << 8 | b >> 56,
+            d << 8 | c >> 56,
+        ];
     }
 
     /// A block ran that belongs to the newest stretch.
     #[inline]
     pub fn go_on(&mut self, block: u64) {
         let newest = (self.0[0] as u8).wrapping_mul(167).wrapping_add(tag(block));
-        self.0[0] = (self.0[0] >> 8) << 8 | u128::from(newest);
+        self.0[0] = self.0[0] & !0xFF | u64::from(newest);
     }
 
-    /// Where two differ.
+    /// The newest stretch where two differ, from 0 on; [`LONGEST`] if none does.
     #[inline]
-    fn differences(&self, other: &BlockTrace) -> BlockTrace {
-        BlockTrace([self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]])
-    }
-
-    fn with(&self, other: &BlockTrace) -> BlockTrace {
-        BlockTrace([self.0[0] | other.0[0], self.0[1] | other.0[1]])
-    }
-
-    /// Whether the newest `stretches` of these differences hold one.
-    fn within(&self, stretches: u32) -> bool {
-        let low = stretches.min(16);
-        let bits = |count: u32| match count {
-            16 => u128::MAX,
-            count => (1 << (8 * count)) - 1,
-        };
-        self.0[0] & bits(low) != 0 || self.0[1] & bits(stretches.min(32) - low) != 0
+    fn newest_difference(&self, other: &BlockTrace) -> u8 {
+        let words = self.0.iter().zip(&other.0);
+        let mut differences = (0..).zip(words.map(|(mine, other)| mine ^ other));
+        let newest = differences.find(|(_, word)| *word != 0);
+        newest.map_or(LONGEST as u8, |(at, word)| {
+            8 * at + (word.trailing_zeros() / 8) as u8
+        })
     }
 }
 
@@ -73,34 +70,37 @@ impl Path {
     }
 }
 
-/// The traces of blocks that one history stands for: the first one, and where others differ from it.
+/// The traces of blocks that one history stands for: the first one, and the newest stretch where another differs from
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traces {
     first: BlockTrace,
-    differ: BlockTrace,
+    differ: u8,
 }
 
 impl Traces {
     pub(crate) fn new(first: BlockTrace) -> Self {
         Traces {
             first,
-            differ: BlockTrace::default(),
+            differ: LONGEST as u8,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, trace: &BlockTrace) {
-        self.differ = self.differ.with(&self.first.differences(trace));
+        if self.first != *trace {
+            self.differ = self.differ.min(self.first.newest_difference(trace));
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Traces) {
         self.add(&other.first);
-        self.differ = self.differ.with(&other.differ);
+        self.differ = self.differ.min(other.differ);
     }
 
     /// Whether a history of this many outcomes stands for several traces.
     pub(crate) fn are_several(&self, length: u32) -> bool {
-        self.differ.within(length)
+        u32::from(self.differ) < length.min(LONGEST)
     }
 }
 
@@ -143,16 +143,23 @@ mod tests {
     fn traces_differ_where_blocks_do() {
         let a = trace(&[(1, true), (2, false), (3, true), (4, false)]);
         let b = trace(&[(1, true), (9, false), (3, true), (4, false)]);
-        let differences = a.differences(&b);
-        assert!(!differences.within(0) && !differences.within(1) && differences.within(2));
+        assert_eq!(a.newest_difference(&b), 1);
+        let mut traces = Traces::new(a);
+        traces.add(&a);
+        assert!(!traces.are_several(LONGEST));
+        traces.add(&b);
+        assert!(!traces.are_several(0) && !traces.are_several(1) && traces.are_several(2));
         let many: Vec<_> = (0..40).map(|block| (block, true)).collect();
         let mut other = many.clone();
         other[40 - 20].0 = 77;
-        let differences = trace(&many).differences(&trace(&other));
-        assert!(!differences.within(19) && differences.within(20) && differences.within(32));
+        assert_eq!(trace(&many).newest_difference(&trace(&other)), 19);
         other[40 - 20].0 = 20;
         other[3].0 = 99; // Too long ago.
         assert_eq!(trace(&many), trace(&other));
+        assert_eq!(
+            u32::from(trace(&many).newest_difference(&trace(&other))),
+            LONGEST
+        );
     }
 
     #[test]

@@ -1,18 +1,23 @@
 //! Distances for each path to each instruction, in one pass for all lengths of paths.
 
 mod ahead;
+mod count;
+mod elsewhere;
 #[cfg(test)]
 mod tests;
 mod uniting;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use reuselens_units::{Bytes, Distance};
 
+use crate::PatternRule;
 use crate::path::{LONGEST, Path, PathShares, Traces};
 use crate::path_cells::{PathCell, all_shares, join};
-use crate::{PatternBins, PatternRule};
-use ahead::AHEAD;
+use ahead::ROOM;
+use count::Count;
+use elsewhere::Elsewhere;
 
 /// Lengths of paths that are kept when those of longer ones become too many.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
@@ -32,26 +37,36 @@ pub struct PathStep {
     pub until: u32,
 }
 
-/// A block that was reached on a path: what the instructions in it have in common.
+/// A block that was reached on a path: what the instructions in it have in common. One cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Node {
     block: u64,
     outcomes: u32,
-    /// The first and the last instruction in `counts`, and one; 0 is none.
+    /// Where its instructions begin in `counts`.
     first: u32,
-    last: u32,
-    /// How many there are.
-    length: u32,
     traces: Traces,
+    /// How many instructions there are, in the order in which they first came.
+    length: u32,
+    /// How many there is room for.
+    room: u32,
 }
 
-/// An instruction in a block that was reached on a path.
-#[derive(Clone, Debug)]
-struct Count {
-    site: u32,
-    /// The instruction that came after this one in the block, and one; 0 is none.
-    next: u32,
-    bins: PatternBins,
+impl Node {
+    /// Its instructions.
+    #[inline(always)]
+    fn range(&self) -> Range<usize> {
+        let first = self.first as usize;
+        first..first + self.length as usize
+    }
+}
+
+/// Where an access is: an instruction in the list of its node.
+#[derive(Clone, Copy)]
+struct Place {
+    node: u32,
+    /// `usize::MAX` before the first.
+    at: usize,
 }
 
 /// Distances by instruction and path. A shorter path is the end of a longer one, so one look-up is enough for all
@@ -68,25 +83,29 @@ pub struct PathTable {
     most: usize,
     length: u32,
     nodes: Vec<Node>,
+    /// Those of a node lie behind each other; in between are places that nodes have left, and room.
     counts: Vec<Count>,
+    elsewhere: Elsewhere,
+    /// Pairs of an instruction and a path.
+    pairs: usize,
     /// Open addressing: index of a node and one, or 0. At most half full.
     slots: Vec<u32>,
-    /// The counts of instructions behind the first [`LISTED`] of a node, by node and instruction.
+    /// The places of instructions behind the first [`LISTED`] of a node, by node and instruction.
     behind: HashMap<(u32, u32), u32>,
-    bins: usize,
 }
 
 impl PathTable {
     /// An empty table of at most `most` pairs.
     pub fn new(most: usize) -> Self {
         PathTable {
-            most: most.clamp(1, 1 << 30),
+            most: most.clamp(1, 1 << 28),
             length: LONGEST,
             nodes: Vec::new(),
             counts: Vec::new(),
+            elsewhere: Elsewhere::new(),
+            pairs: 0,
             slots: vec![0; 1024],
             behind: HashMap::new(),
-            bins: 0,
         }
     }
 
@@ -97,23 +116,21 @@ impl PathTable {
 
     /// Pairs of an instruction in a block and a path to it.
     pub fn len(&self) -> usize {
-        self.counts.len()
+        self.pairs
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.pairs == 0
     }
 
     /// Bytes held.
     pub fn memory(&self) -> Bytes {
-        // Bins that are not in the counts themselves: a list has room for twice what it holds.
-        let bins = self.bins.saturating_sub(self.counts.len()) * 2 * PatternBins::BYTES;
         let counts = self.counts.capacity() * size_of::<Count>();
         let nodes = self.nodes.capacity() * size_of::<Node>();
         // A key, a value and a byte of control.
         let behind = self.behind.capacity() * 13;
-        Bytes((bins + counts + nodes + behind + 4 * self.slots.len()) as u64)
+        self.elsewhere.memory() + Bytes((counts + nodes + behind + 4 * self.slots.len()) as u64)
     }
 
     /// Counts an access of an instruction on a path, as in a block of its own.
@@ -132,7 +149,7 @@ impl PathTable {
     /// instruction `sites[cells[i]]`.
     ///
     /// Cost: a hashed look-up per step, for which memory is asked ahead of time, and per touch a look at the instruction
-    /// that came next the last time; nothing is allocated but for what was never seen.
+    /// that came next the first time; nothing is allocated but for what was never seen.
     ///
     /// # Panics
     /// If a step ends behind the last touch, or a cell has no instruction (a fault of the caller).
@@ -143,7 +160,7 @@ impl PathTable {
         sites: &[u32],
         distances: &[Distance],
     ) {
-        let mut guesses = [0_u32; AHEAD[1] + 1];
+        let mut guesses = [0_u32; ROOM];
         let mut from = 0;
         for (at, step) in steps.iter().enumerate() {
             self.ask(steps, at, &mut guesses);
@@ -151,25 +168,43 @@ impl PathTable {
             if until == from {
                 continue;
             }
-            let mut node = self.enter(step, guesses[at % guesses.len()]);
-            let mut count = 0;
+            let mut place = Place {
+                node: self.enter(step, guesses[at % ROOM]),
+                at: usize::MAX,
+            };
             let touches = cells[from..until].iter().zip(&distances[from..until]);
-            for (cell, distance) in touches {
-                let site = sites[*cell as usize];
-                count = match self.coming(node, count, site) {
-                    Some(count) => count,
-                    None => {
-                        node = self.make_room(node, step, site);
-                        self.seek(node, site)
-                    }
-                };
-                let bins = &mut self.counts[count as usize - 1].bins;
-                let before = bins.len();
-                bins.add(*distance, 1);
-                self.bins += bins.len() - before;
+            let mut touches = touches.map(|(cell, distance)| (sites[*cell as usize], *distance));
+            while let Some((site, distance)) = self.follow(&mut place, &mut touches) {
+                place.node = self.make_room(place.node, step, site);
+                place.at = self.seek(place.node, site);
+                let first = self.nodes[place.node as usize - 1].first as usize;
+                self.counts[first + place.at].add(distance, &mut self.elsewhere);
             }
             from = until;
         }
+        self.elsewhere.flush();
+    }
+
+    /// Counts touches as long as each is of the instruction that came next the first time, or of the one before once
+    /// more; the first that is not.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        place: &mut Place,
+        touches: &mut impl Iterator<Item = (u32, Distance)>,
+    ) -> Option<(u32, Distance)> {
+        let list = self.nodes[place.node as usize - 1].range();
+        let list = &mut self.counts[list];
+        for (site, distance) in touches {
+            let next = place.at.wrapping_add(1);
+            if list.get(next).is_some_and(|count| count.site == site) {
+                place.at = next;
+            } else if list.get(place.at).is_none_or(|count| count.site != site) {
+                return Some((site, distance));
+            }
+            list[place.at].add(distance, &mut self.elsewhere);
+        }
+        None
     }
 
     fn key(&self, step: &PathStep) -> (u64, u32) {
@@ -202,10 +237,10 @@ impl PathTable {
                 self.nodes.push(Node {
                     block: key.0,
                     outcomes: key.1,
-                    first: 0,
-                    last: 0,
-                    length: 0,
+                    first: self.counts.len() as u32,
                     traces: Traces::new(step.path.trace),
+                    length: 0,
+                    room: 0,
                 });
                 let node = self.nodes.len() as u32;
                 self.slots[slot] = node;
@@ -236,82 +271,64 @@ impl PathTable {
         }
     }
 
-    /// The count of an instruction, if it is the one that came next the last time, or the one before once more.
-    #[inline(always)]
-    fn coming(&self, node: u32, before: u32, site: u32) -> Option<u32> {
-        let next = match before {
-            0 => self.nodes[node as usize - 1].first,
-            before => self.counts[before as usize - 1].next,
-        };
-        let is = |count: &u32| *count != 0 && self.counts[*count as usize - 1].site == site;
-        [next, before].into_iter().find(is)
-    }
-
-    /// The count of an instruction wherever it is in a block, or a new one behind all.
+    /// The place of an instruction wherever it is in a block, or a new one behind all.
     #[inline(never)]
-    fn seek(&mut self, node: u32, site: u32) -> u32 {
-        if let Some(count) = self.search(node, site) {
-            return count;
+    fn seek(&mut self, node: u32, site: u32) -> usize {
+        if let Some(at) = self.search(node, site) {
+            return at;
         }
-        self.counts.push(Count {
-            site,
-            next: 0,
-            bins: PatternBins::new(),
-        });
-        let count = self.counts.len() as u32;
+        let count = Count::new(site, self.pairs as u32);
+        self.pairs += 1;
         let number = node;
         let node = &mut self.nodes[node as usize - 1];
-        match node.last {
-            0 => node.first = count,
-            last => self.counts[last as usize - 1].next = count,
+        let at = node.length;
+        if at < node.room {
+            self.counts[(node.first + at) as usize] = count;
+        } else if (node.first + at) as usize == self.counts.len() {
+            self.counts.push(count);
+            node.room += 1;
+        } else {
+            let list = node.range();
+            node.first = self.counts.len() as u32;
+            node.room = (2 * at).max(4);
+            self.counts.extend_from_within(list);
+            self.counts.resize((node.first + node.room) as usize, count);
         }
-        node.last = count;
         node.length += 1;
         if node.length > LISTED {
-            self.behind.insert((number, site), count);
+            self.behind.insert((number, site), at);
         }
-        count
+        at as usize
     }
 
     /// Cost: at most [`LISTED`] steps and a look-up.
-    fn search(&self, node: u32, site: u32) -> Option<u32> {
-        let found = self.list(node).take(LISTED as usize).find(|count| {
+    fn search(&self, node: u32, site: u32) -> Option<usize> {
+        let list = &self.counts[self.nodes[node as usize - 1].range()];
+        let found = list.iter().take(LISTED as usize).position(|count| {
             #[cfg(test)]
             tests::step();
-            self.counts[*count as usize - 1].site == site
+            count.site == site
         });
-        if found.is_some() || self.nodes[node as usize - 1].length <= LISTED {
+        if found.is_some() || list.len() <= LISTED as usize {
             return found;
         }
-        self.behind.get(&(node, site)).copied()
-    }
-
-    /// The counts of a node, in their order.
-    fn list(&self, node: u32) -> impl Iterator<Item = u32> {
-        let next = |count: &u32| {
-            let count = self.counts.get((*count as usize).wrapping_sub(1))?;
-            Some(count.next)
-        };
-        let first = Some(self.nodes[node as usize - 1].first);
-        std::iter::successors(first, next).take_while(|count| *count != 0)
+        self.behind.get(&(node, site)).map(|at| *at as usize)
     }
 
     /// Finds the instructions behind the listed ones again when they have other numbers.
     fn hash_behind(&mut self) {
-        let mut behind = std::mem::take(&mut self.behind);
-        behind.clear();
-        for node in (1..).take(self.nodes.len()) {
-            for count in self.list(node).skip(LISTED as usize) {
-                let site = self.counts[count as usize - 1].site;
-                behind.entry((node, site)).or_insert(count);
+        self.behind.clear();
+        for (number, node) in (1..).zip(&self.nodes) {
+            let listed = (0..).zip(&self.counts[node.range()]);
+            for (at, count) in listed.skip(LISTED as usize) {
+                self.behind.entry((number, count.site)).or_insert(at);
             }
         }
-        self.behind = behind;
     }
 
     /// Keeps shorter paths if an instruction would be one pair too many; the node of the step then.
     fn make_room(&mut self, node: u32, step: &PathStep, site: u32) -> u32 {
-        let full = self.counts.len() >= self.most && self.length > 0;
+        let full = self.pairs >= self.most && self.length > 0;
         if !full || self.search(node, site).is_some() {
             return node;
         }
@@ -322,7 +339,6 @@ impl PathTable {
     fn index(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, 0);
-        self.bins = self.counts.iter().map(|count| count.bins.len()).sum();
         for at in 0..self.nodes.len() {
             let slot = self.slot((self.nodes[at].block, self.nodes[at].outcomes));
             self.slots[slot] = at as u32 + 1;
@@ -339,18 +355,19 @@ impl PathTable {
 
     /// All cells, with their paths cut to a length.
     fn cells(&self, length: u32) -> Vec<PathCell> {
-        let mut cells = Vec::with_capacity(self.counts.len());
+        let mut cells = Vec::with_capacity(self.pairs);
+        let mut bins = self.elsewhere.by_owner(self.pairs);
         for node in &self.nodes {
-            let mut next = node.first;
-            while let Some(count) = self.counts.get((next as usize).wrapping_sub(1)) {
-                cells.push(PathCell {
+            cells.extend(self.counts[node.range()].iter().map(|count| {
+                let mut bins = std::mem::take(&mut bins[count.owner as usize]);
+                count.add_to(&mut bins);
+                PathCell {
                     site: count.site,
                     outcomes: Path::newest(node.outcomes, length),
-                    bins: count.bins.clone(),
+                    bins,
                     traces: node.traces,
-                });
-                next = count.next;
-            }
+                }
+            }));
         }
         join(cells)
     }

@@ -92,12 +92,12 @@ impl PatternBin {
 /// A bin that holds accesses. Distances are kept from the bottom of the bin on, which is less than
 /// [`WIDE`] away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tally {
-    number: u64,
-    count: u64,
-    sum: u64,
-    min: u16,
-    max: u16,
+pub(crate) struct Tally {
+    pub number: u64,
+    pub count: u64,
+    pub sum: u64,
+    pub min: u16,
+    pub max: u16,
 }
 
 impl Tally {
@@ -131,9 +131,6 @@ pub struct PatternBins {
 }
 
 impl PatternBins {
-    /// Memory of a bin.
-    pub(crate) const BYTES: usize = size_of::<Tally>();
-
     /// No accesses.
     pub fn new() -> Self {
         Self::default()
@@ -184,13 +181,18 @@ impl PatternBins {
     pub fn merge(&mut self, other: &PatternBins) {
         self.cold = self.cold.saturating_add(other.cold);
         for more in &other.bins {
-            self.seek(more.number);
-            let bin = &mut self.bins[self.last];
-            bin.count = bin.count.saturating_add(more.count);
-            bin.sum = bin.sum.saturating_add(more.sum);
-            bin.min = bin.min.min(more.min);
-            bin.max = bin.max.max(more.max);
+            self.put(more);
         }
+    }
+
+    /// Adds what was counted in one bin.
+    pub(crate) fn put(&mut self, more: &Tally) {
+        self.seek(more.number);
+        let bin = &mut self.bins[self.last];
+        bin.count = bin.count.saturating_add(more.count);
+        bin.sum = bin.sum.saturating_add(more.sum);
+        bin.min = bin.min.min(more.min);
+        bin.max = bin.max.max(more.max);
     }
 
     /// The bins that hold accesses, ascending.
@@ -203,10 +205,12 @@ impl PatternBins {
         self.cold
     }
 
-    /// Bins that hold accesses.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.bins.len()
+    /// Bytes that it holds beside itself.
+    pub(crate) fn memory(&self) -> usize {
+        match self.bins.spilled() {
+            true => self.bins.capacity() * size_of::<Tally>(),
+            false => 0,
+        }
     }
 }
 

@@ -21,6 +21,10 @@ struct Loop {
     /// Its code lies here.
     low: u64,
     high: u64,
+    /// The first loop of its call.
+    outermost: usize,
+    /// The code that lies in it and in all loops of its call around it.
+    within: (u64, u64),
     /// Iterations since its outcomes were squashed last.
     iterations: u32,
     /// The path to it.
@@ -114,7 +118,7 @@ impl PathTracker {
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock) {
         let number = self.known.find(block.start, self.last_number);
-        let before = self.path;
+        let before = self.path.outcomes;
         if self.last.end == BlockEnd::Branch {
             let taken = block.start == self.last.taken;
             self.path.outcomes = self.path.outcomes << 1 | u32::from(taken);
@@ -133,6 +137,13 @@ impl PathTracker {
         self.last_number = number;
     }
 
+    /// The first loop of this call.
+    #[inline]
+    fn outermost(&self) -> usize {
+        self.calls.last().map_or(0, |call| call.loops)
+    }
+
+    #[inline]
     fn activation(&self) -> u32 {
         self.calls.last().map_or(0, |call| call.activation)
     }
@@ -167,14 +178,19 @@ impl PathTracker {
         true
     }
 
-    /// Goes on in the same call. `before` is the path without the outcome that led here.
-    fn edge(&mut self, block: &BasicBlock, number: u32, before: Path) {
-        let outermost = self.calls.last().map_or(0, |call| call.loops);
-        if !self.closes(block, number) {
-            self.leave_others(outermost, block.start);
-            self.begin(number);
-            return;
+    /// Goes on in the same call. `before` are the outcomes without the one that led here.
+    #[inline]
+    fn edge(&mut self, block: &BasicBlock, number: u32, before: u32) {
+        if self.closes(block, number) {
+            return self.close(block, number, before);
         }
+        self.leave_others(self.outermost(), block.start);
+        self.begin(number);
+    }
+
+    /// The edge to this block closes a loop.
+    fn close(&mut self, block: &BasicBlock, number: u32, before: u32) {
+        let outermost = self.outermost();
         self.known.loops(number, self.last.start, self.last.after());
         let mine = self.loops[outermost..]
             .iter()
@@ -188,7 +204,10 @@ impl PathTracker {
                 let path = self.path;
                 self.leave_others(outermost, block.start);
                 // If a loop was left, its outcomes are gone from the path to this one.
-                let entry = if self.path == path { before } else { self.path };
+                let mut entry = self.path;
+                if entry == path {
+                    entry.outcomes = before;
+                }
                 self.push(number, entry);
                 self.iterate(number);
             }
@@ -196,6 +215,7 @@ impl PathTracker {
     }
 
     /// Whether the edge to this block closes a loop.
+    #[inline]
     fn closes(&self, block: &BasicBlock, number: u32) -> bool {
         if block.start > self.last.start {
             return false;
@@ -214,10 +234,14 @@ impl PathTracker {
     /// An iteration of the innermost loop ended.
     fn iterate(&mut self, header: u32) {
         let (low, high) = self.known.range(header);
-        let Some(innermost) = self.loops.last_mut().filter(|l| l.header == header) else {
-            return; // There was no room for it.
+        let Some((innermost, around)) = self.loops.split_last_mut() else {
+            return;
         };
+        if innermost.header != header {
+            return; // There was no room for it.
+        }
         (innermost.low, innermost.high) = (low, high);
+        innermost.within = within(&around[innermost.outermost..], (low, high));
         innermost.iterations += 1;
         if innermost.iterations >= self.keep {
             innermost.iterations = 0;
@@ -226,6 +250,7 @@ impl PathTracker {
     }
 
     /// Begins a loop, if the block is the first one of a loop.
+    #[inline]
     fn begin(&mut self, number: u32) {
         let (_, high) = self.known.range(number);
         if high == 0 || self.loops.last().is_some_and(|l| l.header == number) {
@@ -236,11 +261,14 @@ impl PathTracker {
 
     fn push(&mut self, header: u32, entry: Path) {
         let (low, high) = self.known.range(header);
+        let outermost = self.outermost();
         if self.loops.len() < MOST_LOOPS {
             self.loops.push(Loop {
                 header,
                 low,
                 high,
+                outermost,
+                within: within(&self.loops[outermost..], (low, high)),
                 iterations: 0,
                 entry,
             });
@@ -248,7 +276,17 @@ impl PathTracker {
     }
 
     /// Leaves the loops of this call whose code does not hold an address.
+    #[inline]
     fn leave_others(&mut self, outermost: usize, address: u64) {
+        match self.loops.get(outermost..).and_then(<[Loop]>::last) {
+            Some(innermost) if !(innermost.within.0..innermost.within.1).contains(&address) => {
+                self.leave_some(outermost, address);
+            }
+            _ => {}
+        }
+    }
+
+    fn leave_some(&mut self, outermost: usize, address: u64) {
         let inside = |l: &Loop| (l.low..l.high).contains(&address);
         let stay = self.loops[outermost..]
             .iter()
@@ -263,5 +301,13 @@ impl PathTracker {
             self.path = outermost.entry;
             self.loops.truncate(stay);
         }
+    }
+}
+
+/// What lies in this code and in all loops around it.
+fn within(around: &[Loop], (low, high): (u64, u64)) -> (u64, u64) {
+    match around.last() {
+        Some(outer) => (low.max(outer.within.0), high.min(outer.within.1)),
+        None => (low, high),
     }
 }

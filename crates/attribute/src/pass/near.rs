@@ -1,7 +1,7 @@
 //! The rows that most of a block are: accesses to one item each, of instructions that were seen before, to objects
 //! that are found at once.
 
-use reuselens_trace::{Block, Kind};
+use reuselens_trace::{BasicBlock, Block, Kind, Row};
 
 use super::Pass;
 use crate::attributor::ProcessState;
@@ -112,11 +112,23 @@ impl Pass<'_> {
                 sites.prefetch(*pc, *kind);
             }
             if !matches!(kind, Kind::Load | Kind::Store | Kind::Atomic) {
-                if kind == Kind::Operand || kind == Kind::BasicBlock && !basic_blocks {
-                    taken += 1;
-                    continue;
+                if !matches!(kind, Kind::Operand | Kind::BasicBlock) {
+                    break;
                 }
-                break;
+                if kind == Kind::BasicBlock && basic_blocks {
+                    let touches = (before + done) as u32;
+                    let addr = address;
+                    let row = Row {
+                        kind,
+                        size,
+                        pc,
+                        addr,
+                    };
+                    let began = BasicBlock::of(&row).map(|began| (touches, began));
+                    columns.basic_blocks.extend(began);
+                }
+                taken += 1;
+                continue;
             }
             let (item, last) = granularity.cover(address ^ fold, size.into());
             let Some(place) = sites.known(pc, kind).filter(|_| item == last) else {

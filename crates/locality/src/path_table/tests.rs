@@ -1,6 +1,7 @@
 //! Every length against its definition.
 
 use super::*;
+use crate::PatternBins;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -67,6 +68,11 @@ proptest! {
         merged.add(1, &path, Distance::new(7));
         check(&merged, &[&accesses[..], &[(1, 5, 7)]].concat());
     }
+}
+
+#[test]
+fn a_node_is_a_cache_line() {
+    assert_eq!(size_of::<Node>(), 64);
 }
 
 #[test]

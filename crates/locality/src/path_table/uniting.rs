@@ -1,12 +1,15 @@
 //! Paths that become equal when fewer of their outcomes are kept.
 
+use std::collections::HashMap;
+
+use super::elsewhere::Elsewhere;
 use super::{LENGTHS, PathTable};
 use crate::path::Path;
 
 impl PathTable {
     /// Keeps shorter paths, so that at least a quarter of the pairs is free again.
     pub(super) fn shorten(&mut self) {
-        while self.length > 0 && self.counts.len() > self.most / 4 * 3 {
+        while self.length > 0 && self.pairs > self.most / 4 * 3 {
             let shorter = LENGTHS
                 .into_iter()
                 .rev()
@@ -23,48 +26,52 @@ impl PathTable {
         for node in &mut self.nodes {
             node.outcomes = Path::newest(node.outcomes, length);
         }
-        let (old, mut counts) = (
-            std::mem::take(&mut self.nodes),
-            std::mem::take(&mut self.counts),
-        );
-        self.behind.clear();
+        let old = std::mem::take(&mut self.nodes);
+        let counts = std::mem::take(&mut self.counts);
+        self.elsewhere.flush();
+        let elsewhere = std::mem::replace(&mut self.elsewhere, Elsewhere::new());
+        let mut owners = vec![0; self.pairs];
+        (self.pairs, self.behind) = (0, HashMap::new());
         let mut order: Vec<usize> = (0..old.len()).collect();
         order.sort_by_key(|at| (old[*at].block, old[*at].outcomes));
         for equal in order
             .chunk_by(|a, b| (old[*a].block, old[*a].outcomes) == (old[*b].block, old[*b].outcomes))
         {
             let mut node = old[equal[0]].clone();
-            (node.first, node.last, node.length) = (0, 0, 0);
+            let first = self.counts.len();
+            (node.first, node.length, node.room) = (first as u32, 0, 0);
             self.nodes.push(node);
             let number = self.nodes.len() as u32;
             for at in equal {
                 let traces = &mut self.nodes[number as usize - 1].traces;
                 traces.merge(&old[*at].traces);
-                let mut next = old[*at].first;
-                while let Some(count) = counts.get_mut((next as usize).wrapping_sub(1)) {
-                    let bins = std::mem::take(&mut count.bins);
-                    let site = count.site;
-                    next = count.next;
-                    let into = self.seek(number, site) as usize - 1;
-                    self.counts[into].bins.merge(&bins);
+                for count in &counts[old[*at].range()] {
+                    // Nothing lies behind this node yet, so that it stays where it is.
+                    let into = first + self.seek(number, count.site);
+                    self.counts[into].merge(count, &mut self.elsewhere);
+                    owners[count.owner as usize] = self.counts[into].owner;
                 }
             }
         }
+        elsewhere.move_to(&mut self.elsewhere, |owner| owners[owner as usize]);
     }
 
     /// Adds all counts of another table, whose instructions and blocks have the same numbers. The shorter length is
     /// kept.
     pub fn merge(&mut self, other: PathTable) {
         self.length = self.length.min(other.length);
-        let offset = self.counts.len() as u32;
-        let moved = |number: u32| if number == 0 { 0 } else { number + offset };
+        let (counts, pairs) = (self.counts.len() as u32, self.pairs as u32);
+        other
+            .elsewhere
+            .move_to(&mut self.elsewhere, |owner| owner + pairs);
+        self.pairs += other.pairs;
         self.counts
             .extend(other.counts.into_iter().map(|mut count| {
-                count.next = moved(count.next);
+                count.owner += pairs;
                 count
             }));
         self.nodes.extend(other.nodes.into_iter().map(|mut node| {
-            (node.first, node.last) = (moved(node.first), moved(node.last));
+            node.first += counts;
             node
         }));
         self.unite();

@@ -9,6 +9,13 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
         to.elements.resize(to.items.len(), 0);
         to.elements.extend_from_slice(&more.elements);
     }
+    let before = to.items.len() as u32;
+    let blocks = more.basic_blocks.iter();
+    to.basic_blocks
+        .extend(blocks.map(|(touches, block)| (before + touches, *block)));
+    // Columns that are used again know those that came first.
+    let known = to.sites.len().min(more.sites.len());
+    to.sites.extend_from_slice(&more.sites[known..]);
     to.items.extend_from_slice(&more.items);
     to.cells.extend_from_slice(&more.cells);
     if !to.elements.is_empty() {
@@ -25,13 +32,15 @@ pub(super) fn reserve(columns: &mut Columns, length: usize) {
 
 /// Bytes of memory that columns hold.
 pub(super) fn bytes(columns: &Columns) -> u64 {
-    let keys = columns.cells.capacity() + columns.elements.capacity();
-    (columns.items.capacity() * 8 + keys * 4) as u64
+    let keys = columns.cells.capacity() + columns.elements.capacity() + columns.sites.capacity();
+    let blocks = size_of_val(&columns.basic_blocks[..]);
+    (columns.items.capacity() * 8 + keys * 4 + blocks) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reuselens_trace::{BasicBlock, BlockEnd};
 
     #[test]
     fn elements_are_made_up_for_where_there_are_none() {
@@ -52,5 +61,35 @@ mod tests {
         assert_eq!(all.items, [1, 2, 1, 2, 1, 2]);
         assert_eq!(all.cells, [3, 4, 3, 4, 3, 4]);
         assert_eq!(all.elements, [0, 0, 0, 9, 0, 0]);
+    }
+
+    #[test]
+    fn blocks_and_instructions_come_along() {
+        let block = BasicBlock {
+            start: 7,
+            end: BlockEnd::Falls,
+            taken: 0,
+            bytes: 1,
+            taken_loops: false,
+            falls_loops: false,
+        };
+        let mut more = Columns {
+            items: vec![1, 2],
+            cells: vec![0, 1],
+            basic_blocks: vec![(0, block), (1, block)],
+            sites: vec![5, 6],
+            ..Columns::default()
+        };
+        let mut all = Columns::new();
+        append(&mut all, &more);
+        more.sites.push(9);
+        append(&mut all, &more);
+        let touches: Vec<u32> = all
+            .basic_blocks
+            .iter()
+            .map(|(touches, _)| *touches)
+            .collect();
+        assert_eq!(touches, [0, 1, 2, 3]);
+        assert_eq!(all.sites, [5, 6, 9]);
     }
 }

@@ -33,6 +33,11 @@ pub(crate) trait Counts: Send {
     /// A program thread has ended.
     fn thread_ended(&mut self, _thread: ThreadId) {}
 
+    /// Whether it must know which program thread a touch is of, and when one has ended.
+    fn by_thread(&self) -> bool {
+        false
+    }
+
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
@@ -90,7 +95,11 @@ pub(crate) struct Counted {
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = threads(options);
     if options.paths {
-        return with_paths(options);
+        let counts = with_paths(options)?;
+        return Ok(match threads.get() > 1 {
+            true => piped::Piped::begin(counts),
+            false => counts,
+        });
     }
     if options.sharing == Sharing::Private {
         return Ok(Box::new(private::begin(options, threads)?));
@@ -104,7 +113,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     })
 }
 
-/// With paths beside the distances, on this thread: which program thread a touch is of must be known where it counts.
+/// With paths beside the distances.
 fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let refused = |other, why| Error::Together {
         one: "--by path",

@@ -85,6 +85,10 @@ impl Counts for Paths {
         self.inner.thread(process, thread);
     }
 
+    fn by_thread(&self) -> bool {
+        true
+    }
+
     fn thread_ended(&mut self, thread: ThreadId) {
         self.trackers.retain(|of, _| of.1 != thread.0);
         self.inner.thread_ended(thread);

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
+use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::gather::append;
@@ -26,6 +27,10 @@ type Inner = Box<dyn Counts>;
 /// What is handed over.
 enum Job {
     Count(Columns),
+    /// What comes next is of this program thread.
+    Thread(ProcessId, ThreadId),
+    /// It has ended.
+    Ended(ThreadId),
     /// Say when everything before this is counted.
     Settle(Sender<()>),
     /// Do with less memory, and say whether that is possible.
@@ -48,6 +53,9 @@ pub(super) struct Piped {
     /// What the worker held when it last said so.
     held: Arc<AtomicU64>,
     settled: bool,
+    /// The program thread that the touches are of, where that must be known.
+    thread: Option<(ProcessId, ThreadId)>,
+    by_thread: bool,
 }
 
 impl Piped {
@@ -57,6 +65,7 @@ impl Piped {
         let (used, empty) = channel();
         let held = Arc::new(AtomicU64::new(inner.memory().get()));
         let say = Arc::clone(&held);
+        let by_thread = inner.by_thread();
         // It is handed over once there is a thread: a thread that cannot be had drops what it was to have.
         let (give, take) = channel::<Inner>();
         let thread = Builder::new().name("count".to_owned());
@@ -77,12 +86,14 @@ impl Piped {
             accesses: 0,
             held,
             settled: true,
+            thread: None,
+            by_thread,
         })
     }
 
     /// Hands over what was gathered.
     fn hand_over(&mut self) {
-        if !self.gathered.is_empty() {
+        if !self.gathered.is_empty() || !self.gathered.basic_blocks.is_empty() {
             let next = self.empty.try_recv().unwrap_or_default();
             let columns = std::mem::replace(&mut self.gathered, next);
             // It fails only if the worker panicked, and then so does `finish`.
@@ -106,6 +117,8 @@ fn work(mut inner: Inner, to_do: Receiver<Job>, used: &Sender<Columns>, held: &A
                 // Nobody takes them back any more when all is read.
                 let _ = used.send(columns);
             }
+            Job::Thread(process, thread) => inner.thread(process, thread),
+            Job::Ended(thread) => inner.thread_ended(thread),
             Job::Settle(done) => {
                 held.store(inner.memory().get(), Ordering::Relaxed);
                 // Who asked is waiting.
@@ -122,11 +135,32 @@ fn work(mut inner: Inner, to_do: Receiver<Job>, used: &Sender<Columns>, held: &A
 }
 
 impl Counts for Piped {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        let now = Some((process, thread));
+        if self.by_thread && self.thread != now {
+            self.hand_over();
+            self.thread = now;
+            // It fails only if the worker panicked, and then so does `finish`.
+            let _ = self.jobs.send(Job::Thread(process, thread));
+        }
+    }
+
+    fn by_thread(&self) -> bool {
+        self.by_thread
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        if self.by_thread {
+            self.hand_over();
+            let _ = self.jobs.send(Job::Ended(thread));
+        }
+    }
+
     fn add(&mut self, columns: &Columns) {
         append(&mut self.gathered, columns);
         self.accesses += columns.len() as u64;
         self.settled = false;
-        if self.gathered.len() >= BATCH {
+        if self.gathered.len().max(self.gathered.basic_blocks.len()) >= BATCH {
             self.hand_over();
         }
     }
@@ -144,7 +178,8 @@ impl Counts for Piped {
         }
         let unsaid =
             (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(BATCH) as u64);
-        Bytes(2 * held + unsaid * GROWTH)
+        let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
+        Bytes(2 * held + unsaid * growth)
     }
 
     fn settle(&mut self) {
