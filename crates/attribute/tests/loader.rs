@@ -330,8 +330,11 @@ fn this_test_finds_itself() {
         found.name
     );
     let variable = loader.variable(&module, found.low);
-    assert_eq!(variable.element_bytes, 8);
-    assert!(variable.file.ends_with("loader.rs"), "{}", variable.file);
+    // An optimized build of this project says nothing of types and variables.
+    if cfg!(debug_assertions) {
+        assert_eq!(variable.element_bytes, 8);
+        assert!(variable.file.ends_with("loader.rs"), "{}", variable.file);
+    }
 
     let own = middle_of_this(&path);
     let function = loader.function(&module, own).unwrap();
