@@ -3,6 +3,7 @@
 mod ahead;
 mod count;
 mod elsewhere;
+mod nodes;
 #[cfg(test)]
 mod tests;
 mod uniting;
@@ -207,70 +208,6 @@ impl PathTable {
         None
     }
 
-    fn key(&self, step: &PathStep) -> (u64, u32) {
-        (step.block, Path::newest(step.path.outcomes, self.length))
-    }
-
-    /// The slot where a step belongs, if it is free.
-    #[inline(always)]
-    fn home(&self, step: &PathStep) -> usize {
-        hash(self.key(step)) as usize & (self.slots.len() - 1)
-    }
-
-    /// The node of a step, which may be the guessed one.
-    #[inline(always)]
-    fn enter(&mut self, step: &PathStep, guess: u32) -> u32 {
-        let key = self.key(step);
-        let node = match self.nodes.get((guess as usize).wrapping_sub(1)) {
-            Some(node) if (node.block, node.outcomes) == key => guess,
-            _ => self.find(key, step),
-        };
-        self.nodes[node as usize - 1].traces.add(&step.path.trace);
-        node
-    }
-
-    #[inline(never)]
-    fn find(&mut self, key: (u64, u32), step: &PathStep) -> u32 {
-        let slot = self.slot(key);
-        match self.slots[slot] {
-            0 => {
-                self.nodes.push(Node {
-                    block: key.0,
-                    outcomes: key.1,
-                    first: self.counts.len() as u32,
-                    traces: Traces::new(step.path.trace),
-                    length: 0,
-                    room: 0,
-                });
-                let node = self.nodes.len() as u32;
-                self.slots[slot] = node;
-                if self.nodes.len() * 2 > self.slots.len() {
-                    self.index(self.slots.len() * 2);
-                }
-                node
-            }
-            node => node,
-        }
-    }
-
-    /// The slot of a key, or the free one where it belongs.
-    fn slot(&self, key: (u64, u32)) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash(key) as usize & mask;
-        loop {
-            match self.slots[slot].checked_sub(1) {
-                Some(at) => {
-                    let node = &self.nodes[at as usize];
-                    if (node.block, node.outcomes) == key {
-                        return slot;
-                    }
-                    slot = (slot + 1) & mask;
-                }
-                None => return slot,
-            }
-        }
-    }
-
     /// The place of an instruction wherever it is in a block, or a new one behind all.
     #[inline(never)]
     fn seek(&mut self, node: u32, site: u32) -> usize {
@@ -336,15 +273,6 @@ impl PathTable {
         self.find(self.key(step), step)
     }
 
-    fn index(&mut self, slots: usize) {
-        self.slots.clear();
-        self.slots.resize(slots, 0);
-        for at in 0..self.nodes.len() {
-            let slot = self.slot((self.nodes[at].block, self.nodes[at].outcomes));
-            self.slots[slot] = at as u32 + 1;
-        }
-    }
-
     /// Gives the instructions other numbers. Those that get the same become one where cells are made.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         for count in &mut self.counts {
@@ -391,11 +319,4 @@ impl PathTable {
         let longest = kept.last().copied().unwrap_or(0);
         all_shares(self.cells(longest), &kept, rule, long)
     }
-}
-
-/// Where a node is looked for.
-#[inline(always)]
-fn hash((block, outcomes): (u64, u32)) -> u64 {
-    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    (block.wrapping_mul(GOLDEN) ^ u64::from(outcomes)).wrapping_mul(GOLDEN) >> 24
 }

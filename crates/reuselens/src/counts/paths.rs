@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{PathStep, PathTable};
-use reuselens_predict::{BasicBlock, BlockEnd, PathTracker};
-use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_predict::{self as predict, BlockEnd, PathTracker};
+use reuselens_trace::{BasicBlock, ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts};
@@ -15,6 +15,9 @@ const MOST: usize = 1 << 20;
 
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
+
+/// Blocks that are followed before what they touched is counted: few enough that all stays in the nearest caches.
+const AT_ONCE: usize = 512;
 
 /// What was counted by path.
 pub(crate) struct PathCounts {
@@ -59,10 +62,52 @@ impl Paths {
     }
 }
 
+impl Paths {
+    /// Counts the touches from `from` on: those before these blocks, each in the block before it, or all that are left if
+    /// there are no blocks. The touch after them.
+    fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
+        let keep = self.counts.keep;
+        let trackers = self.trackers.entry(self.now);
+        let tracker = trackers.or_insert_with(|| PathTracker::new(keep));
+        let begin = from as usize;
+        let (cells, distances) = (&columns.cells[begin..], self.inner.distances());
+        let (mut done, steps) = (0, &mut self.steps);
+        steps.clear();
+        let mut step = |tracker: &PathTracker, until: u32| {
+            if until <= done {
+                return;
+            }
+            let (block, path) = (tracker.block(), *tracker.path());
+            if block != 0 {
+                steps.push(PathStep { block, path, until });
+            } else {
+                let cells = (done + 1..).zip(&cells[done as usize..until as usize]);
+                steps.extend(cells.map(|(until, cell)| {
+                    let block = ALONE | u64::from(columns.sites[*cell as usize]);
+                    PathStep { block, path, until }
+                }));
+            }
+            done = until;
+        };
+        for (until, row) in blocks {
+            step(tracker, *until - from);
+            tracker.enter(&block(row));
+        }
+        if blocks.is_empty() {
+            step(tracker, cells.len() as u32);
+        }
+        let distances = distances.map_or(&[][..], |distances| &distances[begin..]);
+        self.counts
+            .table
+            .add_steps(steps, cells, &columns.sites, distances);
+        from + done
+    }
+}
+
 /// The block of a row, as a tracker takes it.
-fn block(row: &reuselens_trace::BasicBlock) -> BasicBlock {
+fn block(row: &BasicBlock) -> predict::BasicBlock {
     use reuselens_trace::BlockEnd as End;
-    BasicBlock {
+    predict::BasicBlock {
         start: row.start,
         length: u32::from(row.bytes),
         taken: row.taken,
@@ -96,44 +141,20 @@ impl Counts for Paths {
 
     fn add(&mut self, columns: &Columns) {
         self.inner.add(columns);
-        let keep = self.counts.keep;
-        let tracker = self
-            .trackers
-            .entry(self.now)
-            .or_insert_with(|| PathTracker::new(keep));
-        let Some(distances) = self.inner.distances() else {
+        if self.inner.distances().is_none() {
             return;
-        };
-        let (table, steps) = (&mut self.counts.table, &mut self.steps);
-        steps.clear();
-        let mut from = 0;
-        let mut step = |tracker: &PathTracker, until: u32| {
-            if until <= from {
-                return;
-            }
-            let (block, path) = (tracker.block(), *tracker.path());
-            if block != 0 {
-                steps.push(PathStep { block, path, until });
-            } else {
-                let cells = (from + 1..).zip(&columns.cells[from as usize..until as usize]);
-                steps.extend(cells.map(|(until, cell)| {
-                    let block = ALONE | u64::from(columns.sites[*cell as usize]);
-                    PathStep { block, path, until }
-                }));
-            }
-            from = until;
-        };
-        for (until, row) in &columns.basic_blocks {
-            step(tracker, *until);
-            tracker.enter(&block(row));
         }
-        step(tracker, columns.len() as u32);
-        table.add_steps(steps, &columns.cells, &columns.sites, distances);
+        let mut from = 0;
+        for blocks in columns.basic_blocks.chunks(AT_ONCE) {
+            from = self.follow(columns, from, blocks);
+        }
+        // What comes after the last block that began.
+        self.follow(columns, from, &[]);
         let firsts = &mut self.counts.first_cells;
         for (cell, site) in (0..).zip(&columns.sites).skip(self.cells) {
             firsts.entry(*site).or_insert(cell);
         }
-        self.cells = columns.sites.len();
+        self.cells = self.cells.max(columns.sites.len());
         self.counts.blocks += columns.basic_blocks.len() as u64;
     }
 
