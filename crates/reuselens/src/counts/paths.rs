@@ -151,7 +151,8 @@ impl Counts for Paths {
         // What comes after the last block that began.
         self.follow(columns, from, &[]);
         let firsts = &mut self.counts.first_cells;
-        for (cell, site) in (0..).zip(&columns.sites).skip(self.cells) {
+        let new = columns.sites.get(self.cells..).unwrap_or_default();
+        for (cell, site) in (self.cells as u32..).zip(new) {
             firsts.entry(*site).or_insert(cell);
         }
         self.cells = self.cells.max(columns.sites.len());
