@@ -146,31 +146,64 @@ fn circuit(nodes: u32) -> Graph {
     Graph::new(nodes, &edges.collect::<Vec<_>>()).unwrap()
 }
 
+/// Copies in warps of four of twelve threads, at sixteen places: as they stand, found, and at best.
+fn sixteen_places(whole: &Hypergraph) -> [u64; 3] {
+    let mut copies = [0; 3];
+    for start in (0..1024).step_by(64) {
+        let small = neighbourhood(whole, start);
+        if small.vertices() < 12 {
+            continue;
+        }
+        let groups: Vec<u32> = (0..12).collect();
+        let groups: Vec<Vec<u32>> = groups.chunks(4).map(<[u32]>::to_vec).collect();
+        copies[0] += small.copies(&groups);
+        copies[1] += small.copies(&partition(&small, 4, 1).unwrap());
+        copies[2] += fewest(&small, 4);
+    }
+    copies
+}
+
 #[test]
 fn twelve_threads_of_each_kernel_are_within_five_percent_of_the_best() {
     let (circuit, mesh) = (circuit(1024), Graph::mesh(1024, 6000, 1).unwrap());
     for kernel in Kernel::ALL {
         let gates = matches!(kernel, Kernel::Sta | Kernel::Gsim | Kernel::Bfs);
         let run = run(kernel, if gates { &circuit } else { &mesh });
-        let whole = Hypergraph::of(&run, Layout::Moved);
-        let (mut as_is, mut found, mut best) = (0, 0, 0);
-        for start in (0..1024).step_by(64) {
-            let small = neighbourhood(&whole, start);
-            if small.vertices() < 12 {
-                continue;
-            }
-            let groups: Vec<u32> = (0..12).collect();
-            let groups: Vec<Vec<u32>> = groups.chunks(4).map(<[u32]>::to_vec).collect();
-            as_is += small.copies(&groups);
-            found += small.copies(&partition(&small, 4, 1).unwrap());
-            best += fewest(&small, 4);
+        for (what, whole) in [
+            ("requests", Hypergraph::of_requests(&run, Layout::Moved)),
+            ("data", Hypergraph::of(&run, Layout::Moved)),
+        ] {
+            let [as_is, found, best] = sixteen_places(&whole);
+            let name = kernel.name();
+            println!("{name}, {what}: {as_is} as they stand, {found} found, {best} at best");
+            assert!(best <= found && found <= as_is);
+            assert!(found as f64 <= best as f64 * 1.05, "{name}");
         }
-        println!(
-            "{}: {as_is} as they stand, {found} found, {best} at best",
-            kernel.name()
-        );
-        assert!(best <= found && found <= as_is);
-        assert!(found as f64 <= best as f64 * 1.05, "{}", kernel.name());
+    }
+}
+
+#[test]
+fn copies_of_requests_are_transactions() {
+    let (circuit, mesh) = (circuit(1024), Graph::mesh(1024, 6000, 1).unwrap());
+    for (kernel, graph) in Kernel::ALL
+        .into_iter()
+        .flat_map(|k| [(k, &circuit), (k, &mesh)])
+    {
+        let run = run(kernel, graph);
+        let requests = Hypergraph::of_requests(&run, Layout::Kept);
+        let alone: u64 = (0..requests.vertices())
+            .map(|at| requests.private(at))
+            .sum();
+        let mapping = map(&run, Layout::Kept, 32, Stage::Threads, 1).unwrap();
+        for mapping in [Mapping::identity(&run).unwrap(), mapping] {
+            let warps: Vec<Vec<u32>> = mapping.threads().chunks(32).map(<[u32]>::to_vec).collect();
+            let counted = Transactions::of(&mapping.apply(&run).unwrap(), Layout::Kept).unwrap();
+            assert_eq!(
+                requests.copies(&warps) + alone,
+                counted.sectors,
+                "{kernel:?}"
+            );
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(short, value_name = "FILE")]
     o: Option<PathBuf>,
 
-    /// Write the hypergraph of sharing to this file, for other partitioners
+    /// Write the hypergraph that is partitioned into warps to this file, for other partitioners
     #[arg(long, value_name = "FILE")]
     hgr: Option<PathBuf>,
 
@@ -75,7 +75,7 @@ impl Args {
     pub fn run(self) -> Outcome {
         let run = self.input.read(&self.stream)?;
         if let Some(path) = &self.hgr {
-            let text = Hypergraph::of(&run, self.layout()).to_hgr();
+            let text = Hypergraph::of_requests(&run, self.layout()).to_hgr();
             write_whole(path, text.as_bytes(), self.output.force)?;
         }
         let mapping = self.mapping(&run)?;
