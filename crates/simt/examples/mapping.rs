@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run};
 use reuselens_trace::warp::open_warps;
@@ -32,12 +32,12 @@ fn row(run: &Run) -> Result<String, Box<dyn std::error::Error>> {
     };
     let as_is = Mapping::identity(run)?;
     let begun = Instant::now();
-    let moved = map(run, Layout::Moved, 32, Stage::Threads, 1)?;
+    let moved = map(run, Layout::Moved, Common::Requests, 32, Stage::Threads, 1)?;
     let seconds = begun.elapsed().as_secs_f64();
     let kept = if std::env::var("NOKEPT").is_ok() {
         moved.clone()
     } else {
-        map(run, Layout::Kept, 32, Stage::Threads, 1)?
+        map(run, Layout::Kept, Common::Requests, 32, Stage::Threads, 1)?
     };
     let change = |mapping, layout| -> Result<String, Box<dyn std::error::Error>> {
         let (before, after) = (sectors(&as_is, layout)?, sectors(mapping, layout)?);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map, order, partition, span};
+use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map, order, partition, span};
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run, Scenario};
@@ -194,7 +194,7 @@ fn copies_of_requests_are_transactions() {
         let alone: u64 = (0..requests.vertices())
             .map(|at| requests.private(at))
             .sum();
-        let mapping = map(&run, Layout::Kept, 32, Stage::Threads, 1).unwrap();
+        let mapping = map(&run, Layout::Kept, Common::Requests, 32, Stage::Threads, 1).unwrap();
         for mapping in [Mapping::identity(&run).unwrap(), mapping] {
             let warps: Vec<Vec<u32>> = mapping.threads().chunks(32).map(<[u32]>::to_vec).collect();
             let counted = Transactions::of(&mapping.apply(&run).unwrap(), Layout::Kept).unwrap();
@@ -256,7 +256,7 @@ fn who_shares_comes_together_and_all_touches_stay() {
     let count = |run: &Run| Transactions::of(run, Layout::Moved).unwrap();
     let before = count(&run);
     for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
-        let mapping = map(&run, Layout::Moved, 32, stage, 1).unwrap();
+        let mapping = map(&run, Layout::Moved, Common::Requests, 32, stage, 1).unwrap();
         let after = mapping.apply(&run).unwrap();
         assert_eq!(after.touches(), run.touches());
         let counted = count(&after);
@@ -282,5 +282,5 @@ fn what_is_no_mapping_is_refused() {
     assert!(Mapping::new(vec![0, 1, 2], 2).is_err());
     let run = run(Kernel::Sta, &scattered());
     assert!(Mapping::new(vec![1, 0], 2).unwrap().apply(&run).is_err());
-    assert!(map(&run, Layout::Moved, 24, Stage::Threads, 1).is_err());
+    assert!(map(&run, Layout::Moved, Common::Data, 24, Stage::Threads, 1).is_err());
 }

@@ -9,7 +9,7 @@
 //! Source: Garrido 2013, section VIII, after Kuo, Chen, Lai and Jou, *Thread Affinity Mapping for Irregular Data Access
 //! on Shared Cache GPGPU*, ASP-DAC 2012. Vertices are weighted by private data there; here all warps must
 //! be full, so each thread counts one. Edges are data there for warps too; but a warp that comes back to its data fetches it
-//! again, so that a mapping with half the copies of data can need as many transactions as before.
+//! again, so that a mapping with half the copies of data can need as many transactions as before. [`Common::Data`] is theirs.
 
 mod hypergraph;
 mod order;
@@ -31,6 +31,16 @@ use crate::{Run, SimtError};
 /// The most threads of a launch that are mapped.
 const MAX_THREADS: u64 = 1 << 24;
 
+/// What the threads of a warp should have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Common {
+    /// Requests: sectors that they touch in the same instruction, for fewest transactions.
+    #[default]
+    Requests,
+    /// Data, at whatever time they touch it: for reuse within warps, as the literature has it.
+    Data,
+}
+
 /// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads, if `stage` says so
 /// warps into blocks, and orders blocks. `layout` says which data stays where it is.
 ///
@@ -43,6 +53,7 @@ const MAX_THREADS: u64 = 1 << 24;
 pub fn map(
     run: &Run,
     layout: Layout,
+    common: Common,
     lanes: usize,
     stage: Stage,
     seed: u64,
@@ -62,7 +73,11 @@ pub fn map(
             hint: "run the kernel on smaller data",
         });
     }
-    let clustered = partition(&Hypergraph::of_requests(run, layout), lanes, seed)?;
+    let sharing = match common {
+        Common::Requests => Hypergraph::of_requests(run, layout),
+        Common::Data => Hypergraph::of(run, layout),
+    };
+    let clustered = partition(&sharing, lanes, seed)?;
     let all: Vec<u32> = (0..found as u32).collect();
     let as_is: Vec<Vec<u32>> = all.chunks(lanes).map(<[u32]>::to_vec).collect();
     let count = |warps: &[Vec<u32>]| -> Result<u64, SimtError> {
