@@ -212,7 +212,7 @@ impl State {
     /// The groups of neighbours that have most of a vertex's data, and how much they have not; the least first.
     fn promising(&mut self, vertex: u32) -> ([(u64, u32); TRIED], usize) {
         let own = self.group[vertex as usize];
-        let most = (self.present.len() / 2).max(FEW).min(HUB);
+        let most = (self.present.len() / 2).clamp(FEW, HUB);
         let mut all = 0;
         let mut hubs: Vec<u32> = Vec::new();
         for &edge in self.incidence.of(vertex) {

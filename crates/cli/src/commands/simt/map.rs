@@ -93,13 +93,13 @@ impl Args {
             write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
         }
         let mapping = self.mapping(&run)?;
-        let identity = Mapping::identity(&run)?;
-        let facts = facts(&identity.apply(&run)?, &mapping.apply(&run)?)?;
+        let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
+        let facts = facts(&before, &after)?;
         for fact in &facts {
             self.output.say(fact)?;
         }
-        let before = self.characteristic(identity.apply(&run)?)?;
-        let after = self.characteristic(mapping.apply(&run)?)?;
+        let before = self.characteristic(before)?;
+        let after = self.characteristic(after)?;
         diff::show(&self.output, &before, &after)?;
         if let Some(path) = &self.o {
             write_whole(path, &mapping.to_bytes(), self.output.force)?;
