@@ -19,11 +19,13 @@ const UNEQUAL: metis::Idx = 30;
 /// Hypergraphs of few pins are partitioned several times, as often as these are in so many and at most so often: by METIS and
 /// from groups at random in turns.
 const SMALL: usize = 1 << 16;
+/// Up to so many pins, METIS's k-way method is tried too, which takes some times as long.
+const MEDIUM: usize = 1 << 18;
 const TRIES: usize = 32;
 
 /// Groups of exactly `size` vertices (the last may be smaller), such that edges touch few groups.
 ///
-/// METIS bisects the graph of pairs, again and again; groups are then made equal, and vertices of different groups change places
+/// METIS partitions the graph of pairs; groups are then made equal, and vertices of different groups change places
 /// as long as [`Hypergraph::copies`] falls. The vertices as they stand are improved likewise, and the better
 /// result is taken: it is never worse than leaving them.
 ///
@@ -41,12 +43,13 @@ pub fn partition(
     }
     let mut found = u64::MAX;
     let mut best = Vec::new();
-    let tries = (SMALL / hypergraph.pins().max(1)).clamp(1, TRIES) as u64;
+    let few = hypergraph.pins() <= MEDIUM;
+    let tries = (SMALL / hypergraph.pins().max(1)).clamp(1 + 2 * usize::from(few), TRIES) as u64;
     for (at, seed) in (0..tries).map(|at| (at, seed.wrapping_add(at))) {
         let mut groups = if at % 2 == 1 {
             shuffled(&vertices, size, seed)
         } else {
-            let parts = metis_parts(hypergraph, in_place.len(), seed)?;
+            let parts = metis_parts(hypergraph, in_place.len(), seed, few && at > 0)?;
             equal(hypergraph, &parts, size, in_place.len())
         };
         let copies = refine(hypergraph, &mut groups, found);
@@ -78,7 +81,12 @@ fn shuffled(vertices: &[u32], size: usize, seed: u64) -> Vec<Vec<u32>> {
 }
 
 /// The part of each vertex.
-fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u32>, SimtError> {
+fn metis_parts(
+    hypergraph: &Hypergraph,
+    parts: usize,
+    seed: u64,
+    kway: bool,
+) -> Result<Vec<u32>, SimtError> {
     let failed =
         |what: String| SimtError::Unfit(format!("METIS cannot partition the threads: {what}"));
     let (xadj, adjacent, weights) =
@@ -97,7 +105,11 @@ fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u
         .set_adjwgt(&weights)
         .set_option(Seed((seed % (1 << 30)) as metis::Idx))
         .set_option(UFactor(UNEQUAL));
-    let done = graph.part_recursive(&mut part);
+    let done = if kway && parts > 8 {
+        graph.part_kway(&mut part)
+    } else {
+        graph.part_recursive(&mut part)
+    };
     done.map_err(|error| failed(error.to_string()))?;
     Ok(part.into_iter().map(|part| part as u32).collect())
 }

@@ -5,8 +5,9 @@ use crate::mapping::hypergraph::{Incidence, group_of};
 
 /// Passes over all vertices at most.
 const PASSES: usize = 8;
-/// A pass that lowers copies by less than one in so many is the last.
+/// A pass is the last that lowers copies by less than one in so many, and by less than that part of what all passes did.
 const LITTLE: u64 = 1000;
+const PART: u64 = 8;
 /// Groups that a vertex is tried in.
 const TRIED: usize = 4;
 /// An edge in more groups than this, or in more than [`FEW`] and half of all, says of none that a vertex should go there.
@@ -21,12 +22,14 @@ const FEW: usize = 64;
 /// Gives up if it is farther from `goal` than what the last pass gained, since each gains much less than the one before.
 pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64) -> u64 {
     let mut state = State::new(hypergraph, groups);
-    let mut copies = hypergraph.copies(groups);
+    let before = hypergraph.copies(groups);
+    let mut copies = before;
     for _ in 0..PASSES {
         let vertices = 0..hypergraph.vertices() as u32;
         let gain: u64 = vertices.map(|vertex| state.improve(vertex, groups)).sum();
         copies -= gain;
-        if gain == 0 || gain < copies / LITTLE || copies.saturating_sub(goal) > gain {
+        let little = gain < copies / LITTLE && gain < (before - copies) / PART;
+        if gain == 0 || little || copies.saturating_sub(goal) > gain {
             break;
         }
     }
