@@ -7,7 +7,7 @@ use crate::error::PtxError;
 use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
 use crate::names;
 use crate::sink::Sink;
-use crate::syntax::ast::{Ast, Init, Statement, Variable};
+use crate::syntax::ast::{Ast, Function, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
 
 /// A PTX file that has been read.
@@ -279,42 +279,7 @@ impl Device {
         name: &str,
         options: &Options,
     ) -> Result<Kernel, DeviceError> {
-        let entries: Vec<_> = module
-            .ast
-            .functions
-            .iter()
-            .filter(|function| function.is_entry && function.body.is_some())
-            .collect();
-        let exact: Vec<_> = entries
-            .iter()
-            .filter(|function| names::is(&function.name, name))
-            .collect();
-        let similar: Vec<_> = entries
-            .iter()
-            .filter(|function| names::may_be(&function.name, name))
-            .collect();
-        let listed = |list: &[&&crate::syntax::ast::Function]| {
-            let names = list.iter().map(|function| names::readable(&function.name));
-            names.collect::<Vec<_>>().join("; ")
-        };
-        // Nothing else says which is meant if C's `gemm` stands beside C++'s `gemm(float*)`.
-        let literal = entries.iter().find(|function| function.name == name);
-        let function = match (literal.as_ref(), &exact[..], &similar[..]) {
-            (Some(function), _, _) | (_, [function], _) | (_, _, [function]) => function,
-            (_, _, []) => {
-                let all: Vec<_> = entries.iter().collect();
-                return Err(DeviceError::NoKernel {
-                    name: name.to_owned(),
-                    known: listed(&all),
-                });
-            }
-            (_, _, several) => {
-                return Err(DeviceError::Ambiguous {
-                    name: name.to_owned(),
-                    known: listed(several),
-                });
-            }
-        };
+        let function = named(&module.ast, name)?;
         Ok(decode::decode(
             &module.ast,
             function,
@@ -336,5 +301,39 @@ impl Device {
         sink: &mut S,
     ) -> Result<Stats, LaunchError> {
         run(kernel, launch, &mut self.memory, options, sink)
+    }
+}
+
+/// The kernel that is meant.
+fn named<'a>(ast: &'a Ast, name: &str) -> Result<&'a Function, DeviceError> {
+    let entries = || {
+        let functions = ast.functions.iter();
+        functions.filter(|function| function.is_entry && function.body.is_some())
+    };
+    // Nothing else says which is meant if C's `gemm` stands beside C++'s `gemm(float*)`.
+    if let Some(function) = entries().find(|function| function.name == name) {
+        return Ok(function);
+    }
+    let exact: Vec<_> = entries()
+        .filter(|function| names::is(&function.name, name))
+        .collect();
+    let similar: Vec<_> = entries()
+        .filter(|function| names::may_be(&function.name, name))
+        .collect();
+    let listed = |list: &[&Function]| {
+        let names = list.iter().map(|function| names::readable(&function.name));
+        names.collect::<Vec<_>>().join("; ")
+    };
+    let name = name.to_owned();
+    match (&exact[..], &similar[..]) {
+        ([function], _) | (_, [function]) => Ok(function),
+        (_, []) => Err(DeviceError::NoKernel {
+            name,
+            known: listed(&entries().collect::<Vec<_>>()),
+        }),
+        (_, several) => Err(DeviceError::Ambiguous {
+            name,
+            known: listed(several),
+        }),
     }
 }

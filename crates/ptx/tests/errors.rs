@@ -65,6 +65,46 @@ fn what_is_no_ptx_is_told_with_its_place() {
     assert!(told(".version 7.0\n\u{1F600}").contains("no meaning"));
 }
 
+/// A kernel that calls a function, which calls another twice, and so on.
+fn tree(depth: u32) -> String {
+    let leaf = ".version 7.0\n.target sm_80\n.address_size 64\n.func f0()\n{\nret;\n}\n".to_owned();
+    let functions = (1..depth).map(|at| {
+        let call = format!("call f{};\n", at - 1);
+        format!(".func f{at}()\n{{\n{call}{call}ret;\n}}\n")
+    });
+    let last = depth - 1;
+    let kernel = format!(".visible .entry k()\n{{\ncall f{last};\nret;\n}}\n");
+    leaf + &functions.collect::<String>() + &kernel
+}
+
+#[test]
+fn calls_that_multiply_come_to_an_end() {
+    let decoded = |depth| {
+        let mut device = Device::new();
+        let module = device.load(Module::parse(&tree(depth)).unwrap()).unwrap();
+        device.kernel(&module, "k", &Options::default()).map(|_| ())
+    };
+    assert!(decoded(10).is_ok());
+    // A thousand million bodies, none of which does anything.
+    let told = decoded(30).unwrap_err().to_string();
+    assert!(told.contains("all calls together"), "{told}");
+}
+
+#[test]
+fn of_many_kernels_each_is_found_at_once() {
+    const KERNELS: usize = 4000;
+    let kernels = (0..KERNELS).map(|at| format!(".visible .entry k{at}()\n{{\nret;\n}}\n"));
+    let head = ".version 7.0\n.target sm_80\n.address_size 64\n".to_owned();
+    let mut device = Device::new();
+    let module = Module::parse(&(head + &kernels.collect::<String>())).unwrap();
+    let module = device.load(module).unwrap();
+    for at in 0..KERNELS {
+        let name = format!("k{at}");
+        let kernel = device.kernel(&module, &name, &Options::default());
+        assert_eq!(kernel.unwrap().name(), name);
+    }
+}
+
 #[test]
 fn instructions_outside_the_subset_are_refused_with_their_place() {
     for (body, expected) in [

@@ -7,7 +7,7 @@ use std::time::Instant;
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::mapping::{Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Mapping, Stage, map};
 use reuselens_simt::netlist::Netlist;
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
@@ -147,7 +147,7 @@ fn mapped(kernel: Kernel, run: &Run) -> Result<(), Failure> {
     };
     for &stage in stages {
         let begun = Instant::now();
-        let mapping = map(run, Layout::Moved, 32, stage, 1)?;
+        let mapping = map(run, Layout::Moved, Common::Data, 32, stage, 1)?;
         let took = begun.elapsed();
         let after = mapping.apply(run)?;
         let all = Difference::between(&merged(&before)?, &merged(&after)?);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map, order, partition, span};
+use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map, order, partition, span};
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run, Scenario};
@@ -146,31 +146,64 @@ fn circuit(nodes: u32) -> Graph {
     Graph::new(nodes, &edges.collect::<Vec<_>>()).unwrap()
 }
 
+/// Copies in warps of four of twelve threads, at sixteen places: as they stand, found, and at best.
+fn sixteen_places(whole: &Hypergraph) -> [u64; 3] {
+    let mut copies = [0; 3];
+    for start in (0..1024).step_by(64) {
+        let small = neighbourhood(whole, start);
+        if small.vertices() < 12 {
+            continue;
+        }
+        let groups: Vec<u32> = (0..12).collect();
+        let groups: Vec<Vec<u32>> = groups.chunks(4).map(<[u32]>::to_vec).collect();
+        copies[0] += small.copies(&groups);
+        copies[1] += small.copies(&partition(&small, 4, 1).unwrap());
+        copies[2] += fewest(&small, 4);
+    }
+    copies
+}
+
 #[test]
 fn twelve_threads_of_each_kernel_are_within_five_percent_of_the_best() {
     let (circuit, mesh) = (circuit(1024), Graph::mesh(1024, 6000, 1).unwrap());
     for kernel in Kernel::ALL {
         let gates = matches!(kernel, Kernel::Sta | Kernel::Gsim | Kernel::Bfs);
         let run = run(kernel, if gates { &circuit } else { &mesh });
-        let whole = Hypergraph::of(&run, Layout::Moved);
-        let (mut as_is, mut found, mut best) = (0, 0, 0);
-        for start in (0..1024).step_by(64) {
-            let small = neighbourhood(&whole, start);
-            if small.vertices() < 12 {
-                continue;
-            }
-            let groups: Vec<u32> = (0..12).collect();
-            let groups: Vec<Vec<u32>> = groups.chunks(4).map(<[u32]>::to_vec).collect();
-            as_is += small.copies(&groups);
-            found += small.copies(&partition(&small, 4, 1).unwrap());
-            best += fewest(&small, 4);
+        for (what, whole) in [
+            ("requests", Hypergraph::of_requests(&run, Layout::Moved)),
+            ("data", Hypergraph::of(&run, Layout::Moved)),
+        ] {
+            let [as_is, found, best] = sixteen_places(&whole);
+            let name = kernel.name();
+            println!("{name}, {what}: {as_is} as they stand, {found} found, {best} at best");
+            assert!(best <= found && found <= as_is);
+            assert!(found as f64 <= best as f64 * 1.05, "{name}");
         }
-        println!(
-            "{}: {as_is} as they stand, {found} found, {best} at best",
-            kernel.name()
-        );
-        assert!(best <= found && found <= as_is);
-        assert!(found as f64 <= best as f64 * 1.05, "{}", kernel.name());
+    }
+}
+
+#[test]
+fn copies_of_requests_are_transactions() {
+    let (circuit, mesh) = (circuit(1024), Graph::mesh(1024, 6000, 1).unwrap());
+    for (kernel, graph) in Kernel::ALL
+        .into_iter()
+        .flat_map(|k| [(k, &circuit), (k, &mesh)])
+    {
+        let run = run(kernel, graph);
+        let requests = Hypergraph::of_requests(&run, Layout::Kept);
+        let alone: u64 = (0..requests.vertices())
+            .map(|at| requests.private(at))
+            .sum();
+        let mapping = map(&run, Layout::Kept, Common::Requests, 32, Stage::Threads, 1).unwrap();
+        for mapping in [Mapping::identity(&run).unwrap(), mapping] {
+            let warps: Vec<Vec<u32>> = mapping.threads().chunks(32).map(<[u32]>::to_vec).collect();
+            let counted = Transactions::of(&mapping.apply(&run).unwrap(), Layout::Kept).unwrap();
+            assert_eq!(
+                requests.copies(&warps) + alone,
+                counted.sectors,
+                "{kernel:?}"
+            );
+        }
     }
 }
 
@@ -223,7 +256,7 @@ fn who_shares_comes_together_and_all_touches_stay() {
     let count = |run: &Run| Transactions::of(run, Layout::Moved).unwrap();
     let before = count(&run);
     for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
-        let mapping = map(&run, Layout::Moved, 32, stage, 1).unwrap();
+        let mapping = map(&run, Layout::Moved, Common::Requests, 32, stage, 1).unwrap();
         let after = mapping.apply(&run).unwrap();
         assert_eq!(after.touches(), run.touches());
         let counted = count(&after);
@@ -249,5 +282,5 @@ fn what_is_no_mapping_is_refused() {
     assert!(Mapping::new(vec![0, 1, 2], 2).is_err());
     let run = run(Kernel::Sta, &scattered());
     assert!(Mapping::new(vec![1, 0], 2).unwrap().apply(&run).is_err());
-    assert!(map(&run, Layout::Moved, 24, Stage::Threads, 1).is_err());
+    assert!(map(&run, Layout::Moved, Common::Data, 24, Stage::Threads, 1).is_err());
 }

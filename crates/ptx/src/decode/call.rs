@@ -9,8 +9,11 @@ use crate::syntax::ast::{Function, Operand, Variable};
 
 /// Calls inside of calls.
 const MOST_FRAMES: usize = 64;
+/// Statements of all functions that are put in their places, empty ones too: two calls in each of forty functions are a
+/// million million bodies.
+const MOST_INLINED: usize = 1 << 21;
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
     /// `call (results), function, (arguments);`
     pub fn call(&mut self, operands: &[Operand]) -> Result<(), PtxError> {
         let (results, rest) = match operands {
@@ -24,18 +27,25 @@ impl Decoder<'_> {
             [Operand::List(arguments), ..] => &arguments[..],
             _ => &[][..],
         };
-        let ast = self.ast;
-        let known = ast
-            .functions
-            .iter()
-            .filter(|function| function.name == *name);
-        let Some(function) = known.max_by_key(|function| function.body.is_some()) else {
+        let Some(function) = self.function(name) else {
             return Err(self.unsupported(format!("a call through {name}, which is no function: calls through pointers are not supported")));
         };
         if function.body.is_none() {
             return self.external(name, results);
         }
         self.inline(function, results, arguments)
+    }
+
+    /// The function of that name, the one with a body of several.
+    fn function(&mut self, name: &str) -> Option<&'a Function> {
+        if let Some(&known) = self.functions.get(name) {
+            return known;
+        }
+        let all = self.ast.functions.iter();
+        let named = all.filter(|function| function.name == name);
+        let function = named.max_by_key(|function| function.body.is_some());
+        self.functions.insert(name.to_owned(), function);
+        function
     }
 
     /// Functions of CUDA's run time.
@@ -102,7 +112,7 @@ impl Decoder<'_> {
     }
 
     fn may_inline(
-        &self,
+        &mut self,
         function: &Function,
         results: &[Operand],
         arguments: &[Operand],
@@ -120,6 +130,13 @@ impl Decoder<'_> {
         if self.frames.len() >= MOST_FRAMES {
             return Err(self.unsupported(format!(
                 "more than {MOST_FRAMES} calls inside of each other"
+            )));
+        }
+        self.inlined += function.body.as_ref().map_or(1, |body| 1 + body.len());
+        if self.inlined > MOST_INLINED {
+            return Err(self.unsupported(format!(
+                "all calls together have more than {MOST_INLINED} statements, as {} is put in its place once more",
+                function.name
             )));
         }
         if results.len() != function.returns.len() || arguments.len() != function.params.len() {

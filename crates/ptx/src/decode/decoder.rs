@@ -36,6 +36,10 @@ pub struct Decoder<'a> {
     pub fresh: bool,
     /// The carry of `add.cc`.
     pub carry: Option<u32>,
+    /// Functions by their names, as far as they were called.
+    pub functions: HashMap<String, Option<&'a Function>>,
+    /// Statements of functions that were put in the places of their calls.
+    pub inlined: usize,
     constants: HashMap<u32, u32>,
     wide_constants: HashMap<u64, u32>,
     specials: HashMap<String, u32>,
@@ -90,6 +94,8 @@ impl<'a> Decoder<'a> {
             guard: (NONE, false),
             fresh: true,
             carry: None,
+            functions: HashMap::new(),
+            inlined: 0,
             constants: HashMap::new(),
             wide_constants: HashMap::new(),
             specials: HashMap::new(),

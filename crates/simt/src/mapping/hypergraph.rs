@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::transactions::{Layout, SECTOR, own_sites};
-use crate::{Run, SimtError};
+use crate::SimtError;
 
 /// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many items.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,36 +47,6 @@ impl Hypergraph {
         }
     }
 
-    /// The threads of a run's launch, numbered block by block, and the sectors that they share; with
-    /// [`Layout::Moved`] without those of arrays that would be permuted with the threads.
-    pub fn of(run: &Run, layout: Layout) -> Hypergraph {
-        let own = match layout {
-            Layout::Moved => own_sites(run),
-            Layout::Kept => Vec::new(),
-        };
-        let block_threads = run.block_threads();
-        let mut users: Vec<(u64, u32)> = Vec::new();
-        for block in run.blocks() {
-            for at in 0..block.len() {
-                if own.get(block.site(at) as usize).copied().unwrap_or(false) {
-                    continue;
-                }
-                for (&item, &thread) in block.items(at).iter().zip(block.threads(at)) {
-                    let thread = block.number * block_threads + u32::from(thread);
-                    users.push((run.address(item) / SECTOR, thread));
-                }
-            }
-        }
-        users.sort_unstable();
-        users.dedup();
-        let vertices = run.launch().grid.count() as usize * block_threads as usize;
-        let edges = users.chunk_by(|a, b| a.0 == b.0);
-        Hypergraph::new(
-            vertices,
-            edges.map(|users| (users.iter().map(|user| user.1).collect(), 1)),
-        )
-    }
-
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.vertices
@@ -86,6 +55,11 @@ impl Hypergraph {
     /// Number of edges.
     pub fn edges(&self) -> usize {
         self.weights.len()
+    }
+
+    /// Vertices of all edges.
+    pub fn pins(&self) -> usize {
+        self.pins.len()
     }
 
     /// The vertices of an edge, rising, and its weight.
@@ -102,14 +76,24 @@ impl Hypergraph {
     }
 
     /// The edges of each vertex.
-    pub(super) fn incidence(&self) -> Vec<Vec<u32>> {
-        let mut edges = vec![Vec::new(); self.vertices];
+    pub(super) fn incidence(&self) -> Incidence {
+        let mut starts = vec![0; self.vertices + 1];
+        for &vertex in &self.pins {
+            starts[vertex as usize + 1] += 1;
+        }
+        for vertex in 0..self.vertices {
+            starts[vertex + 1] += starts[vertex];
+        }
+        let mut next = starts.clone();
+        let mut edges = vec![0; self.pins.len()];
         for at in 0..self.edges() {
             for &vertex in self.edge(at).0 {
-                edges[vertex as usize].push(at as u32);
+                let place = &mut next[vertex as usize];
+                edges[*place] = at as u32;
+                *place += 1;
             }
         }
-        edges
+        Incidence { starts, edges }
     }
 
     /// The same with each group as one vertex.
@@ -223,6 +207,20 @@ impl Hypergraph {
             hypergraph.private[vertex] = weight;
         }
         Ok(hypergraph)
+    }
+}
+
+/// The edges of each vertex, rising.
+pub(super) struct Incidence {
+    starts: Vec<usize>,
+    edges: Vec<u32>,
+}
+
+impl Incidence {
+    /// Those of one.
+    pub fn of(&self, vertex: u32) -> &[u32] {
+        let vertex = vertex as usize;
+        &self.edges[self.starts[vertex]..self.starts[vertex + 1]]
     }
 }
 

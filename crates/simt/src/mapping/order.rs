@@ -1,6 +1,7 @@
 //! The order of blocks.
 
 use crate::mapping::Hypergraph;
+use crate::mapping::hypergraph::Incidence;
 
 /// Rounds of exchanges of neighbours at most.
 const ROUNDS: usize = 50;
@@ -18,7 +19,7 @@ pub fn order(blocks: &Hypergraph) -> Vec<usize> {
         let mut changed = false;
         for at in 1..order.len() {
             let (a, b) = (order[at - 1], order[at]);
-            let edges = || incidence[a].iter().chain(&incidence[b]);
+            let edges = || incidence.of(a as u32).iter().chain(incidence.of(b as u32));
             let before: u64 = edges().map(|&edge| edge_span(blocks, edge, &place)).sum();
             place.swap(a, b);
             let after: u64 = edges().map(|&edge| edge_span(blocks, edge, &place)).sum();
@@ -61,7 +62,7 @@ fn edge_span(blocks: &Hypergraph, edge: u32, place: &[usize]) -> u64 {
 }
 
 /// From the first vertex on, always the one that shares most with the last; the first of equals.
-fn chain(blocks: &Hypergraph, incidence: &[Vec<u32>]) -> Vec<usize> {
+fn chain(blocks: &Hypergraph, incidence: &Incidence) -> Vec<usize> {
     let count = blocks.vertices();
     let mut used = vec![false; count];
     let mut order = Vec::with_capacity(count);
@@ -71,7 +72,7 @@ fn chain(blocks: &Hypergraph, incidence: &[Vec<u32>]) -> Vec<usize> {
         used[last] = true;
         order.push(last);
         common.fill(0);
-        for &edge in &incidence[last] {
+        for &edge in incidence.of(last as u32) {
             let (pins, weight) = blocks.edge(edge as usize);
             for &pin in pins {
                 common[pin as usize] += weight;

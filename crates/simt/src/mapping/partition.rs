@@ -1,6 +1,5 @@
 //! Equal groups that share as much as possible, by METIS.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use metis::option::{Seed, UFactor};
@@ -16,6 +15,13 @@ const CLIQUE: usize = 10;
 const SCALE: u64 = 240;
 /// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
 const UNEQUAL: metis::Idx = 30;
+
+/// Hypergraphs of few pins are partitioned several times, as often as these are in so many and at most so often: by METIS and
+/// from groups at random in turns.
+const SMALL: usize = 1 << 16;
+/// Up to so many pins, METIS's k-way method is tried too, which takes some times as long.
+const MEDIUM: usize = 1 << 18;
+const TRIES: usize = 32;
 
 /// Groups of exactly `size` vertices (the last may be smaller), such that edges touch few groups.
 ///
@@ -35,20 +41,52 @@ pub fn partition(
     if in_place.len() < 2 || size < 2 || hypergraph.edges() == 0 {
         return Ok(in_place);
     }
-    let parts = metis_parts(hypergraph, in_place.len(), seed)?;
-    let mut groups = equal(hypergraph, &parts, size, in_place.len());
-    refine(hypergraph, &mut groups);
-    refine(hypergraph, &mut in_place);
-    for group in groups.iter_mut().chain(&mut in_place) {
+    let mut found = u64::MAX;
+    let mut best = Vec::new();
+    let few = hypergraph.pins() <= MEDIUM;
+    let tries = (SMALL / hypergraph.pins().max(1)).clamp(1 + 2 * usize::from(few), TRIES) as u64;
+    for (at, seed) in (0..tries).map(|at| (at, seed.wrapping_add(at))) {
+        let mut groups = if at % 2 == 1 {
+            shuffled(&vertices, size, seed)
+        } else {
+            let parts = metis_parts(hypergraph, in_place.len(), seed, few && at > 0)?;
+            equal(hypergraph, &parts, size, in_place.len())
+        };
+        let copies = refine(hypergraph, &mut groups, found);
+        if copies < found {
+            (found, best) = (copies, groups);
+        }
+    }
+    if refine(hypergraph, &mut in_place, found) <= found {
+        best = in_place;
+    }
+    for group in &mut best {
         group.sort_unstable();
     }
-    groups.sort_unstable_by_key(|group| (group.len() < size, group.first().copied()));
-    let better = hypergraph.copies(&groups) < hypergraph.copies(&in_place);
-    Ok(if better { groups } else { in_place })
+    best.sort_unstable_by_key(|group| (group.len() < size, group.first().copied()));
+    Ok(best)
+}
+
+/// Groups at random.
+fn shuffled(vertices: &[u32], size: usize, seed: u64) -> Vec<Vec<u32>> {
+    let mut order = vertices.to_vec();
+    // The finalizer of SplitMix64.
+    order.sort_by_cached_key(|&vertex| {
+        let mut key = seed ^ u64::from(vertex).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        key = (key ^ key >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        key = (key ^ key >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        key ^ key >> 31
+    });
+    order.chunks(size).map(<[u32]>::to_vec).collect()
 }
 
 /// The part of each vertex.
-fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u32>, SimtError> {
+fn metis_parts(
+    hypergraph: &Hypergraph,
+    parts: usize,
+    seed: u64,
+    kway: bool,
+) -> Result<Vec<u32>, SimtError> {
     let failed =
         |what: String| SimtError::Unfit(format!("METIS cannot partition the threads: {what}"));
     let (xadj, adjacent, weights) =
@@ -67,7 +105,7 @@ fn metis_parts(hypergraph: &Hypergraph, parts: usize, seed: u64) -> Result<Vec<u
         .set_adjwgt(&weights)
         .set_option(Seed((seed % (1 << 30)) as metis::Idx))
         .set_option(UFactor(UNEQUAL));
-    let done = if parts > 8 {
+    let done = if kway && parts > 8 {
         graph.part_kway(&mut part)
     } else {
         graph.part_recursive(&mut part)
@@ -81,9 +119,11 @@ type Rows = (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>);
 
 /// The graph of pairs that share data.
 fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
-    let mut pairs: HashMap<(u32, u32), u64> = HashMap::new();
+    // Both ways: from, to.
+    let mut pairs: Vec<(u64, u64)> = Vec::new();
     let mut add = |a: u32, b: u32, weight: u64| {
-        *pairs.entry((a.min(b), a.max(b))).or_default() += weight;
+        pairs.push((u64::from(a) << 32 | u64::from(b), weight));
+        pairs.push((u64::from(b) << 32 | u64::from(a), weight));
     };
     for at in 0..hypergraph.edges() {
         let (pins, weight) = hypergraph.edge(at);
@@ -101,16 +141,12 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
             pins[at + 1..].iter().for_each(|&b| add(a, b, part));
         }
     }
-    let mut list: Vec<(u32, u32, u64)> = pairs.into_iter().map(|((a, b), w)| (a, b, w)).collect();
-    list.extend(
-        list.clone()
-            .into_iter()
-            .map(|(a, b, weight)| (b, a, weight)),
-    );
-    list.sort_unstable();
+    pairs.sort_unstable();
     let mut xadj = vec![0; hypergraph.vertices() + 1];
     let (mut adjacent, mut weights) = (Vec::new(), Vec::new());
-    for (from, to, weight) in list {
+    for equal in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let (from, to) = (equal[0].0 >> 32, equal[0].0 as u32);
+        let weight: u64 = equal.iter().map(|pair| pair.1).sum();
         xadj[from as usize + 1] += 1;
         adjacent.push(metis::Idx::try_from(to).ok()?);
         weights.push(metis::Idx::try_from(weight.min(1 << 20)).ok()?);
@@ -135,7 +171,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
     let incidence = hypergraph.incidence();
     let mut group = group_of(hypergraph.vertices(), &groups);
     let common = |vertex: u32, group: &[u32], with: u32| -> u64 {
-        let edges = incidence[vertex as usize].iter();
+        let edges = incidence.of(vertex).iter();
         edges
             .map(|&edge| {
                 let (pins, weight) = hypergraph.edge(edge as usize);
@@ -170,7 +206,7 @@ fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> V
     }
     let mut free = 0;
     for vertex in homeless {
-        let edges = incidence[vertex as usize].iter();
+        let edges = incidence.of(vertex).iter();
         let near = edges.flat_map(|&edge| hypergraph.edge(edge as usize).0.iter().take(64));
         let mut near: Vec<u32> = near.map(|&pin| group[pin as usize]).collect();
         near.sort_unstable();

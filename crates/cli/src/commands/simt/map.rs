@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::mapping::{Hypergraph, Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Run};
 
@@ -23,6 +23,10 @@ pub struct Args {
     /// How far to go: threads into warps, also warps into blocks, also blocks in order
     #[arg(long, value_name = "STAGE", value_enum, default_value_t = Upto::Blocks)]
     upto: Upto,
+
+    /// What the threads of a warp should have in common: requests (fewest transactions), or data at any time (as in the literature)
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Gather::Requests)]
+    common: Gather,
 
     /// Threads of a warp
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -44,7 +48,7 @@ pub struct Args {
     #[arg(short, value_name = "FILE")]
     o: Option<PathBuf>,
 
-    /// Write the hypergraph of sharing to this file, for other partitioners
+    /// Write the hypergraph that is partitioned into warps to this file, for other partitioners
     #[arg(long, value_name = "FILE")]
     hgr: Option<PathBuf>,
 
@@ -70,22 +74,32 @@ enum Upto {
     Blocks,
 }
 
+/// What the threads of a warp should have in common.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Gather {
+    Requests,
+    Data,
+}
+
 impl Args {
     /// Maps.
     pub fn run(self) -> Outcome {
         let run = self.input.read(&self.stream)?;
         if let Some(path) = &self.hgr {
-            let text = Hypergraph::of(&run, self.layout()).to_hgr();
-            write_whole(path, text.as_bytes(), self.output.force)?;
+            let sharing = match self.common {
+                Gather::Requests => Hypergraph::of_requests(&run, self.layout()),
+                Gather::Data => Hypergraph::of(&run, self.layout()),
+            };
+            write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
         }
         let mapping = self.mapping(&run)?;
-        let identity = Mapping::identity(&run)?;
-        let facts = facts(&identity.apply(&run)?, &mapping.apply(&run)?)?;
+        let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
+        let facts = facts(&before, &after)?;
         for fact in &facts {
             self.output.say(fact)?;
         }
-        let before = self.characteristic(identity.apply(&run)?)?;
-        let after = self.characteristic(mapping.apply(&run)?)?;
+        let before = self.characteristic(before)?;
+        let after = self.characteristic(after)?;
         diff::show(&self.output, &before, &after)?;
         if let Some(path) = &self.o {
             write_whole(path, &mapping.to_bytes(), self.output.force)?;
@@ -117,9 +131,14 @@ impl Args {
                 Upto::Warps => Stage::Warps,
                 Upto::Blocks => Stage::Blocks,
             };
+            let common = match self.common {
+                Gather::Requests => Common::Requests,
+                Gather::Data => Common::Data,
+            };
             return Ok(map(
                 run,
                 self.layout(),
+                common,
                 self.lanes.into(),
                 stage,
                 self.seed,
