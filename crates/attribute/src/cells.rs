@@ -91,6 +91,8 @@ pub(crate) enum Crowded {
     No,
     /// Contexts fold.
     Contexts,
+    /// Contexts and objects fold: lines of code keep their names, of which there are no more than code.
+    Objects,
     /// Everything folds.
     All,
 }
@@ -138,7 +140,7 @@ impl fmt::Debug for CellTable {
 }
 
 impl CellTable {
-    /// Contexts fold from `max` cells on, everything from twice that.
+    /// Contexts fold from `max` cells on, objects too from twice that, everything from four times that.
     pub fn new(max: usize) -> Self {
         CellTable {
             keys: Vec::new(),
@@ -198,6 +200,7 @@ impl CellTable {
         match self.keys.len() {
             count if count < self.max => Crowded::No,
             count if count < 2 * self.max => Crowded::Contexts,
+            count if count < 4 * self.max => Crowded::Objects,
             _ => Crowded::All,
         }
     }

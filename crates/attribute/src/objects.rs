@@ -76,7 +76,8 @@ pub(crate) struct Objects {
 
 impl Objects {
     pub const UNKNOWN_FRAME: u32 = 1;
-    const OTHER: u32 = 2;
+    /// What there is no room for.
+    pub const OTHER: u32 = 2;
 
     pub fn new() -> Self {
         let mut objects = Objects {

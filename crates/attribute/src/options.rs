@@ -68,7 +68,8 @@ pub struct Options {
     pub names: NamesMode,
     /// Whether cells are told apart by calling context. Allocations are in any case.
     pub contexts: bool,
-    /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, nothing is.
+    /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, objects neither; beyond four times as many,
+    /// nothing is.
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster. Where
     /// `data` or `names` need them, everything is told apart all the same.

@@ -54,8 +54,9 @@ pub(crate) struct Shared {
     frames: FastMap<(u64, u64), u32>,
     pub references: u64,
     pub warnings: Warnings,
-    /// Whether it was said already that contexts fold, that there are too many of them, that all folds.
-    said: [bool; 3],
+    /// Whether it was said already that contexts fold, that there are too many of them, that objects
+    /// fold, that all does.
+    said: [bool; 4],
     with_contexts: bool,
     with_elements: bool,
 }
@@ -77,7 +78,7 @@ impl Shared {
             frames: FastMap::default(),
             references: 0,
             warnings: Warnings::default(),
-            said: [false; 3],
+            said: [false; 4],
             with_contexts: options.contexts,
             with_elements: options.elements,
         }
@@ -242,12 +243,25 @@ impl Shared {
         self.once(
             1,
             "groups-folded",
-            "there are more groups of accesses than are kept; new ones count as unknown",
-            "measure a smaller part of the program",
+            "there are more groups of accesses than are kept; new ones keep their lines, but count as (other objects)",
+            "keep some data only (--data heap), or measure a part of the run (--after, --function)",
+        );
+        if let Some(number) = self.cells.get(key) {
+            return number;
+        }
+        key.object = Objects::OTHER;
+        if crowded == Crowded::Objects {
+            return self.cells.get_or_add(key);
+        }
+        self.once(
+            3,
+            "lines-folded",
+            "there are more lines than are kept; new ones count as unknown",
+            "measure a part of the run (--after, --function)",
         );
         let rest = CellKey {
             site: 0,
-            object: 0,
+            object: Objects::OTHER,
             context: key.context,
             thread: 0,
         };
