@@ -58,8 +58,9 @@ pub fn descriptor(head: u32) -> &'static Descriptor {
     unsafe { &*(entry(head).own as *const Descriptor) }
 }
 
-/// Adds a descriptor; called with the codes locked. Returns the head of its notes.
-fn add_descriptor(descriptor: Descriptor) -> u32 {
+/// Adds a descriptor; called with the codes locked. Returns the head of its notes. `whole` is the head of what it is
+/// the beginning of.
+fn add_descriptor(descriptor: Descriptor, whole: Option<u32>) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
     let rows = descriptor.accesses.iter().filter_map(Access::row);
@@ -68,6 +69,8 @@ fn add_descriptor(descriptor: Descriptor) -> u32 {
         pc,
         rows: rows.count() as u32,
         words: u32::from(descriptor.words),
+        of: whole.and_then(shared).map_or(0, |number| number + 1),
+        unused: 0,
     };
     let head = share(descriptor, entry);
     match head {
@@ -76,17 +79,28 @@ fn add_descriptor(descriptor: Descriptor) -> u32 {
     }
 }
 
+/// The number of the entry in the dictionary for notes with this head, if there is one.
+fn shared(head: u32) -> Option<u32> {
+    let head = if head & SPECIAL == 0 {
+        head
+    } else {
+        special(head).head
+    };
+    (head != 0).then(|| unpack_head(head).0)
+}
+
 /// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be handed on as
 /// they are. The head for that.
 fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
-    let accesses = &descriptor.accesses;
+    let accesses = descriptor.accesses;
     let fits =
         entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
     if !fits || !accesses.iter().all(Access::may_be_handed_on) {
         return None;
     }
-    let number = Segment::get()?.take_entry(entry_bytes(entry.rows as usize))?;
-    let rows = accesses.iter().filter_map(Access::row);
+    let own = if entry.of == 0 { accesses } else { &[][..] };
+    let rows = own.iter().filter_map(Access::row);
+    let number = Segment::get()?.take_entry(entry_bytes(rows.clone().count()))?;
     // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
     unsafe {
         let at = segment::entry_address(number) as *mut Entry;
@@ -193,6 +207,10 @@ pub struct Source<'a> {
     pub allocator: Option<u8>,
     pub results: bool,
     pub function: bool,
+    /// Whether nothing can be written where the code is.
+    pub lasting: bool,
+    /// Whether a function begins at an address that is treated in its own way.
+    pub begins: fn(u64) -> bool,
 }
 
 impl Codes {
@@ -250,6 +268,8 @@ impl Codes {
             allocator: source.allocator,
             results: source.results,
             blocks: segment::wants_basic_blocks(),
+            lasting: source.lasting,
+            begins: source.begins,
             function: source.function,
             at,
         };

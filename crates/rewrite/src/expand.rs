@@ -221,7 +221,7 @@ pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16
     if thread.waiting.entered.is_some() && !descriptor.stub {
         enter(thread, descriptor.pc);
     }
-    for access in &descriptor.accesses {
+    for access in descriptor.accesses {
         if access.instruction < before {
             one(thread, &note, access);
         }

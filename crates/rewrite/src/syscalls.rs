@@ -6,6 +6,7 @@ use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{allocations, exec, expand, leave, maps, modules, process, signals, sys, watch};
 
+const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
 const ANONYMOUS: u64 = 0x20;
@@ -103,7 +104,10 @@ pub fn after(thread: &mut Thread) {
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             maps::forget();
             watch::forget(low, low + bytes);
-            if third & PROT_EXEC != 0 {
+            if third & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
+                // It may change from now on without a call: it is watched once it is translated anew.
+                CODES.lock().discard(low, low + bytes);
+            } else if third & PROT_EXEC != 0 {
                 CODES.lock().revise(low, low + bytes);
             }
         }

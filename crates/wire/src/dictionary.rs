@@ -30,7 +30,7 @@ const HEAD: u32 = 1 << 31;
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(DICTIONARY_BYTES / ENTRY_UNIT <= 1 << NUMBER_BITS);
 
-/// What a note means; its [`EntryRow`]s follow.
+/// What a note means; its [`EntryRow`]s follow, unless they are the first of another entry's.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Entry {
@@ -42,6 +42,10 @@ pub struct Entry {
     pub rows: u32,
     /// Words of a note, the head included: an even number.
     pub words: u32,
+    /// The number of the entry, plus one, whose first rows these are; 0 if the rows follow.
+    pub of: u32,
+    /// Nothing.
+    pub unused: u32,
 }
 
 /// A row: its address is the displacement, plus a word of the note.
@@ -143,9 +147,9 @@ mod tests {
     fn a_full_dictionary_gives_nothing_and_stays_full() {
         let used = AtomicU32::new(0);
         assert_eq!(take_entry(&used, entry_bytes(1)), Some(0));
-        assert_eq!(take_entry(&used, entry_bytes(3)), Some(3));
+        assert_eq!(take_entry(&used, entry_bytes(3)), Some(4));
         let whole = DICTIONARY_BYTES - 2 * ENTRY_UNIT;
         assert_eq!(take_entry(&used, whole), None);
-        assert_eq!(take_entry(&used, entry_bytes(1)), Some(9));
+        assert_eq!(take_entry(&used, entry_bytes(1)), Some(11));
     }
 }

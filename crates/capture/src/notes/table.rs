@@ -133,13 +133,45 @@ impl Table {
         added
     }
 
+    /// Adds an entry whose rows are the first of the descriptor at `whole`; the place of its own, or `None` if it makes no
+    /// sense.
+    pub(super) fn add_part(&mut self, entry: &Entry, whole: u32) -> Option<u32> {
+        let of = *self.at(whole)?;
+        let (records, rows) = (records_of(entry)?, entry.rows as usize);
+        let (first, conditions) = (of.group as usize, of.conditions.map(|first| first as usize));
+        let mut words = self
+            .groups
+            .get(first..)?
+            .iter()
+            .flat_map(|group| group.words)
+            .take(rows);
+        let within = words.all(|word| u32::from(word) < entry.words);
+        let masks = conditions.map_or(Some(&[][..]), |first| {
+            self.conditions.get(first..first + rows)
+        })?;
+        let mask_within = |condition: &Condition| match condition {
+            Condition::Lanes(word, _) => u32::from(*word) < entry.words,
+            _ => true,
+        };
+        if rows > usize::from(of.rows) || !within || !masks.iter().all(mask_within) {
+            return None;
+        }
+        let always = masks.iter().all(|mask| *mask == Condition::Always);
+        self.descriptors.push(Descriptor {
+            group: of.group,
+            rows: rows as u16,
+            records,
+            conditions: of.conditions.filter(|_| !always),
+            tally: self.tally(of.group, rows),
+        });
+        Some(self.descriptors.len() as u32 - 1)
+    }
+
     fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let records = u16::try_from(entry.words / 2).ok()?;
-        // What nobody has written yet is zero.
-        let whole = entry.words > 0 && entry.words.is_multiple_of(2);
-        if !whole || entry.words as usize * 8 > NOTE_BYTES_MOST || rows.len() > ROWS_MOST {
+        let records = records_of(entry)?;
+        if rows.len() > ROWS_MOST {
             return None;
         }
         for (index, row) in rows.iter().enumerate() {
@@ -299,6 +331,14 @@ impl Table {
         group.words[at] = word;
         Some(())
     }
+}
+
+/// Records that notes of an entry take the place of.
+fn records_of(entry: &Entry) -> Option<u16> {
+    // What nobody has written yet is zero.
+    let whole = entry.words > 0 && entry.words.is_multiple_of(2);
+    let fits = whole && entry.words as usize * 8 <= NOTE_BYTES_MOST;
+    fits.then_some((entry.words / 2) as u16)
 }
 
 fn number16(bytes: &[u8], at: usize) -> u16 {

@@ -17,7 +17,7 @@ use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic};
 use super::asm;
 use super::emit::Emit;
 use super::flags::are_dead;
-use super::notes::Body;
+use super::notes::{Body, WayOut};
 use super::registers::{RAX, RCX};
 use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};
@@ -92,6 +92,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     if let Some(first) = parts.first_mut() {
         first.offset = 0;
     }
+    let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
     placing.epilogue(&body, noted, fused);
@@ -110,6 +111,9 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     placing.branch(input, decoded, fused);
     if let Some(check) = check {
         placing.slow(input, &body, check);
+    }
+    for way in &body.ways_out {
+        placing.way_out(&body, way, start + way.at);
     }
     placing.stubs();
     Placed {
@@ -179,32 +183,45 @@ impl Placing<'_> {
 
     /// Advances the cursor and puts the registers back.
     fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
-        let (pointer, scratch) = (body.pointer, body.scratch);
         if noted {
-            self.emit
-                .add(pointer, pointer, i32::from(body.length()) * 8);
-            self.emit.store_gs(offset_of!(Thread, cursor), pointer);
+            self.advance(body.pointer, body.length());
         }
-        if fused {
-            return;
-        }
-        if noted {
-            self.emit.load_gs(pointer, SPILL[1]);
-        }
-        if body.scratch_used {
-            self.emit.load_gs(scratch, SPILL[0]);
+        if !fused {
+            self.put_back(body);
         }
     }
 
-    /// There was no room, or a signal waits: asks for attention, and for this block again.
-    fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
-        self.emit.close_jump(check);
+    fn advance(&mut self, pointer: u8, words: u16) {
+        self.emit.add(pointer, pointer, i32::from(words) * 8);
+        self.emit.store_gs(offset_of!(Thread, cursor), pointer);
+    }
+
+    /// Puts the borrowed registers back.
+    fn put_back(&mut self, body: &Body) {
         if !body.accesses.is_empty() {
             self.emit.load_gs(body.pointer, SPILL[1]);
         }
         if body.scratch_used {
             self.emit.load_gs(body.scratch, SPILL[0]);
         }
+    }
+
+    /// The end of a block that was left by a branch in between, whose distance is at `at`: the note is that of what
+    /// has run. Nothing here can meet the buffer's guard: the head was stored before.
+    fn way_out(&mut self, body: &Body, way: &WayOut, at: usize) {
+        self.emit.close_jump(at);
+        if way.accesses > 0 {
+            self.emit.store_number(body.pointer, HEAD, way.head);
+            self.advance(body.pointer, way.words);
+        }
+        self.put_back(body);
+        self.jump_to(&[0xe9], way.target);
+    }
+
+    /// There was no room, or a signal waits: asks for attention, and for this block again.
+    fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
+        self.emit.close_jump(check);
+        self.put_back(body);
         let exit = self.exits.add(input.pc, 0);
         self.leave(exit, asm::dispatch_address());
     }
