@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
     ARENA, ENTRY_ROWS_MOST, Entry, EntryRow, IMAGE, IMAGE_ROOM, NOTE_BYTES_MOST, SPECIAL,
-    entry_bytes, note_head, special_head, unpack_head,
+    SPECIALS_MOST, entry_bytes, note_head, special_head, unpack_head,
 };
 
 use super::blocks::{Block, Position, sum};
@@ -23,11 +23,13 @@ pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
 const CACHE_END: u64 = ARENA - (64 << 20);
 /// The most that one block takes.
 const BLOCK_MOST: u64 = 64 << 10;
+/// The most heads that one block has.
+const HEADS_MOST: u32 = 16;
 /// Bytes of address space for what is special.
-const SPECIALS_BYTES: u64 = 1 << 30;
+const SPECIALS_BYTES: u64 = SPECIALS_MOST as u64 * size_of::<Special>() as u64;
 const EXECUTABLE: u64 = 7;
 
-/// Where the list of [`Special`]s begins; what is behind [`SPECIAL`] in a head is the place in it.
+/// Where the list of [`Special`]s begins; the number of a head with [`SPECIAL`] is the place in it.
 static SPECIALS: AtomicU64 = AtomicU64::new(0);
 /// How many there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -39,7 +41,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub fn special(head: u32) -> &'static Special {
     let at = SPECIALS.load(Ordering::Relaxed) as *const Special;
     // SAFETY: heads come from blocks, which were made after what they mean; that stays forever.
-    unsafe { &*at.add((head & (SPECIAL - 1)) as usize) }
+    unsafe { &*at.add(unpack_head(head).0 as usize) }
 }
 
 /// The entry that a head stands for.
@@ -135,7 +137,7 @@ fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
     let at = SPECIALS.load(Ordering::Relaxed) as *mut Special;
     // SAFETY: `is_full` has seen that there is room; nothing uses it yet.
     unsafe { at.add(number as usize).write(special) };
-    special_head(number)
+    special_head(number, u32::from(descriptor.words))
 }
 
 /// The exits of blocks.
@@ -255,8 +257,7 @@ impl Codes {
     /// Whether there is room for more code.
     pub fn is_full(&self) -> bool {
         NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
-            || (u64::from(COUNT.load(Ordering::Relaxed)) + 1) * size_of::<Special>() as u64
-                > SPECIALS_BYTES
+            || COUNT.load(Ordering::Relaxed) + HEADS_MOST > SPECIALS_MOST
     }
 
     /// Translates a block; where its code begins.

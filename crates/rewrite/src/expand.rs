@@ -3,8 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use reuselens_wire::{
-    Entry, NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word,
-    unpack_head,
+    NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word, unpack_head,
 };
 
 use super::allocations::{self, Calls};
@@ -99,13 +98,15 @@ const AT_ONCE: usize = 4;
 
 /// Hands on the notes from `at` on as they are; the first that cannot be, or `end`.
 ///
-/// What the head of a note does not say is looked at only where a function was called: the next note but
-/// one must not wait for a look-up.
+/// Where the next note begins is known from the head alone: it must not wait for a look-up.
 fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
+    let stack_high = thread.channel.stack_high();
+    let mut waiting = thread.waiting.entered;
+    let within = thread.waiting.calls.is_within();
     while at < end {
         let Some((mut to, room)) = thread.channel.free(ROOM + 1) else {
-            return end;
+            break;
         };
         // SAFETY: that much room is left.
         let last = unsafe { to.add(room - ROOM - 1) };
@@ -113,28 +114,31 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
             let note = at as *mut u64;
             // SAFETY: the buffer holds whole notes up to the cursor.
             let mut head = unsafe { *note.add(usize::from(NO_WORD)) } as u32;
-            if thread.waiting.entered.is_some()
-                && let Some(record) = entered(thread, codes::entry(head))
+            let records = unpack_head(head).1;
+            if let Some((back, pointer)) = waiting
+                && let pc = codes::entry(head).pc
+                && pc != 0
             {
                 // SAFETY: there is room.
                 unsafe {
-                    to.write(record);
+                    to.write(enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3));
                     to = to.add(1);
                 }
+                waiting = None;
             }
             if head & SPECIAL != 0 {
                 let special = codes::special(head);
-                if special.head == 0 || (special.results && thread.waiting.calls.is_within()) {
+                if special.head == 0 || (special.results && within) {
                     thread.channel.advance(to);
+                    thread.waiting.entered = waiting;
                     return at;
                 }
                 head = special.head;
                 if special.enters {
                     // SAFETY: as above.
-                    thread.waiting.entered = Some(unsafe { special.call(note) });
+                    waiting = Some(unsafe { special.call(note) });
                 }
             }
-            let records = unpack_head(head).1;
             // SAFETY: there is room for the longest note, and too much of one may be read before the guard.
             unsafe {
                 copy(note.cast(), to, records, at < safe);
@@ -159,7 +163,9 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
             thread.channel.publish(true);
         }
     }
-    at
+    thread.waiting.entered = waiting;
+    // Nobody listens any more, if it is not there yet.
+    end
 }
 
 /// Copies records, and some more if `more`.
@@ -186,16 +192,6 @@ unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool)
             return;
         }
     }
-}
-
-/// The record of the function that was called, if the note with this entry tells which it is.
-fn entered(thread: &mut Thread, entry: &Entry) -> Option<Record> {
-    if entry.pc == 0 {
-        return None;
-    }
-    let (back, pointer) = thread.waiting.entered.take()?;
-    let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
-    Some(enter_words(entry.pc, back, depth))
 }
 
 /// Hands on the note at `at`, which is not special.

@@ -34,8 +34,8 @@ pub use control::{
     Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
 pub use dictionary::{
-    DICTIONARY_BYTES, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, NO_WORD, SPECIAL, entry_bytes,
-    head_word, note_head, special_head, take_entry, unpack_head,
+    DICTIONARY_BYTES, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, NO_WORD, SPECIAL,
+    SPECIALS_MOST, entry_bytes, head_word, note_head, special_head, take_entry, unpack_head,
 };
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
