@@ -9,7 +9,7 @@ use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{CODED, NOTE, Record, WireKind};
+use reuselens_wire::{CODED, NOTE, Record, THREAD_NAME_BYTES, WireKind};
 
 use crate::consumer::RawBlock;
 use crate::notes::{Notes, Origin, Table, entered};
@@ -27,6 +27,10 @@ pub struct Decoder {
     position: usize,
     events: VecDeque<Event>,
     modules: Vec<Module>,
+    /// The threads that live.
+    threads: BTreeMap<u32, Thread>,
+    /// By process the name of its file, as threads have it that were given no other.
+    common: BTreeMap<u32, String>,
     /// Processes whose code is rewritten: their function entries are seen at the call.
     rewritten: BTreeSet<u32>,
     /// Whether that of the raw block is.
@@ -189,6 +193,15 @@ impl Decoder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// The name of a thread; empty if it is that of its program, which threads have that were given none.
+    fn name(&mut self) -> Option<String> {
+        let mut name = self.text()?;
+        if self.common.get(&self.raw.process) == Some(&name) {
+            name.clear();
+        }
+        Some(name)
+    }
+
     fn control(&mut self, number: u8, record: Record) -> Option<Event> {
         let process = ProcessId(self.raw.process as u16);
         let thread = ThreadId(self.raw.thread);
@@ -201,6 +214,8 @@ impl Decoder {
             }
             let instrumented = instrumented != 0;
             let executable = self.text()?;
+            self.common
+                .insert(self.raw.process, common_name(&executable));
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;
             Some(Event::Process(Process {
@@ -213,16 +228,25 @@ impl Decoder {
         } else if number == WireKind::Thread as u8 {
             let (stack_low, stack_high) = (self.operand()?, self.operand()?);
             let tid = record.word0 as u32;
-            let name = String::new();
-            Some(Event::Thread(Thread {
+            let name = self.name()?;
+            let about = Thread {
                 id: thread,
                 process,
                 tid,
                 stack_low,
                 stack_high,
                 name,
-            }))
+            };
+            self.threads.insert(thread.0, about.clone());
+            Some(Event::Thread(about))
+        } else if number == WireKind::ThreadName as u8 {
+            let name = self.name()?;
+            let about = self.threads.get_mut(&thread.0);
+            let about = about.filter(|about| about.name != name)?;
+            about.name = name;
+            Some(Event::Thread(about.clone()))
         } else if number == WireKind::ThreadEnd as u8 {
+            self.threads.remove(&thread.0);
             Some(Event::ThreadEnded(thread))
         } else if number == WireKind::Module as u8 {
             let (low, high) = (self.operand()?, self.operand()?);
@@ -302,6 +326,13 @@ pub(crate) const PLAIN: [Option<Kind>; 256] = {
     table
 };
 
+/// The name that a program's first thread has: that of its file, as much of it as the system keeps.
+fn common_name(executable: &str) -> String {
+    let file = executable.rsplit('/').next().unwrap_or_default();
+    let kept = file.len().min(THREAD_NAME_BYTES - 1);
+    String::from_utf8_lossy(&file.as_bytes()[..kept]).into_owned()
+}
+
 /// Takes out a last event whose operands are missing: its thread died while it wrote them.
 fn drop_torn_end(block: &mut Block) {
     let operands = block
@@ -352,6 +383,13 @@ mod tests {
             record(WireKind::Thread, 0, 0, 77),
             record(WireKind::Operand, 0, 0, 0x4000),
             record(WireKind::Operand, 0, 0, 0x8000),
+            record(WireKind::Operand, 0, 0, 4),
+            record(
+                WireKind::Operand,
+                0,
+                0,
+                u64::from_le_bytes(*b"left\0\0\0\0"),
+            ),
             enter_words(0x20, 0x30, 0x10),
             record(WireKind::Store, 4, 0x12, 0x104),
         ]);
@@ -370,8 +408,8 @@ mod tests {
             panic!("a thread event follows");
         };
         assert_eq!(
-            (thread.tid, thread.stack_low, thread.id),
-            (77, 0x4000, ThreadId(3))
+            (thread.tid, thread.stack_low, thread.id, &*thread.name),
+            (77, 0x4000, ThreadId(3), "left")
         );
         assert_eq!(decoder.next(&mut block), Some(Step::Block));
         assert_eq!(block.kinds(), [Kind::Enter, Kind::Operand, Kind::Store]);
@@ -394,5 +432,39 @@ mod tests {
             assert_eq!(block.len(), 1);
             assert_eq!(decoder.next(&mut block), None);
         }
+    }
+
+    #[test]
+    fn threads_are_told_of_again_when_their_name_changes() {
+        let number = |word| record(WireKind::Operand, 0, 0, word);
+        let text = |name: &[u8; 8]| number(u64::from_le_bytes(*name));
+        let named = record(WireKind::ThreadName, 0, 0, 0);
+        let mut records = vec![record(WireKind::Process, 0, 0, 9), number(0), number(2)];
+        records.extend([number(8), text(b"/bin/abc")]);
+        records.extend([record(WireKind::Thread, 0, 0, 77), number(1), number(2)]);
+        // The program's own name is none; the same again is no news.
+        records.extend([number(3), text(b"abc\0\0\0\0\0"), named, number(3)]);
+        records.extend([
+            text(b"abc\0\0\0\0\0"),
+            named,
+            number(4),
+            text(b"left\0\0\0\0"),
+        ]);
+        records.extend([named, number(4), text(b"left\0\0\0\0")]);
+        // Cut off.
+        records.extend([named, number(9), text(b"leftmost")]);
+        let mut decoder = decoder(records);
+        let mut block = Block::new();
+        let mut names = Vec::new();
+        while let Some(step) = decoder.next(&mut block) {
+            if let Step::Event(Event::Thread(thread)) = step {
+                assert_eq!(
+                    (thread.tid, thread.stack_low, thread.id),
+                    (77, 1, ThreadId(3))
+                );
+                names.push(thread.name);
+            }
+        }
+        assert_eq!(names, ["", "left"]);
     }
 }

@@ -12,6 +12,7 @@ const PROT_EXEC: u64 = 4;
 const ANONYMOUS: u64 = 0x20;
 /// MAP_FIXED and MAP_FIXED_NOREPLACE
 const FIXED: u64 = 0x10_0010;
+const SET_NAME: u64 = 15;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
 
@@ -91,6 +92,10 @@ pub fn after(thread: &mut Thread) {
             if third & PROT_EXEC != 0 && argument(thread, 4) as i32 >= 0 {
                 modules::look(&mut thread.channel);
             }
+        }
+        sys::PRCTL if low == SET_NAME && !thread.borrowed => {
+            expand::drain(thread);
+            process::announce_name(thread);
         }
         sys::MUNMAP => {
             expand::drain(thread);

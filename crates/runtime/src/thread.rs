@@ -283,7 +283,14 @@ unsafe fn attach(t: *mut Tls) -> bool {
         }
         let tid = u64::from(sys::tid());
         let event = Record::new(WireKind::Thread, 0, 0, tid);
-        announce(slot, event, &[stack_low, stack_high], b"");
+        let name = sys::thread_name();
+        let name = text_of(&name);
+        announce(
+            slot,
+            event,
+            &[stack_low, stack_high, name.len() as u64],
+            name,
+        );
     }
     if first_of_process {
         process::announced(slot, index as u64);
@@ -322,6 +329,29 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
     slot.cursor.store(cursor, Ordering::Release);
 }
 
+/// Writes the name of the calling thread into its slot.
+///
+/// # Safety
+/// The slot must be this thread's.
+unsafe fn announce_name(slot: &Slot, name: &[u8]) {
+    let event = Record::new(WireKind::ThreadName, 0, 0, 0);
+    // SAFETY: by the caller.
+    unsafe { announce(slot, event, &[name.len() as u64], name) };
+}
+
+/// The calling thread has got another name.
+pub fn named() {
+    let name = sys::thread_name();
+    let name = text_of(&name);
+    announce_quietly(WireKind::ThreadName, 0, 0, &[name.len() as u64], name);
+}
+
+/// A name up to its first zero byte.
+fn text_of(name: &[u8]) -> &[u8] {
+    let end = name.iter().position(|byte| *byte == 0);
+    &name[..end.unwrap_or(name.len())]
+}
+
 /// Publishes what the calling thread has written so far, so that it comes before what other
 /// threads do from here on.
 pub fn flush() {
@@ -357,6 +387,8 @@ pub unsafe fn end(t: *mut Tls) {
         };
         (*t).slot = slot;
         if !core::ptr::eq(slot, &DUMMY) {
+            let name = sys::thread_name();
+            announce_name(&*slot, text_of(&name));
             announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
             release(&*slot, (*t).slot_index);
             (*t).slot = &DUMMY;

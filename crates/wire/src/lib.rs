@@ -47,6 +47,6 @@ pub use layout::{
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
 pub use record::{
-    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words,
-    enter_words, unpack_enter,
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, THREAD_NAME_BYTES, WireKind,
+    basic_block_words, enter_words, unpack_enter,
 };
