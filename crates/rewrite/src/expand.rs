@@ -99,7 +99,7 @@ const AT_ONCE: usize = 4;
 /// Hands on the notes from `at` on as they are; the first that cannot be, or `end`.
 ///
 /// Where the next note begins is known from the head alone: it must not wait for a look-up.
-fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
     let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
     let stack_high = thread.channel.stack_high();
     let mut waiting = thread.waiting.entered;
@@ -115,13 +115,12 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
             // SAFETY: the buffer holds whole notes up to the cursor.
             let mut head = unsafe { *note.add(usize::from(NO_WORD)) } as u32;
             let records = unpack_head(head).1;
-            if let Some((back, pointer)) = waiting
-                && let pc = codes::entry(head).pc
-                && pc != 0
+            if let Some(call) = waiting
+                && let Some(record) = entered(head, call, stack_high)
             {
                 // SAFETY: there is room.
                 unsafe {
-                    to.write(enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3));
+                    to.write(record);
                     to = to.add(1);
                 }
                 waiting = None;
@@ -129,9 +128,8 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
             if head & SPECIAL != 0 {
                 let special = codes::special(head);
                 if special.head == 0 || (special.results && within) {
-                    thread.channel.advance(to);
-                    thread.waiting.entered = waiting;
-                    return at;
+                    end = at;
+                    break;
                 }
                 head = special.head;
                 if special.enters {
@@ -147,16 +145,8 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                 to = to.add(records);
             }
             at += (records * RECORD_BYTES) as u64;
-            // A loop writes the same note again and again: then the processor need not wait for a head to
-            // know where the next one is.
-            while at < end.min(safe) && to <= last && self::head(at) == head {
-                // SAFETY: as above.
-                unsafe {
-                    copy(at as *const Record, to, records, true);
-                    to = to.add(records);
-                }
-                at += (records * RECORD_BYTES) as u64;
-            }
+            // SAFETY: as above.
+            (at, to) = unsafe { again(at, end.min(safe), head, to, last) };
         }
         thread.channel.advance(to);
         if at < end {
@@ -166,6 +156,38 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     thread.waiting.entered = waiting;
     // Nobody listens any more, if it is not there yet.
     end
+}
+
+/// The record of the function that was called, if the note with this head tells which it is.
+#[inline(always)]
+fn entered(head: u32, (back, pointer): (u64, u64), stack_high: u64) -> Option<Record> {
+    let pc = codes::entry(head).pc;
+    (pc != 0).then(|| enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3))
+}
+
+/// Copies notes with this head from `at` on, as long as there are more. A loop writes the same note again and again:
+/// then the processor need not wait for a head to know where the next one is.
+///
+/// # Safety
+/// As [`copy`] with `more` asks up to `end` and `last`.
+#[inline(always)]
+unsafe fn again(
+    mut at: u64,
+    end: u64,
+    head: u32,
+    mut to: *mut Record,
+    last: *mut Record,
+) -> (u64, *mut Record) {
+    let records = unpack_head(head).1;
+    while at < end && to <= last && self::head(at) == head {
+        // SAFETY: by the caller.
+        unsafe {
+            copy(at as *const Record, to, records, true);
+            to = to.add(records);
+        }
+        at += (records * RECORD_BYTES) as u64;
+    }
+    (at, to)
 }
 
 /// Copies records, and some more if `more`.

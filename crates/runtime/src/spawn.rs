@@ -4,7 +4,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::thread;
+use crate::{thread, title};
 
 /// libc's functions; 0 before they were looked up.
 static REAL_CREATE: AtomicUsize = AtomicUsize::new(0);
@@ -75,7 +75,7 @@ unsafe extern "C" fn pthread_setname_np(thread: *mut c_void, name: *const c_char
     };
     // Others tell their names when they end.
     if result == 0 && thread == own {
-        thread::named();
+        title::changed();
     }
     result
 }

@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{notes, process, stage, sys};
+use crate::{notes, process, stage, sys, title};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -281,16 +281,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
         } else {
             process::wait_until_announced();
         }
-        let tid = u64::from(sys::tid());
-        let event = Record::new(WireKind::Thread, 0, 0, tid);
-        let name = sys::thread_name();
-        let name = text_of(&name);
-        announce(
-            slot,
-            event,
-            &[stack_low, stack_high, name.len() as u64],
-            name,
-        );
+        title::announce_thread(slot, stack_low, stack_high);
     }
     if first_of_process {
         process::announced(slot, index as u64);
@@ -329,29 +320,6 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
     slot.cursor.store(cursor, Ordering::Release);
 }
 
-/// Writes the name of the calling thread into its slot.
-///
-/// # Safety
-/// The slot must be this thread's.
-unsafe fn announce_name(slot: &Slot, name: &[u8]) {
-    let event = Record::new(WireKind::ThreadName, 0, 0, 0);
-    // SAFETY: by the caller.
-    unsafe { announce(slot, event, &[name.len() as u64], name) };
-}
-
-/// The calling thread has got another name.
-pub fn named() {
-    let name = sys::thread_name();
-    let name = text_of(&name);
-    announce_quietly(WireKind::ThreadName, 0, 0, &[name.len() as u64], name);
-}
-
-/// A name up to its first zero byte.
-fn text_of(name: &[u8]) -> &[u8] {
-    let end = name.iter().position(|byte| *byte == 0);
-    &name[..end.unwrap_or(name.len())]
-}
-
 /// Publishes what the calling thread has written so far, so that it comes before what other
 /// threads do from here on.
 pub fn flush() {
@@ -387,8 +355,7 @@ pub unsafe fn end(t: *mut Tls) {
         };
         (*t).slot = slot;
         if !core::ptr::eq(slot, &DUMMY) {
-            let name = sys::thread_name();
-            announce_name(&*slot, text_of(&name));
+            title::announce_name(&*slot);
             announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
             release(&*slot, (*t).slot_index);
             (*t).slot = &DUMMY;

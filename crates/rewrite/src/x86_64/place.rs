@@ -75,23 +75,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     let noted = !body.accesses.is_empty();
     let spills = noted || body.scratch_used;
     let check = placing.prologue(input, decoded, &body, noted);
-    let mut parts = body.parts.clone();
-    let shift = placing.emit.len() - head;
-    let (first, second) = if body.scratch_used {
-        (body.scratch, body.pointer)
-    } else {
-        (body.pointer, body.pointer)
-    };
-    for part in &mut parts {
-        part.offset += shift as u16;
-        if spills {
-            part.spilled = Spilled::Two(first, second);
-        }
-    }
-    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
-    if let Some(first) = parts.first_mut() {
-        first.offset = 0;
-    }
+    let mut parts = shifted(&body, placing.emit.len() - head);
     let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
@@ -121,6 +105,27 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
         head,
         parts: parts.into_boxed_slice(),
     }
+}
+
+/// The parts of a body that lies so many bytes behind the head.
+fn shifted(body: &Body, by: usize) -> Vec<Part> {
+    let mut parts = body.parts.clone();
+    let first = if body.scratch_used {
+        body.scratch
+    } else {
+        body.pointer
+    };
+    for part in &mut parts {
+        part.offset += by as u16;
+        if body.scratch_used || !body.accesses.is_empty() {
+            part.spilled = Spilled::Two(first, body.pointer);
+        }
+    }
+    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
+    if let Some(first) = parts.first_mut() {
+        first.offset = 0;
+    }
+    parts
 }
 
 impl Placing<'_> {

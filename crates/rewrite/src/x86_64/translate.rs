@@ -94,7 +94,7 @@ pub fn translate(
     exits: &mut Exits,
     mut add: impl FnMut(Descriptor, Option<u32>) -> u32,
 ) -> Translated {
-    let mut most = MOST;
+    let mut most = (MOST, MOST_ROUND);
     loop {
         let decoded = decode(input, most);
         match write(input, &decoded) {
@@ -110,12 +110,13 @@ pub fn translate(
                 };
             }
             // An instruction alone leaves enough registers.
-            Err(done) => most = done.max(1),
+            Err(done) => most = (done.max(1), done),
         }
     }
 }
 
-fn decode(input: &Input<'_>, most: usize) -> Decoded {
+/// Decodes a block of so many instructions, and so many if it goes round a loop, at most.
+fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
     let mut decoder = Decoder::with_ip(64, input.code, input.pc, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
     let mut decoded = Decoded {
@@ -127,7 +128,7 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         rounds: 0,
         used: reserved(input),
     };
-    while (decoded.instructions.len() < most || decoded.rounds > 0) && decoder.can_decode() {
+    while (decoded.instructions.len() < most.0 || decoded.rounds > 0) && decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             if decoded.instructions.is_empty() {
@@ -135,15 +136,7 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
             }
             break;
         }
-        let ends = ends_block(&instruction);
-        let mut used = decoded.used;
-        for register in factory.info(&instruction).used_registers() {
-            used |= number(register.register()).map_or(0, |number| 1 << number);
-        }
-        used |= special::mark(&instruction).map_or(0, special::Mark::registers);
-        if ends && input.results && instruction.flow_control() == FlowControl::Return {
-            used |= 1 << RAX;
-        }
+        let used = decoded.used | registers(input, &instruction, &mut factory);
         let free = BORROWED.iter().filter(|r| used >> **r & 1 == 0).count();
         if free < 2 && !decoded.instructions.is_empty() {
             break;
@@ -157,9 +150,9 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         decoded.used = used;
         decoded.next = instruction.next_ip();
         decoded.high = decoded.high.max(decoded.next);
-        if !ends {
+        if !ends_block(&instruction) {
             decoded.instructions.push(instruction);
-        } else if let Some(next) = behind(input, &decoded, &instruction, most)
+        } else if let Some(next) = behind(input, &decoded, &instruction, most.1)
             && decoder.set_position((next - input.pc) as usize).is_ok()
         {
             decoder.set_ip(next);
@@ -177,8 +170,29 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
     decoded
 }
 
+/// General registers that an instruction uses, or what we note of it, a bit each.
+fn registers(
+    input: &Input<'_>,
+    instruction: &Instruction,
+    factory: &mut InstructionInfoFactory,
+) -> u32 {
+    let mut used = special::mark(instruction).map_or(0, special::Mark::registers);
+    for register in factory.info(instruction).used_registers() {
+        used |= number(register.register()).map_or(0, |number| 1 << number);
+    }
+    if input.results && instruction.flow_control() == FlowControl::Return {
+        used |= 1 << RAX;
+    }
+    used
+}
+
 /// Where a block goes on behind a branch, if it does: straight ahead, or round the loop that it is.
-fn behind(input: &Input<'_>, decoded: &Decoded, branch: &Instruction, most: usize) -> Option<u64> {
+fn behind(
+    input: &Input<'_>,
+    decoded: &Decoded,
+    branch: &Instruction,
+    most_round: usize,
+) -> Option<u64> {
     let target = branch.near_branch_target();
     let (next, may) = match branch.flow_control() {
         FlowControl::ConditionalBranch if !branch.is_jcc_short_or_near() => return None,
@@ -186,10 +200,7 @@ fn behind(input: &Input<'_>, decoded: &Decoded, branch: &Instruction, most: usiz
             // A whole round more, or none.
             let after = decoded.instructions.len() + 1;
             let round = after / (decoded.rounds + 1);
-            (
-                target,
-                after + round <= if most == MOST { MOST_ROUND } else { most },
-            )
+            (target, after + round <= most_round)
         }
         FlowControl::ConditionalBranch => (branch.next_ip(), target > branch.ip()),
         // The first instruction stays in any case.
