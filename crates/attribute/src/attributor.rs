@@ -222,6 +222,12 @@ impl Attributor {
     fn thread_began(&mut self, event: &Thread) {
         let known = self.thread_numbers.get(&event.id.0).copied();
         let number = known.unwrap_or_else(|| self.add_thread(event));
+        let bounds = (event.stack_low, event.stack_high);
+        if known.is_some() && self.threads[number].stack.bounds() == bounds {
+            // It goes on, with another name.
+            self.threads[number].name.clone_from(&event.name);
+            return;
+        }
         let inherited = self.inherited_stack(event);
         let thread = &mut self.threads[number];
         thread.name.clone_from(&event.name);

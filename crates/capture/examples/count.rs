@@ -4,9 +4,11 @@
 //! ```text
 //! cargo run --release -p reuselens-capture --example count -- ./program args
 //! cargo run --release -p reuselens-capture --example count -- --only ./program args     # no rows made of most notes
+//! cargo run --release -p reuselens-capture --example count -- --sites ./program args    # loads and stores of each instruction
 //! cargo run --release -p reuselens-capture --example count -- --cc cc -O2 a.c -o a
 //! ```
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use reuselens_capture::{Launch, Running, toolchain};
@@ -24,7 +26,8 @@ fn main() {
         std::process::exit(status.code().unwrap_or(1));
     }
     let only = arguments.first().is_some_and(|first| first == "--only");
-    if only {
+    let by_site = arguments.first().is_some_and(|first| first == "--sites");
+    if only || by_site {
         arguments.remove(0);
     }
     let mut running = Running::start(&Launch {
@@ -38,6 +41,8 @@ fn main() {
     let mut block = Block::new();
     let mut kinds = [0_u64; 16];
     let mut blocks = 0_u64;
+    let mut sites = BTreeMap::new();
+    let mut words = [0_u64; 2];
     loop {
         match running
             .next(&mut block)
@@ -46,6 +51,9 @@ fn main() {
             Step::Block => {
                 blocks += 1;
                 add(block.kinds(), &mut kinds);
+                if by_site {
+                    add_sites(&block, &mut sites, &mut words);
+                }
             }
             Step::Event(event) => eprintln!("{event:?}"),
             Step::End => break,
@@ -75,11 +83,45 @@ fn main() {
     for (name, count) in names.iter().zip(kinds).filter(|(_, count)| *count > 0) {
         eprintln!("{name} {count}");
     }
+    if by_site {
+        eprintln!("range-words {} {}", words[0], words[1]);
+    }
+    for (pc, [loads, stores]) in sites {
+        eprintln!("site {pc:x} {loads} {stores}");
+    }
     eprintln!(
         "blocks {blocks}, ended {:?}, {}",
         running.ended(),
         running.describe()
     );
+}
+
+/// Adds up loads and stores by the address behind their instruction, and how many words of eight bytes ranges have that
+/// are loaded and stored.
+fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 2]>, words: &mut [u64; 2]) {
+    let mut range = None;
+    for row in block.rows() {
+        let (loads, stores) = match row.kind {
+            Kind::Load => (1, 0),
+            Kind::Store => (0, 1),
+            Kind::Atomic => (1, 1),
+            Kind::RangeLoad | Kind::RangeStore => {
+                let stored = row.kind == Kind::RangeStore;
+                range = Some(usize::from(stored));
+                (u64::from(!stored), u64::from(stored))
+            }
+            Kind::Operand => {
+                if let Some(which) = range.take() {
+                    words[which] += row.addr.div_ceil(8);
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let counts = sites.entry(row.pc).or_default();
+        counts[0] += loads;
+        counts[1] += stores;
+    }
 }
 
 /// Adds up kinds, one at a time until all are found: most blocks hold few, and a quick pass for each takes less than one

@@ -9,7 +9,7 @@ use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{CODED, NOTE, Record, WireKind};
+use reuselens_wire::{CODED, NOTE, Record, THREAD_NAME_BYTES, WireKind};
 
 use crate::consumer::RawBlock;
 use crate::notes::{Notes, Origin, Table, entered};
@@ -27,6 +27,10 @@ pub struct Decoder {
     position: usize,
     events: VecDeque<Event>,
     modules: Vec<Module>,
+    /// The threads that live.
+    threads: BTreeMap<u32, Thread>,
+    /// By process the name of its file, as threads have it that were given no other.
+    common: BTreeMap<u32, String>,
     /// Processes whose code is rewritten: their function entries are seen at the call.
     rewritten: BTreeSet<u32>,
     /// Whether that of the raw block is.
@@ -189,6 +193,15 @@ impl Decoder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// The name of a thread; empty if it is that of its program, which threads have that were given none.
+    fn name(&mut self) -> Option<String> {
+        let mut name = self.text()?;
+        if self.common.get(&self.raw.process) == Some(&name) {
+            name.clear();
+        }
+        Some(name)
+    }
+
     fn control(&mut self, number: u8, record: Record) -> Option<Event> {
         let process = ProcessId(self.raw.process as u16);
         let thread = ThreadId(self.raw.thread);
@@ -201,6 +214,8 @@ impl Decoder {
             }
             let instrumented = instrumented != 0;
             let executable = self.text()?;
+            self.common
+                .insert(self.raw.process, common_name(&executable));
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;
             Some(Event::Process(Process {
@@ -213,16 +228,25 @@ impl Decoder {
         } else if number == WireKind::Thread as u8 {
             let (stack_low, stack_high) = (self.operand()?, self.operand()?);
             let tid = record.word0 as u32;
-            let name = String::new();
-            Some(Event::Thread(Thread {
+            let name = self.name()?;
+            let about = Thread {
                 id: thread,
                 process,
                 tid,
                 stack_low,
                 stack_high,
                 name,
-            }))
+            };
+            self.threads.insert(thread.0, about.clone());
+            Some(Event::Thread(about))
+        } else if number == WireKind::ThreadName as u8 {
+            let name = self.name()?;
+            let about = self.threads.get_mut(&thread.0);
+            let about = about.filter(|about| about.name != name)?;
+            about.name = name;
+            Some(Event::Thread(about.clone()))
         } else if number == WireKind::ThreadEnd as u8 {
+            self.threads.remove(&thread.0);
             Some(Event::ThreadEnded(thread))
         } else if number == WireKind::Module as u8 {
             let (low, high) = (self.operand()?, self.operand()?);
@@ -302,6 +326,13 @@ pub(crate) const PLAIN: [Option<Kind>; 256] = {
     table
 };
 
+/// The name that a program's first thread has: that of its file, as much of it as the system keeps.
+fn common_name(executable: &str) -> String {
+    let file = executable.rsplit('/').next().unwrap_or_default();
+    let kept = file.len().min(THREAD_NAME_BYTES - 1);
+    String::from_utf8_lossy(&file.as_bytes()[..kept]).into_owned()
+}
+
 /// Takes out a last event whose operands are missing: its thread died while it wrote them.
 fn drop_torn_end(block: &mut Block) {
     let operands = block
@@ -326,73 +357,4 @@ fn drop_torn_end(block: &mut Block) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use reuselens_wire::enter_words;
-
-    fn decoder(records: Vec<Record>) -> Decoder {
-        let mut decoder = Decoder::default();
-        decoder.begin(RawBlock {
-            thread: 3,
-            stack_high: 0x8000,
-            records,
-            ..RawBlock::default()
-        });
-        decoder
-    }
-
-    fn record(kind: WireKind, size: u8, pc: u64, word0: u64) -> Record {
-        Record::new(kind, size, pc, word0)
-    }
-
-    #[test]
-    fn rows_and_events_keep_their_order() {
-        let mut decoder = decoder(vec![
-            record(WireKind::Load, 8, 0x10, 0x100),
-            record(WireKind::Thread, 0, 0, 77),
-            record(WireKind::Operand, 0, 0, 0x4000),
-            record(WireKind::Operand, 0, 0, 0x8000),
-            enter_words(0x20, 0x30, 0x10),
-            record(WireKind::Store, 4, 0x12, 0x104),
-        ]);
-        let mut block = Block::new();
-        assert_eq!(decoder.next(&mut block), Some(Step::Block));
-        assert_eq!(
-            block.row(0),
-            Some(Row {
-                kind: Kind::Load,
-                size: 8,
-                pc: 0x10,
-                addr: 0x100
-            })
-        );
-        let Some(Step::Event(Event::Thread(thread))) = decoder.next(&mut block) else {
-            panic!("a thread event follows");
-        };
-        assert_eq!(
-            (thread.tid, thread.stack_low, thread.id),
-            (77, 0x4000, ThreadId(3))
-        );
-        assert_eq!(decoder.next(&mut block), Some(Step::Block));
-        assert_eq!(block.kinds(), [Kind::Enter, Kind::Operand, Kind::Store]);
-        assert_eq!(block.addrs(), [0x8000 - 0x80, 0x30, 0x104]);
-        assert_eq!(decoder.next(&mut block), None);
-    }
-
-    #[test]
-    fn a_torn_end_and_garbage_stop_quietly() {
-        for last in [
-            record(WireKind::Alloc, 0, 1, 0x500),
-            Record {
-                word0: 1,
-                word1: 0x2f << 56,
-            },
-        ] {
-            let mut decoder = decoder(vec![record(WireKind::Load, 8, 0x10, 0x100), last]);
-            let mut block = Block::new();
-            assert_eq!(decoder.next(&mut block), Some(Step::Block));
-            assert_eq!(block.len(), 1);
-            assert_eq!(decoder.next(&mut block), None);
-        }
-    }
-}
+mod tests;

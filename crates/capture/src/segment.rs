@@ -156,7 +156,12 @@ impl Segment {
             let at = self.base.add(DICTIONARY_OFFSET + at).cast::<Entry>();
             (at.read_volatile(), at.add(1).cast::<EntryRow>())
         };
-        let count = entry.rows as usize;
+        // Those of another entry are read there.
+        let count = if entry.of == 0 {
+            entry.rows as usize
+        } else {
+            0
+        };
         if count > ENTRY_ROWS_MOST || !within(entry_bytes(count)) {
             return None;
         }

@@ -222,7 +222,9 @@ fn processes(survey: &Survey) -> Vec<(&Process, Option<ProcessEnd>)> {
 }
 
 fn thread(survey: &Survey, id: ThreadId) -> Option<&Thread> {
-    survey.summary.events.iter().find_map(|event| match event {
+    // The last one tells the name that it had last.
+    let mut events = survey.summary.events.iter().rev();
+    events.find_map(|event| match event {
         Event::Thread(thread) if thread.id == id => Some(thread),
         _ => None,
     })

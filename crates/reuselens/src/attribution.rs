@@ -7,7 +7,7 @@ use reuselens_locality::{
     Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Sharing,
     Warning,
 };
-use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source};
+use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -41,7 +41,7 @@ pub(crate) struct Attribution {
     granularity: Granularity,
     attributor: Attributor,
     loader: Loader,
-    threads: u32,
+    threads: BTreeSet<ThreadId>,
     /// Build ids by file name, of the first module of that name.
     builds: BTreeMap<String, String>,
     pub outcome: Option<Outcome>,
@@ -67,7 +67,7 @@ impl Attribution {
             granularity,
             attributor: Attributor::new(options),
             loader: Loader::new(),
-            threads: 0,
+            threads: BTreeSet::new(),
             builds: BTreeMap::new(),
             outcome: None,
             warnings: Vec::new(),
@@ -105,7 +105,9 @@ impl Attribution {
                     ProcessEnd::Unknown => None,
                 };
             }
-            Event::Thread(_) => self.threads += 1,
+            Event::Thread(thread) => {
+                self.threads.insert(thread.id);
+            }
             Event::Module(module) => self.mapped(module),
             Event::Note(note) => self.warnings.push(Warning {
                 code: note.code.clone(),
@@ -126,7 +128,7 @@ impl Attribution {
         options: &AnalysisOptions,
     ) -> Uncounted {
         let references = self.attributor.references();
-        let method = method(source, self.threads, options);
+        let method = method(source, self.threads.len(), options);
         let mut tables = self.attributor.finish(&mut self.loader);
         let mut builds = self.builds;
         let used: BTreeSet<&str> = tables.sites.iter().map(|site| &*site.module).collect();
@@ -166,7 +168,7 @@ impl Attribution {
 }
 
 /// How it was measured; the engine is named by whoever counts.
-fn method(source: &dyn Source, threads: u32, options: &AnalysisOptions) -> Method {
+fn method(source: &dyn Source, threads: usize, options: &AnalysisOptions) -> Method {
     let order = if options.sharing == Sharing::Private {
         "each thread by itself, in program order"
     } else if threads > 1 {

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
     ARENA, ENTRY_ROWS_MOST, Entry, EntryRow, IMAGE, IMAGE_ROOM, NOTE_BYTES_MOST, SPECIAL,
-    entry_bytes, note_head, special_head, unpack_head,
+    SPECIALS_MOST, entry_bytes, note_head, special_head, unpack_head,
 };
 
 use super::blocks::{Block, Position, sum};
@@ -23,11 +23,13 @@ pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
 const CACHE_END: u64 = ARENA - (64 << 20);
 /// The most that one block takes.
 const BLOCK_MOST: u64 = 64 << 10;
+/// The most heads that one block has.
+const HEADS_MOST: u32 = 16;
 /// Bytes of address space for what is special.
-const SPECIALS_BYTES: u64 = 1 << 30;
+const SPECIALS_BYTES: u64 = SPECIALS_MOST as u64 * size_of::<Special>() as u64;
 const EXECUTABLE: u64 = 7;
 
-/// Where the list of [`Special`]s begins; what is behind [`SPECIAL`] in a head is the place in it.
+/// Where the list of [`Special`]s begins; the number of a head with [`SPECIAL`] is the place in it.
 static SPECIALS: AtomicU64 = AtomicU64::new(0);
 /// How many there are.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -39,7 +41,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub fn special(head: u32) -> &'static Special {
     let at = SPECIALS.load(Ordering::Relaxed) as *const Special;
     // SAFETY: heads come from blocks, which were made after what they mean; that stays forever.
-    unsafe { &*at.add((head & (SPECIAL - 1)) as usize) }
+    unsafe { &*at.add(unpack_head(head).0 as usize) }
 }
 
 /// The entry that a head stands for.
@@ -58,8 +60,9 @@ pub fn descriptor(head: u32) -> &'static Descriptor {
     unsafe { &*(entry(head).own as *const Descriptor) }
 }
 
-/// Adds a descriptor; called with the codes locked. Returns the head of its notes.
-fn add_descriptor(descriptor: Descriptor) -> u32 {
+/// Adds a descriptor; called with the codes locked. Returns the head of its notes. `whole` is the head of what it is
+/// the beginning of.
+fn add_descriptor(descriptor: Descriptor, whole: Option<u32>) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
     let rows = descriptor.accesses.iter().filter_map(Access::row);
@@ -68,6 +71,8 @@ fn add_descriptor(descriptor: Descriptor) -> u32 {
         pc,
         rows: rows.count() as u32,
         words: u32::from(descriptor.words),
+        of: whole.and_then(shared).map_or(0, |number| number + 1),
+        unused: 0,
     };
     let head = share(descriptor, entry);
     match head {
@@ -76,17 +81,28 @@ fn add_descriptor(descriptor: Descriptor) -> u32 {
     }
 }
 
+/// The number of the entry in the dictionary for notes with this head, if there is one.
+fn shared(head: u32) -> Option<u32> {
+    let head = if head & SPECIAL == 0 {
+        head
+    } else {
+        special(head).head
+    };
+    (head != 0).then(|| unpack_head(head).0)
+}
+
 /// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be handed on as
 /// they are. The head for that.
 fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
-    let accesses = &descriptor.accesses;
+    let accesses = descriptor.accesses;
     let fits =
         entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
     if !fits || !accesses.iter().all(Access::may_be_handed_on) {
         return None;
     }
-    let number = Segment::get()?.take_entry(entry_bytes(entry.rows as usize))?;
-    let rows = accesses.iter().filter_map(Access::row);
+    let own = if entry.of == 0 { accesses } else { &[][..] };
+    let rows = own.iter().filter_map(Access::row);
+    let number = Segment::get()?.take_entry(entry_bytes(rows.clone().count()))?;
     // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
     unsafe {
         let at = segment::entry_address(number) as *mut Entry;
@@ -121,7 +137,7 @@ fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
     let at = SPECIALS.load(Ordering::Relaxed) as *mut Special;
     // SAFETY: `is_full` has seen that there is room; nothing uses it yet.
     unsafe { at.add(number as usize).write(special) };
-    special_head(number)
+    special_head(number, u32::from(descriptor.words))
 }
 
 /// The exits of blocks.
@@ -193,6 +209,10 @@ pub struct Source<'a> {
     pub allocator: Option<u8>,
     pub results: bool,
     pub function: bool,
+    /// Whether nothing can be written where the code is.
+    pub lasting: bool,
+    /// Whether a function begins at an address that is treated in its own way.
+    pub begins: fn(u64) -> bool,
 }
 
 impl Codes {
@@ -237,8 +257,7 @@ impl Codes {
     /// Whether there is room for more code.
     pub fn is_full(&self) -> bool {
         NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
-            || (u64::from(COUNT.load(Ordering::Relaxed)) + 1) * size_of::<Special>() as u64
-                > SPECIALS_BYTES
+            || COUNT.load(Ordering::Relaxed) + HEADS_MOST > SPECIALS_MOST
     }
 
     /// Translates a block; where its code begins.
@@ -250,6 +269,8 @@ impl Codes {
             allocator: source.allocator,
             results: source.results,
             blocks: segment::wants_basic_blocks(),
+            lasting: source.lasting,
+            begins: source.begins,
             function: source.function,
             at,
         };

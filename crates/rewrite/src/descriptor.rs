@@ -4,8 +4,6 @@
 //! are known. An address is a noted word plus a displacement; several accesses share a word where their
 //! registers stay the same.
 
-use alloc::boxed::Box;
-
 use reuselens_wire::{Entry, EntryRow};
 
 pub use reuselens_wire::NO_WORD;
@@ -137,8 +135,6 @@ impl Special {
 pub struct Descriptor {
     /// Address after the block's first instruction.
     pub pc: u64,
-    /// Bytes of the program's code that the block stands for.
-    pub bytes: u64,
     /// Words that a note is long, its head included; an even number.
     pub words: u16,
     /// Whether all accesses are plain, and none uses fs.
@@ -146,7 +142,7 @@ pub struct Descriptor {
     /// Whether the block only jumps on to where an entry of a table points (a stub for calls into other
     /// libraries): such a block is not yet the function that was called.
     pub stub: bool,
-    pub accesses: Box<[Access]>,
+    pub accesses: &'static [Access],
     /// How many of these are accesses to memory, if all are plain.
     pub hits: u16,
     /// Whether a function is left.

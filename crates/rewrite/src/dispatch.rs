@@ -110,6 +110,8 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         allocator,
         results,
         function: modules::function_at(pc),
+        lasting: !writable,
+        begins: modules::begins_at,
     }))
 }
 

@@ -3,8 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use reuselens_wire::{
-    Entry, NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word,
-    unpack_head,
+    NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word, unpack_head,
 };
 
 use super::allocations::{self, Calls};
@@ -99,13 +98,15 @@ const AT_ONCE: usize = 4;
 
 /// Hands on the notes from `at` on as they are; the first that cannot be, or `end`.
 ///
-/// What the head of a note does not say is looked at only where a function was called: the next note but
-/// one must not wait for a look-up.
-fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
+/// Where the next note begins is known from the head alone: it must not wait for a look-up.
+fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
     let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
+    let stack_high = thread.channel.stack_high();
+    let mut waiting = thread.waiting.entered;
+    let within = thread.waiting.calls.is_within();
     while at < end {
         let Some((mut to, room)) = thread.channel.free(ROOM + 1) else {
-            return end;
+            break;
         };
         // SAFETY: that much room is left.
         let last = unsafe { to.add(room - ROOM - 1) };
@@ -113,28 +114,29 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
             let note = at as *mut u64;
             // SAFETY: the buffer holds whole notes up to the cursor.
             let mut head = unsafe { *note.add(usize::from(NO_WORD)) } as u32;
-            if thread.waiting.entered.is_some()
-                && let Some(record) = entered(thread, codes::entry(head))
+            let records = unpack_head(head).1;
+            if let Some(call) = waiting
+                && let Some(record) = entered(head, call, stack_high)
             {
                 // SAFETY: there is room.
                 unsafe {
                     to.write(record);
                     to = to.add(1);
                 }
+                waiting = None;
             }
             if head & SPECIAL != 0 {
                 let special = codes::special(head);
-                if special.head == 0 || (special.results && thread.waiting.calls.is_within()) {
-                    thread.channel.advance(to);
-                    return at;
+                if special.head == 0 || (special.results && within) {
+                    end = at;
+                    break;
                 }
                 head = special.head;
                 if special.enters {
                     // SAFETY: as above.
-                    thread.waiting.entered = Some(unsafe { special.call(note) });
+                    waiting = Some(unsafe { special.call(note) });
                 }
             }
-            let records = unpack_head(head).1;
             // SAFETY: there is room for the longest note, and too much of one may be read before the guard.
             unsafe {
                 copy(note.cast(), to, records, at < safe);
@@ -143,23 +145,49 @@ fn hand_on(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
                 to = to.add(records);
             }
             at += (records * RECORD_BYTES) as u64;
-            // A loop writes the same note again and again: then the processor need not wait for a head to
-            // know where the next one is.
-            while at < end.min(safe) && to <= last && self::head(at) == head {
-                // SAFETY: as above.
-                unsafe {
-                    copy(at as *const Record, to, records, true);
-                    to = to.add(records);
-                }
-                at += (records * RECORD_BYTES) as u64;
-            }
+            // SAFETY: as above.
+            (at, to) = unsafe { again(at, end.min(safe), head, to, last) };
         }
         thread.channel.advance(to);
         if at < end {
             thread.channel.publish(true);
         }
     }
-    at
+    thread.waiting.entered = waiting;
+    // Nobody listens any more, if it is not there yet.
+    end
+}
+
+/// The record of the function that was called, if the note with this head tells which it is.
+#[inline(always)]
+fn entered(head: u32, (back, pointer): (u64, u64), stack_high: u64) -> Option<Record> {
+    let pc = codes::entry(head).pc;
+    (pc != 0).then(|| enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3))
+}
+
+/// Copies notes with this head from `at` on, as long as there are more. A loop writes the same note again and again:
+/// then the processor need not wait for a head to know where the next one is.
+///
+/// # Safety
+/// As [`copy`] with `more` asks up to `end` and `last`.
+#[inline(always)]
+unsafe fn again(
+    mut at: u64,
+    end: u64,
+    head: u32,
+    mut to: *mut Record,
+    last: *mut Record,
+) -> (u64, *mut Record) {
+    let records = unpack_head(head).1;
+    while at < end && to <= last && self::head(at) == head {
+        // SAFETY: by the caller.
+        unsafe {
+            copy(at as *const Record, to, records, true);
+            to = to.add(records);
+        }
+        at += (records * RECORD_BYTES) as u64;
+    }
+    (at, to)
 }
 
 /// Copies records, and some more if `more`.
@@ -188,16 +216,6 @@ unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool)
     }
 }
 
-/// The record of the function that was called, if the note with this entry tells which it is.
-fn entered(thread: &mut Thread, entry: &Entry) -> Option<Record> {
-    if entry.pc == 0 {
-        return None;
-    }
-    let (back, pointer) = thread.waiting.entered.take()?;
-    let depth = thread.channel.stack_high().wrapping_sub(pointer) >> 3;
-    Some(enter_words(entry.pc, back, depth))
-}
-
 /// Hands on the note at `at`, which is not special.
 pub fn one_note(thread: &mut Thread, at: u64) {
     let note = at as *const u64;
@@ -221,7 +239,7 @@ pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16
     if thread.waiting.entered.is_some() && !descriptor.stub {
         enter(thread, descriptor.pc);
     }
-    for access in &descriptor.accesses {
+    for access in descriptor.accesses {
         if access.instruction < before {
             one(thread, &note, access);
         }

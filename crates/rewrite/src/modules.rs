@@ -44,6 +44,15 @@ pub fn function_at(pc: u64) -> bool {
     found.is_some_and(|module| module.wanted.contains(&pc))
 }
 
+/// Whether a function of an allocator begins at an address, or one that is to be recorded.
+pub fn begins_at(pc: u64) -> bool {
+    let modules = MODULES.lock();
+    let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
+    found.is_some_and(|module| {
+        module.wanted.contains(&pc) || module.functions.iter().any(|(at, _)| *at == pc)
+    })
+}
+
 /// Addresses of the functions in a file that are to be recorded.
 fn wanted(path: &[u8], bias: u64) -> Vec<u64> {
     let Some(control) = gate::control() else {

@@ -65,8 +65,20 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
 pub fn announce_thread(thread: &mut Thread) {
     let (low, high) = stack_bounds(thread);
     let event = Record::new(WireKind::Thread, 0, 0, u64::from(thread.tid));
-    thread.channel.announce(event, &[low, high], b"");
+    let (name, length) = sys::thread_name(thread.tid);
+    thread
+        .channel
+        .announce(event, &[low, high, length as u64], &name[..length]);
     thread.channel.publish(true);
+}
+
+/// Tells the name that a thread has now.
+pub fn announce_name(thread: &mut Thread) {
+    let (name, length) = sys::thread_name(thread.tid);
+    let event = Record::new(WireKind::ThreadName, 0, 0, 0);
+    thread
+        .channel
+        .announce(event, &[length as u64], &name[..length]);
 }
 
 /// Lowest address of a thread's stack and the first above it.
@@ -288,6 +300,7 @@ pub fn thread_ends(thread: &mut Thread) -> i64 {
     expand::drain(thread);
     let own = thread.own;
     THREADS.lock().retain(|known| *known != own);
+    announce_name(thread);
     thread.channel.end();
     signals::set_mask(!0);
     if !thread.borrowed {
@@ -343,6 +356,7 @@ fn last_drain(thread: &mut Thread) {
     let order = Ordering::SeqCst;
     if thread.last.compare_exchange(0, 1, order, order).is_ok() {
         expand::drain(thread);
+        announce_name(thread);
         thread.channel.set_outside(false);
         thread.last.store(2, order);
     }

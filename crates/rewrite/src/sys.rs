@@ -3,6 +3,8 @@
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
+use reuselens_wire::THREAD_NAME_BYTES;
+
 pub const READ: u64 = 0;
 pub const OPEN: u64 = 2;
 pub const CLOSE: u64 = 3;
@@ -24,6 +26,7 @@ pub const KILL: u64 = 62;
 pub const READLINK: u64 = 89;
 pub const GETRLIMIT: u64 = 97;
 pub const SIGALTSTACK: u64 = 131;
+pub const PRCTL: u64 = 157;
 pub const ARCH_PRCTL: u64 = 158;
 pub const GETTID: u64 = 186;
 pub const FUTEX: u64 = 202;
@@ -127,6 +130,32 @@ pub fn pid() -> u32 {
 pub fn tid() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The name of a thread of this process, and how long it is.
+pub fn thread_name(tid: u32) -> ([u8; THREAD_NAME_BYTES], usize) {
+    let mut name = [0; THREAD_NAME_BYTES];
+    let mut path = *b"/proc/self/task/          /comm\0";
+    // From the right, with zeros in front taken off below.
+    let mut digits = [0; 10];
+    let (mut rest, mut first) = (tid, digits.len());
+    while rest > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    const TASK: usize = 16;
+    let end = TASK + digits.len() - first;
+    path[TASK..end].copy_from_slice(&digits[first..]);
+    path[end..end + 6].copy_from_slice(b"/comm\0");
+    let fd = open(&path[..end + 6], 0);
+    if fd < 0 {
+        return (name, 0);
+    }
+    let length = read(fd, &mut name);
+    close(fd);
+    // A line, that is with its end.
+    (name, name[..length].trim_ascii_end().len())
 }
 
 /// Whether a process lives.

@@ -6,11 +6,13 @@ use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{allocations, exec, expand, leave, maps, modules, process, signals, sys, watch};
 
+const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
 const ANONYMOUS: u64 = 0x20;
 /// MAP_FIXED and MAP_FIXED_NOREPLACE
 const FIXED: u64 = 0x10_0010;
+const SET_NAME: u64 = 15;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
 
@@ -91,6 +93,10 @@ pub fn after(thread: &mut Thread) {
                 modules::look(&mut thread.channel);
             }
         }
+        sys::PRCTL if low == SET_NAME && !thread.borrowed => {
+            expand::drain(thread);
+            process::announce_name(thread);
+        }
         sys::MUNMAP => {
             expand::drain(thread);
             allocations::unmapped(thread, low, bytes);
@@ -103,7 +109,10 @@ pub fn after(thread: &mut Thread) {
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             maps::forget();
             watch::forget(low, low + bytes);
-            if third & PROT_EXEC != 0 {
+            if third & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
+                // It may change from now on without a call: it is watched once it is translated anew.
+                CODES.lock().discard(low, low + bytes);
+            } else if third & PROT_EXEC != 0 {
                 CODES.lock().revise(low, low + bytes);
             }
         }

@@ -52,6 +52,8 @@ mod sys;
 #[cfg(reuselens_runtime)]
 mod thread;
 #[cfg(reuselens_runtime)]
+mod title;
+#[cfg(reuselens_runtime)]
 mod tls;
 
 /// A panic in the run time is a bug; there is nobody to tell, so the program ends.

@@ -1,12 +1,14 @@
-//! Starting threads: what a thread did before it starts another one comes before what that one does.
+//! Starting threads: what a thread did before it starts another one comes before what that one does. And the names that
+//! they are given.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::thread;
+use crate::{thread, title};
 
-/// libc's function; 0 before it was looked up.
-static REAL: AtomicUsize = AtomicUsize::new(0);
+/// libc's functions; 0 before they were looked up.
+static REAL_CREATE: AtomicUsize = AtomicUsize::new(0);
+static REAL_SETNAME: AtomicUsize = AtomicUsize::new(0);
 /// `RTLD_NEXT`: the definition after ours.
 const NEXT: *mut c_void = usize::MAX as *mut c_void;
 /// `EAGAIN`.
@@ -21,18 +23,18 @@ type Create = unsafe extern "C" fn(
 
 unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn pthread_self() -> *mut c_void;
 }
 
-fn real() -> Option<Create> {
-    const NAME: &CStr = c"pthread_create";
-    let mut address = REAL.load(Ordering::Relaxed);
+/// The address of libc's function with this name, 0 if there is none.
+fn real(known: &AtomicUsize, name: &CStr) -> usize {
+    let mut address = known.load(Ordering::Relaxed);
     if address == 0 {
         // SAFETY: looks up a name; the hooks are silent meanwhile, for it may allocate.
-        address = thread::quietly(|| unsafe { dlsym(NEXT, NAME.as_ptr()) }) as usize;
-        REAL.store(address, Ordering::Relaxed);
+        address = thread::quietly(|| unsafe { dlsym(NEXT, name.as_ptr()) }) as usize;
+        known.store(address, Ordering::Relaxed);
     }
-    // SAFETY: libc's function has this type.
-    (address != 0).then(|| unsafe { core::mem::transmute::<usize, Create>(address) })
+    address
 }
 
 /// `pthread_create(3)`.
@@ -47,9 +49,33 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     thread::flush();
-    match real() {
-        // SAFETY: passed on.
-        Some(create) => unsafe { create(thread, attributes, start, argument) },
-        None => NO_RESOURCES,
+    match real(&REAL_CREATE, c"pthread_create") {
+        0 => NO_RESOURCES,
+        // SAFETY: libc's function has this type; passed on.
+        address => unsafe {
+            let create = core::mem::transmute::<usize, Create>(address);
+            create(thread, attributes, start, argument)
+        },
     }
+}
+
+/// `pthread_setname_np(3)`.
+///
+/// # Safety
+/// As `pthread_setname_np(3)`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_setname_np(thread: *mut c_void, name: *const c_char) -> c_int {
+    type Name = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+    // SAFETY: no arguments.
+    let own = unsafe { pthread_self() };
+    let result = match real(&REAL_SETNAME, c"pthread_setname_np") {
+        0 => NO_RESOURCES,
+        // SAFETY: as above.
+        address => unsafe { core::mem::transmute::<usize, Name>(address)(thread, name) },
+    };
+    // Others tell their names when they end.
+    if result == 0 && thread == own {
+        title::changed();
+    }
+    result
 }

@@ -3,12 +3,15 @@
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
+use reuselens_wire::THREAD_NAME_BYTES;
+
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
 const GETPID: usize = 39;
 const KILL: usize = 62;
 const READLINK: usize = 89;
 const GETRLIMIT: usize = 97;
+const PRCTL: usize = 157;
 const GETTID: usize = 186;
 const FUTEX: usize = 202;
 const SCHED_YIELD: usize = 24;
@@ -107,6 +110,15 @@ pub fn pid() -> u32 {
 pub fn tid() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The name of this thread, up to its first zero byte, which comes.
+pub fn thread_name() -> [u8; THREAD_NAME_BYTES] {
+    const GET_NAME: usize = 16;
+    let mut name = [0; THREAD_NAME_BYTES];
+    // SAFETY: the kernel writes sixteen bytes.
+    unsafe { call(PRCTL, [GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    name
 }
 
 /// Whether a process lives.

@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{notes, process, stage, sys};
+use crate::{notes, process, stage, sys, title};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -281,9 +281,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
         } else {
             process::wait_until_announced();
         }
-        let tid = u64::from(sys::tid());
-        let event = Record::new(WireKind::Thread, 0, 0, tid);
-        announce(slot, event, &[stack_low, stack_high], b"");
+        title::announce_thread(slot, stack_low, stack_high);
     }
     if first_of_process {
         process::announced(slot, index as u64);
@@ -357,6 +355,7 @@ pub unsafe fn end(t: *mut Tls) {
         };
         (*t).slot = slot;
         if !core::ptr::eq(slot, &DUMMY) {
+            title::announce_name(&*slot);
             announce(&*slot, Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
             release(&*slot, (*t).slot_index);
             (*t).slot = &DUMMY;

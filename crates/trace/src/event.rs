@@ -96,7 +96,7 @@ pub enum Event {
     ProcessEnded(ProcessId, ProcessEnd),
     /// A module was mapped.
     Module(Module),
-    /// A thread started.
+    /// A thread started; again with the same stack if it has got another name.
     Thread(Thread),
     /// A thread ended.
     ThreadEnded(ThreadId),

@@ -15,6 +15,8 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::NOTE_BYTES_MOST;
+
 /// Bytes of the dictionary. Untouched ones cost no memory. Blocks that find it full make records themselves.
 pub const DICTIONARY_BYTES: usize = 256 << 20;
 /// Entries begin at multiples of this many bytes; their numbers count in it.
@@ -23,14 +25,14 @@ pub const ENTRY_UNIT: usize = 16;
 pub const ENTRY_ROWS_MOST: usize = 256;
 /// The word of an access whose address is its displacement: the head's, which counts as 0.
 pub const NO_WORD: u16 = 1;
-/// In a head: more than plain accesses; the rest of it is a number that only the process knows.
+/// In a head: more than plain accesses; its number is one that only the process knows.
 pub const SPECIAL: u32 = 1 << 30;
 
 const HEAD: u32 = 1 << 31;
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(DICTIONARY_BYTES / ENTRY_UNIT <= 1 << NUMBER_BITS);
 
-/// What a note means; its [`EntryRow`]s follow.
+/// What a note means; its [`EntryRow`]s follow, unless they are the first of another entry's.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Entry {
@@ -42,6 +44,10 @@ pub struct Entry {
     pub rows: u32,
     /// Words of a note, the head included: an even number.
     pub words: u32,
+    /// The number of the entry, plus one, whose first rows these are; 0 if the rows follow.
+    pub of: u32,
+    /// Nothing.
+    pub unused: u32,
 }
 
 /// A row: its address is the displacement, plus a word of the note.
@@ -84,9 +90,15 @@ pub const fn note_head(number: u32, words: u32) -> u32 {
     HEAD | (words / 2) << NUMBER_BITS | number
 }
 
-/// The head of notes that mean what only the process knows, by its number `number`.
-pub const fn special_head(number: u32) -> u32 {
-    HEAD | SPECIAL | number
+/// The head of notes of so many words that mean what only the process knows, by its number `number`. Of those that are
+/// longer than notes may be that are handed on, it says that they have no records.
+pub const fn special_head(number: u32, words: u32) -> u32 {
+    let records = if words as usize * 8 <= NOTE_BYTES_MOST {
+        words / 2
+    } else {
+        0
+    };
+    HEAD | SPECIAL | records << NUMBER_BITS | number
 }
 
 /// A head as the word of a note that it is.
@@ -94,6 +106,9 @@ pub const fn special_head(number: u32) -> u32 {
 pub const fn head_word(head: u32) -> u64 {
     head as i32 as i64 as u64
 }
+
+/// The most numbers of heads that only a process knows.
+pub const SPECIALS_MOST: u32 = 1 << NUMBER_BITS;
 
 /// The number of the entry, and how many records a note with this head is long.
 #[inline(always)]
@@ -130,6 +145,15 @@ mod tests {
     }
 
     #[test]
+    fn heads_of_a_process_say_how_long_their_notes_are() {
+        for (number, words, records) in [(0, 2, 1), (0xff_ffff, 64, 32), (7, 66, 0), (7, 400, 0)] {
+            let head = special_head(number, words);
+            assert_ne!(head & SPECIAL, 0);
+            assert_eq!(unpack_head(head), (number, records));
+        }
+    }
+
+    #[test]
     fn masks_pack_and_unpack() {
         let row = EntryRow {
             word: 5,
@@ -143,9 +167,9 @@ mod tests {
     fn a_full_dictionary_gives_nothing_and_stays_full() {
         let used = AtomicU32::new(0);
         assert_eq!(take_entry(&used, entry_bytes(1)), Some(0));
-        assert_eq!(take_entry(&used, entry_bytes(3)), Some(3));
+        assert_eq!(take_entry(&used, entry_bytes(3)), Some(4));
         let whole = DICTIONARY_BYTES - 2 * ENTRY_UNIT;
         assert_eq!(take_entry(&used, whole), None);
-        assert_eq!(take_entry(&used, entry_bytes(1)), Some(9));
+        assert_eq!(take_entry(&used, entry_bytes(1)), Some(11));
     }
 }

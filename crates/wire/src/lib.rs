@@ -34,8 +34,8 @@ pub use control::{
     Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
 pub use dictionary::{
-    DICTIONARY_BYTES, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, NO_WORD, SPECIAL, entry_bytes,
-    head_word, note_head, special_head, take_entry, unpack_head,
+    DICTIONARY_BYTES, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, NO_WORD, SPECIAL,
+    SPECIALS_MOST, entry_bytes, head_word, note_head, special_head, take_entry, unpack_head,
 };
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
@@ -47,6 +47,6 @@ pub use layout::{
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
 pub use record::{
-    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, basic_block_words,
-    enter_words, unpack_enter,
+    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, THREAD_NAME_BYTES, WireKind,
+    basic_block_words, enter_words, unpack_enter,
 };

@@ -51,13 +51,19 @@ pub enum WireKind {
     /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if rewritten, length
     /// of the executable's path, then the path.
     Process = 64,
-    /// A thread started: word 0 = tid; operands: lowest stack address, first address above it.
+    /// A thread started: word 0 = tid; operands: lowest stack address, first address above it, length of its name, then
+    /// the name.
     Thread = 65,
     /// The thread ended.
     ThreadEnd = 66,
     /// A module: word 0 = bias; operands: low, high, length of the path, then the path.
     Module = 67,
+    /// The thread's name is another one now; operands: its length, then the name.
+    ThreadName = 68,
 }
+
+/// Bytes of the longest name of a thread, as the system keeps it.
+pub const THREAD_NAME_BYTES: usize = 16;
 
 /// The number of the kind of a note; see the head of this module.
 pub const NOTE: u8 = 0;

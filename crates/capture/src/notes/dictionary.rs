@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::Columns;
-use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
+use reuselens_trace::{Columns, Kind};
+use reuselens_wire::{
+    CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
+};
 
 use super::rows::one;
-use super::table::{GROUP, Table};
+use super::table::{Descriptor, GROUP, Table, Tally};
 use super::{Found, WORDS};
 use crate::segment::Segment;
 
@@ -19,6 +21,8 @@ pub(super) struct Dictionary {
     index: Vec<u32>,
     /// By the same what is needed of those whose rows are always there.
     quick: Vec<Quick>,
+    /// By the same how many rows it has.
+    tallies: Vec<Rows>,
     rows: Vec<EntryRow>,
     /// Bytes of all entries read. Entries do not overlap, so there are never more than the dictionary has; a program
     /// that has written over it must not cost more either.
@@ -33,6 +37,32 @@ struct Quick {
     rows: u16,
     /// Records of the note; 0 if nothing is known of it, or not all rows are always there.
     records: u16,
+}
+
+/// What is counted of a note, in eight bytes.
+#[derive(Clone, Copy, Default)]
+struct Rows {
+    loads: u16,
+    stores: u16,
+    exits: u16,
+    /// Records of the note; 0 if nothing is known of it, or it has rows of other kinds, or not all rows are always there.
+    records: u16,
+}
+
+impl Rows {
+    fn of(table: &Table, found: &Descriptor) -> Rows {
+        let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
+        let kinds = kinds.take(usize::from(found.rows));
+        let exits = kinds.filter(|kind| *kind == Kind::Exit).count() as u16;
+        let Tally { loads, stores, .. } = found.tally;
+        let all = found.conditions.is_none() && loads + stores + exits == found.rows;
+        Rows {
+            loads,
+            stores,
+            exits,
+            records: if all { found.records } else { 0 },
+        }
+    }
 }
 
 /// After so many equal notes there are likely more: who goes through all of them at once is faster.
@@ -75,6 +105,40 @@ impl Dictionary {
         }
     }
 
+    /// Counts the rows of the notes from `position` on that are known, whatever else they are, and of function entries
+    /// between them. `position` moves on.
+    pub fn count(&self, words: &[u64], position: &mut usize, counted: &mut [u64; 16]) {
+        let (mut loads, mut stores, mut exits, mut enters) = (0, 0, 0, 0);
+        let mut at = *position;
+        while let Some(&head) = words.get(2 * at + 1) {
+            let kind = (head >> 56) as u8;
+            if kind == CODED {
+                let (number, records) = unpack_head(head as u32);
+                let known = self.tallies.get(number as usize).copied();
+                let rows = known.unwrap_or_default();
+                let is_whole = 2 * (at + records) <= words.len();
+                if usize::from(rows.records) != records || records == 0 || !is_whole {
+                    break;
+                }
+                loads += u64::from(rows.loads);
+                stores += u64::from(rows.stores);
+                exits += u64::from(rows.exits);
+                at += records;
+            } else if kind == WireKind::Enter as u8 {
+                enters += 1;
+                at += 1;
+            } else {
+                break;
+            }
+        }
+        *position = at;
+        counted[Kind::Load as usize] += loads;
+        counted[Kind::Store as usize] += stores;
+        counted[Kind::Exit as usize] += exits;
+        counted[Kind::Enter as usize] += enters;
+        counted[Kind::Operand as usize] += enters;
+    }
+
     pub fn new(segment: Arc<Segment>) -> Dictionary {
         Dictionary {
             segment: Some(segment),
@@ -98,9 +162,32 @@ impl Dictionary {
     fn learn(&mut self, number: u32) -> Option<u32> {
         let mut rows = std::mem::take(&mut self.rows);
         let entry = self.segment.as_ref()?.entry(number, &mut rows)?;
-        let place = self.add(number, &entry, &rows);
+        let place = match entry.of.checked_sub(1) {
+            None => self.add(number, &entry, &rows),
+            Some(whole) => self.add_part(number, &entry, whole, &mut rows),
+        };
         self.rows = rows;
         place
+    }
+
+    /// Adds an entry whose rows are the first of entry `whole`.
+    fn add_part(
+        &mut self,
+        number: u32,
+        entry: &Entry,
+        whole: u32,
+        rows: &mut Vec<EntryRow>,
+    ) -> Option<u32> {
+        let known = self.index.get(whole as usize).copied().unwrap_or(0);
+        let whole = match known.checked_sub(1) {
+            Some(place) => place,
+            None => {
+                let found = self.segment.as_ref()?.entry(whole, rows)?;
+                (found.of == 0).then(|| self.add(whole, &found, rows))??
+            }
+        };
+        let place = self.table.add_part(entry, whole)?;
+        self.enter(number, place)
     }
 
     /// Adds an entry; the place of its descriptor, or `None` if it makes no sense.
@@ -111,15 +198,21 @@ impl Dictionary {
         }
         let place = self.table.add_entry(entry, rows)?;
         self.bytes = bytes;
+        self.enter(number, place)
+    }
+
+    /// Remembers where the descriptor of an entry is.
+    fn enter(&mut self, number: u32, place: u32) -> Option<u32> {
         let at = number as usize;
         if self.index.len() <= at {
             self.index.resize((at + 1).next_power_of_two(), 0);
         }
         self.index[at] = place + 1;
         self.quick.resize(self.index.len(), Quick::default());
-        if let Some(found) = self.table.at(place)
-            && found.conditions.is_none()
-        {
+        self.tallies.resize(self.index.len(), Rows::default());
+        let found = self.table.at(place)?;
+        self.tallies[at] = Rows::of(&self.table, found);
+        if found.conditions.is_none() {
             self.quick[at] = Quick {
                 group: found.group,
                 rows: found.rows,
@@ -204,24 +297,54 @@ mod tests {
         };
         // A stray note names what nobody has taken yet, and then what is taken, but not written.
         assert!(dictionary.find(head).is_none());
-        used(number + 3);
+        used(number + 4);
         assert!(dictionary.find(head).is_none());
         let row = load(2);
-        let words = [0, 0, 4 << 32 | 1, row.meta, row.displacement, row.word];
+        let words = [0, 0, 4 << 32 | 1, 0, row.meta, row.displacement, row.word];
         let at = (DICTIONARY_OFFSET + number as usize * ENTRY_UNIT) as u64;
         file.write_all_at(words.map(u64::to_le_bytes).as_flattened(), at)
             .unwrap();
         // Its end is not within what is taken.
-        used(number + 2);
-        assert!(dictionary.find(head).is_none());
         used(number + 3);
+        assert!(dictionary.find(head).is_none());
+        used(number + 4);
         let (_, found) = dictionary.find(head).unwrap();
         assert_eq!((found.rows, found.records), (1, 2));
         assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
         assert!(
             dictionary
-                .find(head_word(note_head(number + 3, 4)))
+                .find(head_word(note_head(number + 4, 4)))
                 .is_none()
         );
+    }
+
+    #[test]
+    fn parts_have_the_first_rows_of_others_and_no_others() {
+        let mut dictionary = Dictionary::default();
+        let rows = [load(0), load(2).masked(3, 4), load(5)];
+        assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
+        let part = |words, rows, of| Entry {
+            of,
+            ..entry(words, rows)
+        };
+        let mut none = Vec::new();
+        let mut add = |number, entry: &Entry| {
+            let of = entry.of - 1;
+            dictionary.add_part(number, entry, of, &mut none)
+        };
+        assert!(add(20, &part(2, 1, 10)).is_some());
+        assert!(add(21, &part(4, 2, 10)).is_some());
+        // More rows than there are, words and masks that the note does not have, a whole that nobody knows.
+        for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
+            let added = add(22, &part(words, rows, of));
+            assert_eq!(added, None, "{rows} rows of {of}, {words} words");
+        }
+        let mut found = |number, words| {
+            let (_, found) = dictionary.find(head_word(note_head(number, words)))?;
+            Some((found.rows, found.conditions.is_some(), found.tally.loads))
+        };
+        assert_eq!(found(20, 2), Some((1, false, 1)));
+        assert_eq!(found(21, 4), Some((2, true, 2)));
+        assert_eq!(found(22, 6), None);
     }
 }

@@ -21,7 +21,7 @@ use reuselens_wire::{
 use crate::decode::{PLAIN, ROWS_WANTED};
 use crate::segment::{Segment, words_of};
 use dictionary::Dictionary;
-use rows::{addresses, code, last, one, some};
+use rows::{addresses, code, count_some, last, one, some};
 pub(crate) use table::Table;
 use table::{Descriptor, GROUP, ROWS_MOST};
 
@@ -38,7 +38,7 @@ pub struct Notes {
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
-    /// Counts rows by their kinds in place of making them, but for those that may not be there.
+    /// Counts rows by their kinds in place of making them.
     pub counted: Option<[u64; 16]>,
 }
 
@@ -86,12 +86,14 @@ impl Notes {
         let mut recent = tables.first();
         let words = words_of(records);
         while 2 * position < words.len() {
-            if self.counted.is_none() {
-                self.dictionary
-                    .rows(words, &mut position, (&mut at, end), &mut columns);
-                if 2 * position >= words.len() {
-                    break;
-                }
+            match &mut self.counted {
+                None => self
+                    .dictionary
+                    .rows(words, &mut position, (&mut at, end), &mut columns),
+                Some(counted) => self.dictionary.count(words, &mut position, counted),
+            }
+            if 2 * position >= words.len() {
+                break;
             }
             let address = words[2 * position + 1];
             // A row and its operands are never parted.
@@ -126,11 +128,7 @@ impl Notes {
             };
             let notes = &mut words[2 * position..];
             // A loop writes the same note again and again.
-            let repeats = |found: &Found<'_>| {
-                // What may not be there is never counted, but made into rows, for which there has to be room.
-                let most = found.1.conditions.map_or(most, |_| end);
-                repeated(notes, address, found.1, most - at)
-            };
+            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, most - at);
             let count = found.as_ref().map_or(0, repeats);
             let (Some((table, found)), 1..) = (found, count) else {
                 self.lost += 1;
@@ -140,7 +138,13 @@ impl Notes {
             position += usize::from(found.records) * count;
             match (&mut self.counted, found.conditions) {
                 (Some(counted), None) => add(table, found, count, counted),
-                (_, None) => {
+                (Some(counted), Some(first)) => {
+                    let step = 2 * usize::from(found.records);
+                    for note in notes.chunks_exact(step).take(count) {
+                        count_some(table, found, first as usize, note, counted);
+                    }
+                }
+                (None, None) => {
                     let groups = table.groups_of(found);
                     notes[1] = 0;
                     if count == 1
@@ -154,7 +158,7 @@ impl Notes {
                     addresses(groups, found, notes, count, &mut columns.addrs[at..]);
                     at += usize::from(found.rows) * count;
                 }
-                (_, Some(first)) => {
+                (None, Some(first)) => {
                     for note in 0..count {
                         let rest = &mut notes[2 * note * usize::from(found.records)..];
                         rest[1] = 0;

@@ -109,6 +109,28 @@ pub(super) fn addresses(
     }
 }
 
+/// Counts those rows of a note that are there.
+pub(super) fn count_some(
+    table: &Table,
+    found: &Descriptor,
+    conditions: usize,
+    note: &[u64],
+    counted: &mut [u64; 16],
+) {
+    let rows = usize::from(found.rows);
+    let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
+    let conditions = table.conditions.get(conditions..conditions + rows);
+    for (kind, condition) in kinds.zip(conditions.unwrap_or_default()) {
+        let word = |place: u16| note.get(usize::from(place)).copied().unwrap_or(0);
+        let there = match *condition {
+            Condition::Always => true,
+            Condition::OneLane(place, bit) => word(place) >> bit & 1 != 0,
+            Condition::Lanes(place, lanes) => word(place) & (u64::MAX >> (64 - lanes)) != 0,
+        };
+        counted[kind as usize % 16] += u64::from(there);
+    }
+}
+
 /// So many equal notes are worth going through once for each of their rows.
 const ROW_BY_ROW: usize = 16;
 

@@ -133,13 +133,45 @@ impl Table {
         added
     }
 
+    /// Adds an entry whose rows are the first of the descriptor at `whole`; the place of its own, or `None` if it makes no
+    /// sense.
+    pub(super) fn add_part(&mut self, entry: &Entry, whole: u32) -> Option<u32> {
+        let of = *self.at(whole)?;
+        let (records, rows) = (records_of(entry)?, entry.rows as usize);
+        let (first, conditions) = (of.group as usize, of.conditions.map(|first| first as usize));
+        let mut words = self
+            .groups
+            .get(first..)?
+            .iter()
+            .flat_map(|group| group.words)
+            .take(rows);
+        let within = words.all(|word| u32::from(word) < entry.words);
+        let masks = conditions.map_or(Some(&[][..]), |first| {
+            self.conditions.get(first..first + rows)
+        })?;
+        let mask_within = |condition: &Condition| match condition {
+            Condition::Lanes(word, _) => u32::from(*word) < entry.words,
+            _ => true,
+        };
+        if rows > usize::from(of.rows) || !within || !masks.iter().all(mask_within) {
+            return None;
+        }
+        let always = masks.iter().all(|mask| *mask == Condition::Always);
+        self.descriptors.push(Descriptor {
+            group: of.group,
+            rows: rows as u16,
+            records,
+            conditions: of.conditions.filter(|_| !always),
+            tally: self.tally(of.group, rows),
+        });
+        Some(self.descriptors.len() as u32 - 1)
+    }
+
     fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let records = u16::try_from(entry.words / 2).ok()?;
-        // What nobody has written yet is zero.
-        let whole = entry.words > 0 && entry.words.is_multiple_of(2);
-        if !whole || entry.words as usize * 8 > NOTE_BYTES_MOST || rows.len() > ROWS_MOST {
+        let records = records_of(entry)?;
+        if rows.len() > ROWS_MOST {
             return None;
         }
         for (index, row) in rows.iter().enumerate() {
@@ -301,6 +333,14 @@ impl Table {
     }
 }
 
+/// Records that notes of an entry take the place of.
+fn records_of(entry: &Entry) -> Option<u16> {
+    // What nobody has written yet is zero.
+    let whole = entry.words > 0 && entry.words.is_multiple_of(2);
+    let fits = whole && entry.words as usize * 8 <= NOTE_BYTES_MOST;
+    fits.then_some((entry.words / 2) as u16)
+}
+
 fn number16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
@@ -310,62 +350,4 @@ fn signed32(bytes: &[u8], at: usize) -> i32 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
-    pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
-        let mut bytes = sites.to_le_bytes().to_vec();
-        bytes.extend(words.to_le_bytes());
-        bytes.extend((entries.len() as u16).to_le_bytes());
-        for (kind, size, word, displacement) in entries {
-            bytes.extend([*kind, *size]);
-            bytes.extend(word.to_le_bytes());
-            bytes.extend(displacement.to_le_bytes());
-        }
-        bytes
-    }
-
-    pub fn table(descriptors: &[Vec<u8>], low: u64) -> Table {
-        Table::of(&descriptors.concat(), low, true)
-    }
-
-    #[test]
-    fn descriptors_are_found_by_their_addresses_alone() {
-        let table = table(
-            &[
-                bytes(0x100, 1, &[(1, 8, 0, 16), (2, 4, FROM_HERE, -8)]),
-                vec![0; 8],
-                bytes(0, 3, &[(1, 1, 2, 0)]),
-            ],
-            0x5000,
-        );
-        let first = table.find(0x5000).unwrap();
-        assert_eq!((first.rows, first.records), (2, 1));
-        let group = &table.groups[first.group as usize];
-        assert_eq!(group.pcs[..2], [0x5101, 0x5102]);
-        assert_eq!(group.displacements[..2], [16, 0x5000 + 8 + 8 + 4 - 8]);
-        assert_eq!(group.words[..2], [0, NO_WORD]);
-        let third = table.find(0x5020).unwrap();
-        assert_eq!((third.rows, third.records), (1, 2));
-        for unknown in [0x4ff8, 0x5008, 0x5018, 0x5028, 0x9000, 0] {
-            assert!(table.find(unknown).is_none(), "{unknown:#x}");
-        }
-    }
-
-    #[test]
-    fn damage_ends_a_table_and_nothing_else() {
-        let good = bytes(0, 1, &[(1, 8, 0, 0)]);
-        for bad in [
-            bytes(0, 1, &[(1, 8, 1, 0)]),
-            bytes(0, 1, &[(99, 8, 0, 0)]),
-            bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
-            bytes(0, 1, &[(1, 8, 0, 0)])[..12].to_vec(),
-            bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
-        ] {
-            let table = table(&[good.clone(), bad], 0x40);
-            assert_eq!(table.find(0x40).unwrap().rows, 1);
-            assert!(table.find(0x50).is_none());
-        }
-    }
-}
+pub(super) mod tests;

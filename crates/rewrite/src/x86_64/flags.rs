@@ -1,6 +1,6 @@
 //! Whether flags are dead where a block begins: if so, it may compare.
 
-use iced_x86::{Instruction, RflagsBits};
+use iced_x86::{FlowControl, Instruction, RflagsBits};
 
 const ALL: u32 = RflagsBits::CF
     | RflagsBits::PF
@@ -27,6 +27,10 @@ pub fn are_dead<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> bool
         }
         if written == ALL {
             return true;
+        }
+        // The other way may read what this one writes.
+        if instruction.flow_control() == FlowControl::ConditionalBranch {
+            return false;
         }
     }
     false

@@ -26,6 +26,17 @@ struct Key {
     moved: i64,
 }
 
+/// A branch in a block's body that leads out of it.
+pub struct WayOut {
+    /// Where in the body its distance is, which is filled in later.
+    pub at: usize,
+    pub target: u64,
+    /// Accesses before it, words of their note, and its head.
+    pub accesses: usize,
+    pub words: u16,
+    pub head: u32,
+}
+
 /// The body of a block while it is written.
 pub struct Body {
     pub emit: Emit,
@@ -44,6 +55,8 @@ pub struct Body {
     pub head: u32,
     /// Parts, by offset in the body.
     pub parts: Vec<Part>,
+    /// In the order of the code.
+    pub ways_out: Vec<WayOut>,
     keys: Vec<Key>,
     instruction: u16,
     /// Address after the instruction.
@@ -63,6 +76,7 @@ impl Body {
             accesses: Vec::new(),
             head: 0,
             parts: Vec::new(),
+            ways_out: Vec::new(),
             keys: Vec::new(),
             instruction: 0,
             next: 0,
@@ -149,11 +163,16 @@ impl Body {
             return (NO_WORD, displacement, fs);
         }
         if base == Register::None && index == Register::None {
-            let word = if fs { self.thread_local(None) } else { NO_WORD };
+            let word = if fs {
+                self.thread_local(None).0
+            } else {
+                NO_WORD
+            };
             return (word, displacement, false);
         }
         if fs && index == Register::None && number(base).is_some_and(|_| base.size() == 8) {
-            return (self.thread_local(number(base)), displacement, false);
+            let (word, moved) = self.thread_local(number(base));
+            return (word, displacement.wrapping_add_signed(moved), false);
         }
         let narrow = |r: Register| r != Register::None && r.size() == 4;
         if narrow(base) || narrow(index) {
@@ -190,11 +209,11 @@ impl Body {
         (word, 0)
     }
 
-    /// The word for the base of fs, plus a register.
-    fn thread_local(&mut self, register: Option<u8>) -> u16 {
+    /// The word for the base of fs, plus a register, and how far that has moved since.
+    fn thread_local(&mut self, register: Option<u8>) -> (u16, i64) {
         let same = |key: &&Key| key.base == Some(FS) && key.index == register;
         if let Some(key) = self.keys.iter().find(same) {
-            return key.word;
+            return (key.word, key.moved);
         }
         let scratch = self.take_scratch();
         self.emit
@@ -210,7 +229,7 @@ impl Body {
             word,
             moved: 0,
         });
-        word
+        (word, 0)
     }
 
     /// A 32-bit address: computed as the processor does.
@@ -288,9 +307,11 @@ impl Body {
             };
             match moved.filter(|(register, _)| *register == changed) {
                 Some((_, by)) => {
-                    self.keys.retain(|key| key.index != Some(changed));
-                    let keys = self.keys.iter_mut().filter(|key| key.base == Some(changed));
-                    keys.for_each(|key| key.moved += by);
+                    for key in &mut self.keys {
+                        let base = i64::from(key.base == Some(changed));
+                        let index = i64::from(key.index == Some(changed)) * i64::from(key.scale);
+                        key.moved = key.moved.wrapping_add(by.wrapping_mul(base + index));
+                    }
                 }
                 None => self.changed(changed),
             }

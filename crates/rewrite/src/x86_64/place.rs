@@ -17,7 +17,7 @@ use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic};
 use super::asm;
 use super::emit::Emit;
 use super::flags::are_dead;
-use super::notes::Body;
+use super::notes::{Body, WayOut};
 use super::registers::{RAX, RCX};
 use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};
@@ -75,23 +75,8 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     let noted = !body.accesses.is_empty();
     let spills = noted || body.scratch_used;
     let check = placing.prologue(input, decoded, &body, noted);
-    let mut parts = body.parts.clone();
-    let shift = placing.emit.len() - head;
-    let (first, second) = if body.scratch_used {
-        (body.scratch, body.pointer)
-    } else {
-        (body.pointer, body.pointer)
-    };
-    for part in &mut parts {
-        part.offset += shift as u16;
-        if spills {
-            part.spilled = Spilled::Two(first, second);
-        }
-    }
-    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
-    if let Some(first) = parts.first_mut() {
-        first.offset = 0;
-    }
+    let mut parts = shifted(&body, placing.emit.len() - head);
+    let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
     placing.epilogue(&body, noted, fused);
@@ -111,12 +96,36 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     if let Some(check) = check {
         placing.slow(input, &body, check);
     }
+    for way in &body.ways_out {
+        placing.way_out(&body, way, start + way.at);
+    }
     placing.stubs();
     Placed {
         bytes: placing.emit.bytes,
         head,
         parts: parts.into_boxed_slice(),
     }
+}
+
+/// The parts of a body that lies so many bytes behind the head.
+fn shifted(body: &Body, by: usize) -> Vec<Part> {
+    let mut parts = body.parts.clone();
+    let first = if body.scratch_used {
+        body.scratch
+    } else {
+        body.pointer
+    };
+    for part in &mut parts {
+        part.offset += by as u16;
+        if body.scratch_used || !body.accesses.is_empty() {
+            part.spilled = Spilled::Two(first, body.pointer);
+        }
+    }
+    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
+    if let Some(first) = parts.first_mut() {
+        first.offset = 0;
+    }
+    parts
 }
 
 impl Placing<'_> {
@@ -179,32 +188,45 @@ impl Placing<'_> {
 
     /// Advances the cursor and puts the registers back.
     fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
-        let (pointer, scratch) = (body.pointer, body.scratch);
         if noted {
-            self.emit
-                .add(pointer, pointer, i32::from(body.length()) * 8);
-            self.emit.store_gs(offset_of!(Thread, cursor), pointer);
+            self.advance(body.pointer, body.length());
         }
-        if fused {
-            return;
-        }
-        if noted {
-            self.emit.load_gs(pointer, SPILL[1]);
-        }
-        if body.scratch_used {
-            self.emit.load_gs(scratch, SPILL[0]);
+        if !fused {
+            self.put_back(body);
         }
     }
 
-    /// There was no room, or a signal waits: asks for attention, and for this block again.
-    fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
-        self.emit.close_jump(check);
+    fn advance(&mut self, pointer: u8, words: u16) {
+        self.emit.add(pointer, pointer, i32::from(words) * 8);
+        self.emit.store_gs(offset_of!(Thread, cursor), pointer);
+    }
+
+    /// Puts the borrowed registers back.
+    fn put_back(&mut self, body: &Body) {
         if !body.accesses.is_empty() {
             self.emit.load_gs(body.pointer, SPILL[1]);
         }
         if body.scratch_used {
             self.emit.load_gs(body.scratch, SPILL[0]);
         }
+    }
+
+    /// The end of a block that was left by a branch in between, whose distance is at `at`: the note is that of what
+    /// has run. Nothing here can meet the buffer's guard: the head was stored before.
+    fn way_out(&mut self, body: &Body, way: &WayOut, at: usize) {
+        self.emit.close_jump(at);
+        if way.accesses > 0 {
+            self.emit.store_number(body.pointer, HEAD, way.head);
+            self.advance(body.pointer, way.words);
+        }
+        self.put_back(body);
+        self.jump_to(&[0xe9], way.target);
+    }
+
+    /// There was no room, or a signal waits: asks for attention, and for this block again.
+    fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
+        self.emit.close_jump(check);
+        self.put_back(body);
         let exit = self.exits.add(input.pc, 0);
         self.leave(exit, asm::dispatch_address());
     }

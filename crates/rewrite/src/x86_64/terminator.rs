@@ -6,7 +6,7 @@ use iced_x86::{
 };
 use reuselens_wire::{Record, WireKind, basic_block_words};
 
-use super::notes::Body;
+use super::notes::{Body, WayOut};
 use super::registers::{RAX, RCX, RSP, number, register};
 use super::translate::{Decoded, End};
 use crate::image::descriptor::Op;
@@ -50,6 +50,28 @@ pub fn is_stub(decoded: &Decoded) -> bool {
     last.code() == Code::Jmp_rm64
         && last.is_ip_rel_memory_operand()
         && decoded.instructions.iter().all(leads)
+}
+
+/// Writes a branch in the middle of a block: the block goes on where it is not taken, or round the loop that begins
+/// at `block`, and is left the other way.
+pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {
+    let taken = branch.near_branch_target();
+    let mut condition = branch.condition_code() as u8 - 1;
+    let mut target = taken;
+    if taken == block {
+        // The opposite condition.
+        condition ^= 1;
+        target = branch.next_ip();
+    }
+    body.emit.raw(&[0x0f, 0x80 | condition, 0, 0, 0, 0]);
+    let way = WayOut {
+        at: body.emit.len() - 4,
+        target,
+        accesses: body.accesses.len(),
+        words: body.length(),
+        head: 0,
+    };
+    body.ways_out.push(way);
 }
 
 /// What of the last instruction belongs to the block's body: its accesses, the return address that it

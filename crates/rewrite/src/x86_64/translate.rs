@@ -27,6 +27,10 @@ pub struct Input<'a> {
     pub results: bool,
     /// Whether it is noted that the block began.
     pub blocks: bool,
+    /// Whether the code stays as it is, so that a block may go on behind a branch.
+    pub lasting: bool,
+    /// Whether a function that is treated in its own way begins at an address.
+    pub begins: fn(u64) -> bool,
     /// Whether a function begins here that is to be recorded.
     pub function: bool,
     /// Where in the cache there is room.
@@ -55,37 +59,48 @@ pub enum End {
     Native,
 }
 
-/// The most instructions of a block.
-const MOST: usize = 48;
+/// The most instructions of a block, and of one that goes round a loop.
+const MOST: usize = 64;
+const MOST_ROUND: usize = 160;
 /// Words that a block may note, so that it stays within the slack.
 const WORDS: u16 = 400;
+/// The most branches that a block goes on behind, and how often it goes round a loop.
+const BRANCHES: usize = 8;
+/// Words and accesses that a block has at most which goes on behind a branch: its notes are to be handed on as
+/// they are.
+const WORDS_BEHIND: u16 = 48;
+const ACCESSES_BEHIND: usize = 128;
 
 /// A block as it was decoded.
 pub struct Decoded {
+    /// In the order in which they run; among them branches that lead out of the block the other way.
     pub instructions: Vec<Instruction>,
     pub end: End,
-    /// Address behind the block.
+    /// Where the program goes on behind the block, if that is not up to its last instruction.
     pub next: u64,
+    /// Address behind all of its instructions.
+    pub high: u64,
+    /// Branches among the instructions, and those of them that go round the loop that the block is.
+    branches: usize,
+    rounds: usize,
     /// General registers that it uses, a bit each.
     used: u32,
 }
 
-/// Translates a block into bytes for the cache; `add` gives its notes their head.
+/// Translates a block into bytes for the cache; `add` gives its notes their head, and if it is left by a branch in
+/// between the notes of what has run, which begin as those of the whole with the given head.
 pub fn translate(
     input: &Input<'_>,
     exits: &mut Exits,
-    add: impl FnOnce(Descriptor) -> u32,
+    mut add: impl FnMut(Descriptor, Option<u32>) -> u32,
 ) -> Translated {
-    let mut most = MOST;
+    let mut most = (MOST, MOST_ROUND);
     loop {
         let decoded = decode(input, most);
         match write(input, &decoded) {
             Ok(mut body) => {
-                let descriptor = describe(input, &decoded, &body);
-                let bytes = descriptor.bytes;
-                if !body.accesses.is_empty() {
-                    body.head = add(descriptor);
-                }
+                let bytes = (decoded.high - input.pc).max(1);
+                add_heads(input, &decoded, &mut body, &mut add);
                 let head = NonZeroU32::new(body.head);
                 let placed = place(input, &decoded, body, exits);
                 return Translated {
@@ -95,21 +110,25 @@ pub fn translate(
                 };
             }
             // An instruction alone leaves enough registers.
-            Err(done) => most = done.max(1),
+            Err(done) => most = (done.max(1), done),
         }
     }
 }
 
-fn decode(input: &Input<'_>, most: usize) -> Decoded {
+/// Decodes a block of so many instructions, and so many if it goes round a loop, at most.
+fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
     let mut decoder = Decoder::with_ip(64, input.code, input.pc, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
     let mut decoded = Decoded {
         instructions: Vec::with_capacity(16),
         end: End::Next,
         next: input.pc,
+        high: input.pc,
+        branches: 0,
+        rounds: 0,
         used: reserved(input),
     };
-    while decoded.instructions.len() < most && decoder.can_decode() {
+    while (decoded.instructions.len() < most.0 || decoded.rounds > 0) && decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             if decoded.instructions.is_empty() {
@@ -117,15 +136,7 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
             }
             break;
         }
-        let ends = ends_block(&instruction);
-        let mut used = decoded.used;
-        for register in factory.info(&instruction).used_registers() {
-            used |= number(register.register()).map_or(0, |number| 1 << number);
-        }
-        used |= special::mark(&instruction).map_or(0, special::Mark::registers);
-        if ends && input.results && instruction.flow_control() == FlowControl::Return {
-            used |= 1 << RAX;
-        }
+        let used = decoded.used | registers(input, &instruction, &mut factory);
         let free = BORROWED.iter().filter(|r| used >> **r & 1 == 0).count();
         if free < 2 && !decoded.instructions.is_empty() {
             break;
@@ -138,13 +149,74 @@ fn decode(input: &Input<'_>, most: usize) -> Decoded {
         }
         decoded.used = used;
         decoded.next = instruction.next_ip();
-        if ends {
+        decoded.high = decoded.high.max(decoded.next);
+        if !ends_block(&instruction) {
+            decoded.instructions.push(instruction);
+        } else if let Some(next) = behind(input, &decoded, &instruction, most.1)
+            && decoder.set_position((next - input.pc) as usize).is_ok()
+        {
+            decoder.set_ip(next);
+            decoded.next = next;
+            if is_conditional(&instruction) {
+                decoded.branches += 1;
+                decoded.rounds += usize::from(next == input.pc);
+                decoded.instructions.push(instruction);
+            }
+        } else {
             decoded.end = End::With(instruction);
             break;
         }
-        decoded.instructions.push(instruction);
     }
     decoded
+}
+
+/// General registers that an instruction uses, or what we note of it, a bit each.
+fn registers(
+    input: &Input<'_>,
+    instruction: &Instruction,
+    factory: &mut InstructionInfoFactory,
+) -> u32 {
+    let mut used = special::mark(instruction).map_or(0, special::Mark::registers);
+    for register in factory.info(instruction).used_registers() {
+        used |= number(register.register()).map_or(0, |number| 1 << number);
+    }
+    if input.results && instruction.flow_control() == FlowControl::Return {
+        used |= 1 << RAX;
+    }
+    used
+}
+
+/// Where a block goes on behind a branch, if it does: straight ahead, or round the loop that it is.
+fn behind(
+    input: &Input<'_>,
+    decoded: &Decoded,
+    branch: &Instruction,
+    most_round: usize,
+) -> Option<u64> {
+    let target = branch.near_branch_target();
+    let (next, may) = match branch.flow_control() {
+        FlowControl::ConditionalBranch if !branch.is_jcc_short_or_near() => return None,
+        FlowControl::ConditionalBranch if target == input.pc => {
+            // A whole round more, or none.
+            let after = decoded.instructions.len() + 1;
+            let round = after / (decoded.rounds + 1);
+            (target, after + round <= most_round)
+        }
+        FlowControl::ConditionalBranch => (branch.next_ip(), target > branch.ip()),
+        // The first instruction stays in any case.
+        FlowControl::UnconditionalBranch if branch.is_jmp_short_or_near() => (
+            target,
+            target > branch.ip() && !decoded.instructions.is_empty(),
+        ),
+        _ => return None,
+    };
+    let within = next.wrapping_sub(input.pc) < input.code.len() as u64;
+    let may = may && input.lasting && !input.blocks && decoded.branches < BRANCHES;
+    (may && within && (next == input.pc || !(input.begins)(next))).then_some(next)
+}
+
+fn is_conditional(branch: &Instruction) -> bool {
+    branch.flow_control() == FlowControl::ConditionalBranch
 }
 
 /// Registers that may not be borrowed whatever the code does.
@@ -198,9 +270,17 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     if input.function {
         begin_function(&mut body);
     }
+    let mut round = None;
     for (index, instruction) in decoded.instructions.iter().enumerate() {
         let info = factory.info(instruction);
         body.begin(instruction, input.pc);
+        if is_conditional(instruction) {
+            terminator::leave_by(&mut body, instruction, input.pc);
+            if instruction.near_branch_target() == input.pc {
+                round = Some(index + 1);
+            }
+            continue;
+        }
         let after = special::note(&mut body, instruction, info);
         let start = (instruction.ip() - input.pc) as usize;
         let bytes = &input.code[start..start + instruction.len()];
@@ -209,6 +289,11 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
         body.executed(instruction, info);
         if body.words > WORDS && index + 1 < decoded.instructions.len() {
             return Err(index + 1);
+        }
+        let many = body.words > WORDS_BEHIND || body.accesses.len() > ACCESSES_BEHIND;
+        if many && !body.ways_out.is_empty() && index + 1 < decoded.instructions.len() {
+            // Whole rounds of a loop.
+            return Err(round.unwrap_or(index + 1));
         }
     }
     if let End::With(last) = &decoded.end {
@@ -244,21 +329,50 @@ fn begin_allocator(body: &mut Body, function: u8) {
     );
 }
 
-fn describe(input: &Input<'_>, decoded: &Decoded, body: &Body) -> Descriptor {
+/// Gives the notes of a block their head, and those of its ways out.
+fn add_heads(
+    input: &Input<'_>,
+    decoded: &Decoded,
+    body: &mut Body,
+    add: &mut impl FnMut(Descriptor, Option<u32>) -> u32,
+) {
+    if body.accesses.is_empty() {
+        return;
+    }
+    let accesses: &'static [Access] = Box::leak(Box::from(body.accesses.as_slice()));
+    let words = body.length();
+    let whole = add(describe(input, decoded, accesses, words), None);
+    body.head = whole;
+    let mut last = (accesses.len(), words, whole);
+    for way in body
+        .ways_out
+        .iter_mut()
+        .rev()
+        .filter(|way| way.accesses > 0)
+    {
+        if (way.accesses, way.words) != (last.0, last.1) {
+            let some = describe(input, decoded, &accesses[..way.accesses], way.words);
+            last = (way.accesses, way.words, add(some, Some(whole)));
+        }
+        way.head = last.2;
+    }
+}
+
+fn describe(
+    input: &Input<'_>,
+    decoded: &Decoded,
+    accesses: &'static [Access],
+    words: u16,
+) -> Descriptor {
     let first = decoded.instructions.first().map(Instruction::next_ip);
+    let hits = accesses.iter().filter(|access| access.op == Op::Plain);
     Descriptor {
         pc: first.unwrap_or(decoded.next),
-        bytes: (decoded.next - input.pc).max(1),
-        words: body.length(),
-        plain: body.accesses.iter().all(Access::is_row),
-        hits: body
-            .accesses
-            .iter()
-            .filter(|access| access.op == Op::Plain)
-            .count() as u16
-            - u16::from(input.blocks),
-        exits: body.accesses.iter().any(|access| access.op == Op::Exit),
+        words,
+        plain: accesses.iter().all(Access::is_row),
+        hits: hits.count() as u16 - u16::from(input.blocks),
+        exits: accesses.iter().any(|access| access.op == Op::Exit),
         stub: terminator::is_stub(decoded),
-        accesses: Box::from(body.accesses.as_slice()),
+        accesses,
     }
 }

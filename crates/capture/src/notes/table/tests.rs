@@ -1,0 +1,59 @@
+//! Sections as the pass makes them, and damaged ones.
+
+use super::*;
+
+/// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
+pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
+    let mut bytes = sites.to_le_bytes().to_vec();
+    bytes.extend(words.to_le_bytes());
+    bytes.extend((entries.len() as u16).to_le_bytes());
+    for (kind, size, word, displacement) in entries {
+        bytes.extend([*kind, *size]);
+        bytes.extend(word.to_le_bytes());
+        bytes.extend(displacement.to_le_bytes());
+    }
+    bytes
+}
+
+pub fn table(descriptors: &[Vec<u8>], low: u64) -> Table {
+    Table::of(&descriptors.concat(), low, true)
+}
+
+#[test]
+fn descriptors_are_found_by_their_addresses_alone() {
+    let table = table(
+        &[
+            bytes(0x100, 1, &[(1, 8, 0, 16), (2, 4, FROM_HERE, -8)]),
+            vec![0; 8],
+            bytes(0, 3, &[(1, 1, 2, 0)]),
+        ],
+        0x5000,
+    );
+    let first = table.find(0x5000).unwrap();
+    assert_eq!((first.rows, first.records), (2, 1));
+    let group = &table.groups[first.group as usize];
+    assert_eq!(group.pcs[..2], [0x5101, 0x5102]);
+    assert_eq!(group.displacements[..2], [16, 0x5000 + 8 + 8 + 4 - 8]);
+    assert_eq!(group.words[..2], [0, NO_WORD]);
+    let third = table.find(0x5020).unwrap();
+    assert_eq!((third.rows, third.records), (1, 2));
+    for unknown in [0x4ff8, 0x5008, 0x5018, 0x5028, 0x9000, 0] {
+        assert!(table.find(unknown).is_none(), "{unknown:#x}");
+    }
+}
+
+#[test]
+fn damage_ends_a_table_and_nothing_else() {
+    let good = bytes(0, 1, &[(1, 8, 0, 0)]);
+    for bad in [
+        bytes(0, 1, &[(1, 8, 1, 0)]),
+        bytes(0, 1, &[(99, 8, 0, 0)]),
+        bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
+        bytes(0, 1, &[(1, 8, 0, 0)])[..12].to_vec(),
+        bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
+    ] {
+        let table = table(&[good.clone(), bad], 0x40);
+        assert_eq!(table.find(0x40).unwrap().rows, 1);
+        assert!(table.find(0x50).is_none());
+    }
+}

@@ -1,0 +1,51 @@
+//! What threads are called.
+
+use reuselens_wire::{Record, Slot, THREAD_NAME_BYTES, WireKind};
+
+use crate::sys;
+use crate::thread::{announce, announce_quietly};
+
+/// A name as the system has it.
+struct Name([u8; THREAD_NAME_BYTES]);
+
+impl Name {
+    fn own() -> Name {
+        Name(sys::thread_name())
+    }
+
+    /// Up to the first zero byte.
+    fn text(&self) -> &[u8] {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        &self.0[..end.unwrap_or(self.0.len())]
+    }
+}
+
+/// Tells of the calling thread in its slot.
+///
+/// # Safety
+/// The slot must be this thread's.
+pub unsafe fn announce_thread(slot: &Slot, stack_low: u64, stack_high: u64) {
+    let name = Name::own();
+    let event = Record::new(WireKind::Thread, 0, 0, u64::from(sys::tid()));
+    let operands = [stack_low, stack_high, name.text().len() as u64];
+    // SAFETY: by the caller.
+    unsafe { announce(slot, event, &operands, name.text()) };
+}
+
+/// Tells the name that the calling thread has now in its slot.
+///
+/// # Safety
+/// The slot must be this thread's.
+pub unsafe fn announce_name(slot: &Slot) {
+    let name = Name::own();
+    let event = Record::new(WireKind::ThreadName, 0, 0, 0);
+    // SAFETY: by the caller.
+    unsafe { announce(slot, event, &[name.text().len() as u64], name.text()) };
+}
+
+/// The calling thread has got another name.
+pub fn changed() {
+    let name = Name::own();
+    let operands = [name.text().len() as u64];
+    announce_quietly(WireKind::ThreadName, 0, 0, &operands, name.text());
+}
