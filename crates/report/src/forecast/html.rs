@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use reuselens_predict::PatternPrediction;
+
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::caches;
@@ -72,7 +74,11 @@ pub fn forecast_page(forecast: &Forecast) -> String {
             Some(_) => " Outlines are what was observed.",
             None => "",
         };
-        let explain = format!("{}{observed}", multiples::EXPLAIN);
+        let explain = format!(
+            "{} {}{observed}",
+            crate::multiples::EXPLAIN,
+            multiples::EXPLAIN
+        );
         let draw = |out: &mut String| out.push_str(&patterns);
         page::picture(&mut out, "patterns", &title, &explain, draw);
     }
@@ -102,6 +108,14 @@ fn head(out: &mut String, forecast: &Forecast) {
         interval(&prediction.whole.cold, about),
         prediction.granularity.bytes()
     );
+    if prediction.fixed > 0.0 {
+        let _ = write!(
+            out,
+            "<p class=\"explain\">Of the data of each run, {} do not grow with the input: the start of the program, tables of fixed size, \
+             libraries. They are left out of <i>s</i>, the size by which distances grow, and are in all sizes shown here.</p>",
+            size(prediction.fixed)
+        );
+    }
     for warning in &prediction.warnings {
         let hint = match warning.hint.as_str() {
             "" => String::new(),
@@ -209,11 +223,12 @@ fn groups(out: &mut String, forecast: &Forecast) {
         let mut row = vec![short_name(&group.name), about(group.accesses.value)];
         row.extend(misses.iter().map(|misses| count(misses.misses)));
         let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
-        let words = patterns
-            .iter()
-            .take(6)
-            .map(|p| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about)));
-        row.push(words.collect::<Vec<_>>().join("; "));
+        let words =
+            |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
+        let common = patterns.iter().take(6).map(words);
+        let rare = group.rare.iter().take(3);
+        let rare = rare.map(|p| format!("rare, {}", words(p)));
+        row.push(common.chain(rare).collect::<Vec<_>>().join("; "));
         row
     };
     let rows: Vec<Vec<String>> = shown.map(row).collect();
