@@ -67,7 +67,7 @@ impl From<PatternRule> for Merging {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reuselens_locality::{FineHistogram, Histogram};
+    use reuselens_locality::FineHistogram;
     use reuselens_units::Distance;
 
     #[test]
