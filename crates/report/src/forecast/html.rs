@@ -66,21 +66,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         page::picture(&mut out, "moves", "Hills that move", MOVES, draw(panel));
     }
     if has_patterns {
-        let title = match forecast.by {
-            "path" => "Patterns by path".to_owned(),
-            by => format!("Patterns by {by}"),
-        };
-        let observed = match forecast.observed {
-            Some(_) => " Outlines are what was observed.",
-            None => "",
-        };
-        let explain = format!(
-            "{} {}{observed}",
-            crate::multiples::EXPLAIN,
-            multiples::EXPLAIN
-        );
-        let draw = |out: &mut String| out.push_str(&patterns);
-        page::picture(&mut out, "patterns", &title, &explain, draw);
+        small_multiples(&mut out, forecast, &patterns);
     }
     tables(&mut out, forecast);
     let _ = write!(
@@ -90,6 +76,23 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     );
     page::end(&mut out, "{}");
     out
+}
+
+/// Appends the section of the small pictures, which are made already.
+fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
+    let title = match forecast.by {
+        "path" => "Patterns by path".to_owned(),
+        by => format!("Patterns by {by}"),
+    };
+    let observed = match forecast.observed {
+        Some(_) => " Outlines are what was observed.",
+        None => "",
+    };
+    let (all, own) = (crate::multiples::EXPLAIN, multiples::EXPLAIN);
+    let explain = format!("{all} {own}{observed}");
+    page::picture(out, "patterns", &title, &explain, |out| {
+        out.push_str(pictures)
+    });
 }
 
 fn head(out: &mut String, forecast: &Forecast) {
