@@ -338,25 +338,35 @@ fn a_check_without_paths_compares_like_with_like() {
 fn paths_of_a_real_program_are_predicted() {
     let place = Place::new();
     build(&place, "-O2");
-    for size in ["24", "48"] {
+    for size in ["88", "128"] {
         let words = [
             "profile", "-q", "--by", "path", "-o", size, "--", "./matmul", "naive", size,
         ];
         place.run(&words).succeeds();
     }
-    let shown = place.run(&["report", "48.rlprof", "--text"]).succeeds();
+    let shown = place.run(&["report", "128.rlprof", "--text"]).succeeds();
     shown.prints(&["What the path to an instruction tells", "told apart"]);
+    let page = place.text("128.html");
+    for words in [
+        "Patterns by path",
+        "all paths",
+        "of loops 8 iterations are kept",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
     let words = [
         "predict",
         "--train",
-        "24.rlprof",
-        "48.rlprof",
+        "88.rlprof",
+        "128.rlprof",
         "--size",
         "1M",
         "--by",
         "path",
         "--history",
         "4",
+        "-o",
+        "p.html",
         "--json",
         "-",
     ];
@@ -367,4 +377,8 @@ fn paths_of_a_real_program_are_predicted() {
         .filter(|group| group["name"].as_str().unwrap().starts_with("matmul+0x"));
     assert!(mine.clone().count() > 20);
     assert!(mine.clone().any(|group| group["patterns"].is_array()));
+    let page = place.text("p.html");
+    for words in ["do not grow with the input", "; rare</title>", "; rare, "] {
+        assert!(page.contains(words), "{words}");
+    }
 }

@@ -62,7 +62,11 @@ impl WrongGroup {
 }
 
 /// The groups that were predicted wrongly, those with most accesses first.
-pub fn wrong(forecasts: &[GroupForecast], observed: &Groups, merging: Merging) -> Vec<WrongGroup> {
+pub fn wrong<'a>(
+    forecasts: impl IntoIterator<Item = &'a GroupForecast>,
+    observed: &Groups,
+    merging: Merging,
+) -> Vec<WrongGroup> {
     let of = |forecast: &GroupForecast| {
         let run = observed.get(&forecast.name)?;
         let expected = forecast.patterns.as_ref().ok()?;
@@ -76,7 +80,7 @@ pub fn wrong(forecasts: &[GroupForecast], observed: &Groups, merging: Merging) -
             observed,
         })
     };
-    let mut all: Vec<WrongGroup> = forecasts.iter().filter_map(of).collect();
+    let mut all: Vec<WrongGroup> = forecasts.into_iter().filter_map(of).collect();
     all.sort_by(|a, b| {
         b.accesses
             .cmp(&a.accesses)
@@ -112,9 +116,13 @@ impl GroupCheck {
     }
 
     /// Compares forecasts with what was observed.
-    pub fn of(forecasts: &[GroupForecast], observed: &Groups, merging: Merging) -> Self {
+    pub fn of<'a>(
+        forecasts: impl IntoIterator<Item = &'a GroupForecast>,
+        observed: &Groups,
+        merging: Merging,
+    ) -> Self {
         let by_name: BTreeMap<&str, &GroupForecast> = forecasts
-            .iter()
+            .into_iter()
             .map(|forecast| (forecast.name.as_str(), forecast))
             .collect();
         let mut check = GroupCheck::default();

@@ -18,6 +18,7 @@ mod diff_text;
 mod forecast;
 mod html;
 mod json;
+mod multiples;
 mod numbers;
 mod parquet;
 mod text;

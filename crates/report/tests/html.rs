@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use reuselens_locality::{Dimension, FineHistogram, Profile};
+use reuselens_locality::{
+    Dimension, FineHistogram, PathDistances, PathProfile, PathShares, PathSite, PatternBins,
+    Profile,
+};
 use reuselens_report::{CompareOptions, HtmlOptions, Variant, compare, page};
 use reuselens_units::{Bytes, Distance, Granularity};
 
@@ -200,6 +203,82 @@ fn structures_are_drawn_from_end_to_end() {
         "{} bytes",
         with.len() - without.len()
     );
+}
+
+/// A path with so many accesses at each distance.
+fn path(outcomes: u32, hills: &[(u64, u64)]) -> PathDistances {
+    let mut bins = PatternBins::new();
+    for (distance, accesses) in hills {
+        bins.add(Distance::new(*distance), *accesses);
+    }
+    PathDistances { outcomes, bins }
+}
+
+#[test]
+fn lines_have_a_picture_of_their_patterns_by_path() {
+    let site = |line: u32, paths: Vec<PathDistances>| PathSite {
+        module: "matmul".to_owned(),
+        offset: u64::from(line),
+        frame: common::frame("multiply", "src/loops/<b>.c", line),
+        paths,
+    };
+    let mut profile = common::tiny();
+    profile.paths = Some(PathProfile {
+        keep: 8,
+        length: 16,
+        long: 1024,
+        blocks: 1,
+        shares: vec![PathShares {
+            length: 8,
+            instructions: 4,
+            multiple: 2,
+            ..PathShares::default()
+        }],
+        sites: vec![
+            site(7, vec![path(0b01, &[(3, 100)]), path(0b10, &[(4, 100)])]),
+            // Near on one way and far on the other, and 5 of 3005 farther still.
+            site(
+                8,
+                vec![
+                    path(0b01, &[(3, 1000)]),
+                    path(0b10, &[(5000, 3000), (90_000, 5)]),
+                ],
+            ),
+            // Two paths of 16 outcomes that are one of 8.
+            site(9, vec![path(1 << 12, &[(9, 70_000)]), path(0, &[(9, 1)])]),
+        ],
+        ..PathProfile::default()
+    });
+    let options = HtmlOptions {
+        cache: Some(Bytes(1024 * profile.granularity.bytes())),
+        ..HtmlOptions::default()
+    };
+    let html = page(&profile, &options);
+    let text = check(&html);
+    is_offline(&html);
+    assert!(html.contains("<a href=\"#paths\">Paths</a>") && text.contains("Patterns by path"));
+    assert!(
+        !html.contains("&lt;b&gt;.c:9"),
+        "one path tells nothing apart"
+    );
+    let first = html
+        .find("loops/&lt;b&gt;.c:8")
+        .expect("the line that misses");
+    let second = html.find("loops/&lt;b&gt;.c:7").expect("the other");
+    assert!(first < second, "most misses first");
+    let rows = &html[first..second];
+    assert!(rows.contains("2 paths to 1 instruction, 4,005 accesses"));
+    for row in ["all paths", "00000001", "00000010"] {
+        assert_eq!(rows.matches(&format!(">{row}</text>")).count(), 1, "{row}");
+    }
+    // In the row of all paths and in its own: the far pattern in the colour of misses, the rarest as a ring.
+    assert_eq!(rows.matches("bar warm").count(), 4);
+    assert_eq!(rows.matches("; rare</title>").count(), 2);
+    assert_eq!(rows.matches("class=\"warm ring\"").count(), 2);
+    assert_eq!(rows.matches("bar cool").count(), 2);
+    assert!(html.contains("<td>8</td><td>0</td><td>50.0 %</td>"));
+    profile.paths = None;
+    assert!(!page(&profile, &options).contains("Patterns by path"));
 }
 
 #[test]

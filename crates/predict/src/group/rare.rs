@@ -6,6 +6,7 @@
 use reuselens_locality::{Pattern, PatternBin, PatternRule, patterns};
 
 use super::{PatternPrediction, Seen, predict_pattern};
+use crate::merging::rare_bins;
 use crate::shape::Shape;
 
 /// The rare reuses of a group with so many accesses at a size, from near to far, and whether less than 0 was predicted.
@@ -59,7 +60,10 @@ struct Part {
 
 /// The rare reuses before the pattern of a number, or behind all; none if the last run has none there.
 fn parts(found: &[Seen], rule: PatternRule, place: usize) -> Vec<Part> {
-    let rare: Vec<Vec<PatternBin>> = found.iter().map(|seen| bins(seen, place)).collect();
+    let rare: Vec<Vec<PatternBin>> = found
+        .iter()
+        .map(|seen| rare_bins(&seen.run.bins, &seen.patterns, place))
+        .collect();
     let Some(last) = rare.last().filter(|bins| !bins.is_empty()) else {
         return Vec::new();
     };
@@ -89,21 +93,6 @@ fn parts(found: &[Seen], rule: PatternRule, place: usize) -> Vec<Part> {
         }
     };
     (0..count).map(part).collect()
-}
-
-/// The bins of a run in none of its patterns, and behind so many of them.
-fn bins(seen: &Seen, place: usize) -> Vec<PatternBin> {
-    let rare = |bin: &&PatternBin| {
-        let next = seen
-            .patterns
-            .partition_point(|pattern| pattern.max < bin.min);
-        let inside = seen
-            .patterns
-            .get(next)
-            .is_some_and(|pattern| pattern.min <= bin.min && bin.max <= pattern.max);
-        next == place && !inside
-    };
-    seen.run.bins.iter().filter(rare).copied().collect()
 }
 
 /// All of some bins as one pattern.

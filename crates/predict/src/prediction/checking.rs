@@ -41,9 +41,14 @@ impl Prediction {
             .count();
         let exact = self.exact && observed.paths.is_some();
         let seen = groups(observed, options.by, exact);
-        let forecasts = match exact == self.exact {
-            true => self.groups.iter().map(|group| group.0.clone()).collect(),
+        let again = match exact == self.exact {
+            true => Vec::new(),
             false => self.forecasts_again(training, options, exact),
+        };
+        // Of paths there can be a million: no copies of them.
+        let forecasts: Vec<&GroupForecast> = match exact == self.exact {
+            true => self.groups.iter().map(|group| &group.0).collect(),
+            false => again.iter().collect(),
         };
         let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
@@ -58,9 +63,9 @@ impl Prediction {
             curve_error: curves[0].mean_absolute_error(&curves[1]),
             intervals: (caches.len() as u64, held as u64),
             caches,
-            groups: GroupCheck::of(&forecasts, &seen, self.merging),
+            groups: GroupCheck::of(forecasts.iter().copied(), &seen, self.merging),
             observed: self.observed(&forecasts, &seen),
-            wrong: wrong(&forecasts, &seen, self.merging),
+            wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
         })
     }
@@ -68,7 +73,7 @@ impl Prediction {
     /// The observed patterns of what could be predicted.
     fn observed(
         &self,
-        forecasts: &[GroupForecast],
+        forecasts: &[&GroupForecast],
         seen: &Groups,
     ) -> BTreeMap<String, Vec<Pattern>> {
         let predicted = forecasts

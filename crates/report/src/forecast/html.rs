@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use reuselens_predict::PatternPrediction;
+
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::caches;
@@ -64,17 +66,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
         page::picture(&mut out, "moves", "Hills that move", MOVES, draw(panel));
     }
     if has_patterns {
-        let title = match forecast.by {
-            "path" => "Patterns by path".to_owned(),
-            by => format!("Patterns by {by}"),
-        };
-        let observed = match forecast.observed {
-            Some(_) => " Outlines are what was observed.",
-            None => "",
-        };
-        let explain = format!("{}{observed}", multiples::EXPLAIN);
-        let draw = |out: &mut String| out.push_str(&patterns);
-        page::picture(&mut out, "patterns", &title, &explain, draw);
+        small_multiples(&mut out, forecast, &patterns);
     }
     tables(&mut out, forecast);
     let _ = write!(
@@ -84,6 +76,23 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     );
     page::end(&mut out, "{}");
     out
+}
+
+/// Appends the section of the small pictures, which are made already.
+fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
+    let title = match forecast.by {
+        "path" => "Patterns by path".to_owned(),
+        by => format!("Patterns by {by}"),
+    };
+    let observed = match forecast.observed {
+        Some(_) => " Outlines are what was observed.",
+        None => "",
+    };
+    let (all, own) = (crate::multiples::EXPLAIN, multiples::EXPLAIN);
+    let explain = format!("{all} {own}{observed}");
+    page::picture(out, "patterns", &title, &explain, |out| {
+        out.push_str(pictures)
+    });
 }
 
 fn head(out: &mut String, forecast: &Forecast) {
@@ -102,6 +111,14 @@ fn head(out: &mut String, forecast: &Forecast) {
         interval(&prediction.whole.cold, about),
         prediction.granularity.bytes()
     );
+    if prediction.fixed > 0.0 {
+        let _ = write!(
+            out,
+            "<p class=\"explain\">Of the data of each run, {} do not grow with the input: the start of the program, tables of fixed size, \
+             libraries. They are left out of <i>s</i>, the size by which distances grow, and are in all sizes shown here.</p>",
+            size(prediction.fixed)
+        );
+    }
     for warning in &prediction.warnings {
         let hint = match warning.hint.as_str() {
             "" => String::new(),
@@ -209,11 +226,12 @@ fn groups(out: &mut String, forecast: &Forecast) {
         let mut row = vec![short_name(&group.name), about(group.accesses.value)];
         row.extend(misses.iter().map(|misses| count(misses.misses)));
         let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
-        let words = patterns
-            .iter()
-            .take(6)
-            .map(|p| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about)));
-        row.push(words.collect::<Vec<_>>().join("; "));
+        let words =
+            |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
+        let common = patterns.iter().take(6).map(words);
+        let rare = group.rare.iter().take(3);
+        let rare = rare.map(|p| format!("rare, {}", words(p)));
+        row.push(common.chain(rare).collect::<Vec<_>>().join("; "));
         row
     };
     let rows: Vec<Vec<String>> = shown.map(row).collect();

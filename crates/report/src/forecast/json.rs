@@ -1,79 +1,164 @@
 //! A prediction for other programs.
 
-use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
+use reuselens_locality::Warning;
+use reuselens_predict::{CacheForecast, Intervals};
+use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses, PatternPrediction};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Forecast, why};
+use crate::json::Compact;
 
 /// What the first key of the export says.
 pub const FORECAST_SCHEMA: &str = "reuselens-predict/1";
 
-/// The prediction as JSON: sizes in items, shares of 1. Ends with a line break.
+/// The prediction as JSON: sizes in items, shares of 1. One group to a line; ends with a line break.
+///
+/// Memory: that of the text, and no more; of paths there can be a million.
 pub fn forecast_json(forecast: &Forecast) -> String {
+    let mut bytes = Vec::new();
+    let formatter = Compact::default();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    // Writing into memory cannot fail, and all keys are strings.
+    if document(forecast).serialize(&mut serializer).is_err() {
+        bytes.clear();
+    }
+    bytes.push(b'\n');
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: &'static str,
+    granularity_bytes: u64,
+    size: f64,
+    training: Vec<Value>,
+    fixed_size: f64,
+    pattern_rule: String,
+    pattern_rare: f64,
+    intervals: IntervalsOf,
+    accesses: Estimate,
+    cold: Estimate,
+    shapes: Vec<Value>,
+    histogram: Value,
+    miss_ratio_curve: Vec<Value>,
+    caches: &'a [CacheForecast],
+    by: &'a str,
+    groups: Groups<'a>,
+    check: Option<CheckOf<'a>>,
+    warnings: &'a [Warning],
+}
+
+#[derive(Serialize)]
+struct IntervalsOf {
+    how: Intervals,
+    confidence: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct CheckOf<'a> {
+    run: &'a str,
+    coverage: f64,
+    group_accuracy: f64,
+    measures: &'a Check,
+}
+
+/// The groups, made one by one as they are written.
+struct Groups<'a>(&'a Forecast<'a>);
+
+impl Serialize for Groups<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let forecast = self.0;
+        let groups = forecast.prediction.groups.iter();
+        serializer.collect_seq(groups.map(|(group, misses)| Group::of(forecast, group, misses)))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Group<'a> {
+    Unpredictable {
+        name: &'a str,
+        unpredictable: String,
+    },
+    Predicted {
+        name: &'a str,
+        accesses: Estimate,
+        cold: Estimate,
+        patterns: &'a [PatternPrediction],
+        rare: &'a [PatternPrediction],
+        caches: &'a [GroupMisses],
+    },
+}
+
+impl<'a> Group<'a> {
+    fn of(forecast: &Forecast, group: &'a GroupForecast, misses: &'a [GroupMisses]) -> Self {
+        let name = &group.name;
+        match &group.patterns {
+            Err(reason) => Group::Unpredictable {
+                name,
+                unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
+            },
+            Ok(patterns) => Group::Predicted {
+                name,
+                accesses: group.accesses,
+                cold: group.cold,
+                patterns,
+                rare: &group.rare,
+                caches: misses,
+            },
+        }
+    }
+}
+
+fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
     let prediction = forecast.prediction;
     let whole = &prediction.whole;
     let runs = forecast.by_size();
-    let runs: Vec<Value> = runs
-        .map(|(name, _, size)| json!({ "name": name, "size": size }))
-        .collect();
-    let shapes: Vec<Value> = whole
-        .shapes()
-        .iter()
-        .map(|(shape, groups)| json!([shape.name(), groups]))
-        .collect();
+    let shapes = whole.shapes();
     let log2 = reuselens_locality::Log2Histogram::of(&whole.histogram);
     let counts: Vec<Value> = log2
         .iter()
         .map(|(low, high, count)| json!([low, high, count]))
         .collect();
     let curve = reuselens_locality::MissRatioCurve::new(&whole.histogram).default_points();
-    let curve: Vec<Value> = curve
-        .iter()
-        .map(|point| json!([point.items, point.miss_ratio]))
-        .collect();
-    let value = json!({
-        "schema": FORECAST_SCHEMA,
-        "version": env!("CARGO_PKG_VERSION"),
-        "granularity_bytes": prediction.granularity.bytes(),
-        "size": prediction.size,
-        "training": runs,
-        "fixed_size": prediction.fixed,
-        "pattern_rule": prediction.merging.rule.to_string(),
-        "pattern_rare": prediction.merging.rare,
-        "intervals": { "how": prediction.intervals, "confidence": prediction.intervals.confidence() },
-        "accesses": estimate(&whole.accesses),
-        "cold": estimate(&whole.cold),
-        "shapes": shapes,
-        "histogram": { "bins": "log2", "counts": counts, "cold": whole.histogram.cold() },
-        "miss_ratio_curve": curve,
-        "caches": prediction.caches,
-        "by": forecast.by,
-        "groups": groups(forecast),
-        "check": forecast.observed.map(|(name, _, check)| json!({ "run": name, "coverage": check.groups.coverage(),
-            "group_accuracy": check.groups.accuracy(), "measures": check })),
-        "warnings": prediction.warnings,
-    });
-    format!("{value:#}\n")
-}
-
-fn estimate(estimate: &Estimate) -> Value {
-    json!({ "value": estimate.value, "low": estimate.low, "high": estimate.high })
-}
-
-fn groups(forecast: &Forecast) -> Vec<Value> {
-    let group = |(group, misses): &(GroupForecast, Vec<GroupMisses>)| match &group.patterns {
-        Err(reason) => json!({
-            "name": group.name,
-            "unpredictable": why(reason, &forecast.training, &forecast.prediction.training),
-        }),
-        Ok(patterns) => json!({
-            "name": group.name,
-            "accesses": estimate(&group.accesses),
-            "cold": estimate(&group.cold),
-            "patterns": patterns,
-            "rare": group.rare,
-            "caches": misses,
-        }),
+    let check = |(run, _, check): (&'a str, _, &'a Check)| CheckOf {
+        run,
+        coverage: check.groups.coverage(),
+        group_accuracy: check.groups.accuracy(),
+        measures: check,
     };
-    forecast.prediction.groups.iter().map(group).collect()
+    Document {
+        schema: FORECAST_SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        granularity_bytes: prediction.granularity.bytes(),
+        size: prediction.size,
+        training: runs
+            .map(|(name, _, size)| json!({ "name": name, "size": size }))
+            .collect(),
+        fixed_size: prediction.fixed,
+        pattern_rule: prediction.merging.rule.to_string(),
+        pattern_rare: prediction.merging.rare,
+        intervals: IntervalsOf {
+            how: prediction.intervals,
+            confidence: prediction.intervals.confidence(),
+        },
+        accesses: whole.accesses,
+        cold: whole.cold,
+        shapes: shapes
+            .iter()
+            .map(|(shape, groups)| json!([shape.name(), groups]))
+            .collect(),
+        histogram: json!({ "bins": "log2", "counts": counts, "cold": whole.histogram.cold() }),
+        miss_ratio_curve: curve
+            .iter()
+            .map(|point| json!([point.items, point.miss_ratio]))
+            .collect(),
+        caches: &prediction.caches,
+        by: forecast.by,
+        groups: Groups(forecast),
+        check: forecast.observed.map(check),
+        warnings: &prediction.warnings,
+    }
 }

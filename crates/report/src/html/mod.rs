@@ -11,6 +11,7 @@ mod histogram;
 mod icicle;
 mod lessons;
 pub(crate) mod page;
+mod paths;
 mod plot;
 mod scene;
 mod sheet;

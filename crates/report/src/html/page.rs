@@ -7,7 +7,9 @@ use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
 use super::scene::Scene;
-use super::{curve, data, escape, footprint, headline, histogram, icicle, lessons, source, tables};
+use super::{
+    curve, data, escape, footprint, headline, histogram, icicle, lessons, paths, source, tables,
+};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -53,16 +55,19 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     let tables = data::tables(&scene);
     let tree = data::tree(profile);
     let files = source::files(&scene);
+    let patterns = paths::pictures(&scene);
     top(
         &mut out,
         &[
             ("where", "Where"),
             ("contexts", "Calls"),
+            ("paths", "Paths"),
             ("source", "Source"),
             ("method", "Method"),
         ],
         |id| match id {
             "contexts" => tree.len() > 1,
+            "paths" => !patterns.is_empty(),
             "source" => !files.is_empty(),
             "where" => !tables.is_empty(),
             _ => true,
@@ -78,6 +83,9 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
         tables::write(&mut out, &scene, &tables);
     }
     icicle::write(&mut out, &scene, &tree);
+    if !patterns.is_empty() {
+        paths::write(&mut out, &scene, &patterns);
+    }
     source::write(&mut out, &scene, &files);
     lessons::method(&mut out, &scene);
     let json = data::json(&scene, &tables, &tree, &source::json(&files));

@@ -1,0 +1,187 @@
+//! What paths tell: a picture of the patterns by path for each line, and how much paths tell of the whole program.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use reuselens_locality::{Histogram, PathProfile, PathSite, Pattern, PatternBin, PatternBins};
+use reuselens_predict::Merging;
+
+use super::escape::percent;
+use super::page::picture;
+use super::scene::Scene;
+use crate::multiples::{self, Bar, EXPLAIN, Edge, MOST, PATHS, Picture, Row};
+use crate::numbers::count;
+
+/// Outcomes that tell the rows of a picture apart; fewer if no longer paths were kept.
+const LENGTH: u32 = 8;
+
+/// The pictures of a profile, lines with most misses first; none if paths were not followed, or tell nothing.
+pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
+    let Some(paths) = &scene.profile.paths else {
+        return Vec::new();
+    };
+    let mut lines: Vec<(u64, String, Line)> = lines(paths)
+        .into_iter()
+        // What one path alone leads to is told apart by nothing.
+        .filter(|(_, line)| line.paths.len() > 1)
+        .map(|(name, line)| (line.misses(scene.chosen.items), name, line))
+        .collect();
+    lines.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let lines = lines.into_iter().take(MOST);
+    let draw = |(_, name, line): (u64, String, Line)| line.picture(name, scene.chosen.items);
+    lines.map(draw).collect()
+}
+
+/// A source line, or an instruction without one.
+#[derive(Default)]
+struct Line {
+    instructions: u64,
+    /// By outcomes.
+    paths: BTreeMap<String, PatternBins>,
+}
+
+/// All lines by name.
+fn lines(paths: &PathProfile) -> BTreeMap<String, Line> {
+    let length = LENGTH.min(paths.length);
+    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+    for (site, found) in paths.at(length).unwrap_or_default() {
+        let line = lines.entry(name(site)).or_default();
+        line.instructions += 1;
+        for path in found {
+            let sum = line.paths.entry(path.digits(length)).or_default();
+            sum.merge(&path.bins);
+        }
+    }
+    lines
+}
+
+fn name(site: &PathSite) -> String {
+    let frame = &site.frame;
+    if frame.file.is_empty() || frame.line == 0 {
+        return format!("{}+{:#x}", site.module, site.offset);
+    }
+    let parts: Vec<&str> = frame.file.rsplitn(3, '/').take(2).collect();
+    let file: Vec<&str> = parts.into_iter().rev().collect();
+    format!("{}:{}", file.join("/"), frame.line)
+}
+
+impl Line {
+    /// Misses in a cache of so many items, a bin as a whole at its mean.
+    fn misses(&self, items: u64) -> u64 {
+        let of = |bins: &PatternBins| {
+            let far = bins.iter().filter(|bin| bin.mean >= items as f64);
+            far.map(|bin| bin.accesses)
+                .fold(bins.cold(), u64::saturating_add)
+        };
+        self.paths.values().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// A row for all paths together, and one for each of those with most accesses.
+    fn picture(&self, name: String, items: u64) -> Picture {
+        let mut all = PatternBins::new();
+        for bins in self.paths.values() {
+            all.merge(bins);
+        }
+        let mut order: Vec<(&String, &PatternBins)> = self.paths.iter().collect();
+        order.sort_by(|a, b| b.1.accesses().cmp(&a.1.accesses()).then(a.0.cmp(b.0)));
+        let row = |name: &str, bins: &PatternBins| Row {
+            name: name.to_owned(),
+            bars: bars(bins, items),
+            outlines: Vec::new(),
+        };
+        let shown = order.iter().take(PATHS);
+        let rows = shown.map(|(path, bins)| row(path, bins));
+        let rows = std::iter::once(row("all paths", &all)).chain(rows);
+        let plural = if self.instructions == 1 { "" } else { "s" };
+        let note = format!(
+            "{} path{} to {} instruction{plural}, {} accesses",
+            count(self.paths.len() as u64),
+            match self.paths.len().checked_sub(PATHS) {
+                Some(1..) => format!("s (the first {PATHS} here)"),
+                _ => "s".to_owned(),
+            },
+            count(self.instructions),
+            count(all.accesses())
+        );
+        Picture {
+            name,
+            note,
+            rows: rows.collect(),
+        }
+    }
+}
+
+/// The patterns of some distances, and what is too rare to be in one.
+fn bars(bins: &PatternBins, items: u64) -> Vec<Bar> {
+    let bins: Vec<PatternBin> = bins.iter().collect();
+    let merging = Merging::default();
+    let bar = |pattern: Pattern, rare| Bar {
+        pattern,
+        warm: pattern.mean >= items as f64,
+        moves: false,
+        rare,
+    };
+    let common = merging.patterns(&bins).into_iter();
+    let common = common.map(|pattern| bar(pattern, false));
+    let rare = merging.rare_patterns(&bins).into_iter();
+    common
+        .chain(rare.map(|pattern| bar(pattern, true)))
+        .collect()
+}
+
+/// Appends the section: the pictures, and a table of what paths of each length tell.
+pub(crate) fn write(out: &mut String, scene: &Scene, pictures: &[Picture]) {
+    let Some(paths) = &scene.profile.paths else {
+        return;
+    };
+    let length = LENGTH.min(paths.length);
+    let explain = format!(
+        "The same line may find its data near or far, by the way on which the program came to it. Below are the lines with most misses \
+         in a cache of {}. Each row is one path: the last {length} outcomes of conditional branches before the access, 1 for taken, the \
+         newest last; of loops {} iterations are kept. {EXPLAIN} Where several bars of <i>all paths</i> become one bar for each path, \
+         the path tells which distance it will be.",
+        scene.chosen.label(),
+        paths.keep
+    );
+    picture(out, "paths", "Patterns by path", &explain, |out| {
+        let edges: Vec<Edge> = scene
+            .levels
+            .iter()
+            .map(|level| (level.short().to_owned(), level.items))
+            .collect();
+        multiples::write(out, pictures, &edges);
+        shares(out, paths);
+    });
+}
+
+/// The table of what paths tell, by their length.
+fn shares(out: &mut String, paths: &PathProfile) {
+    out.push_str(
+        "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">Outcomes</th><th scope=\"col\">Paths</th>\
+         <th scope=\"col\">Several patterns</th><th scope=\"col\">Told apart</th><th scope=\"col\">Aliased</th>\
+         <th scope=\"col\">Short and long</th></tr></thead><tbody>",
+    );
+    for row in &paths.shares {
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            row.length,
+            count(row.paths),
+            percent(row.multiple, row.instructions),
+            percent(row.differentiable, row.multiple),
+            percent(row.aliased, row.multiple),
+            percent(row.short_and_long, row.multiple)
+        );
+    }
+    let instructions = paths.shares.first().map_or(0, |shares| shares.instructions);
+    let _ = write!(
+        out,
+        "</tbody></table></div><p class=\"explain\">Of {} instructions, those with several patterns; of these, those whose paths have \
+         one pattern each (<i>told apart</i>), those where one path stands for several ways through the program (<i>aliased</i>), and \
+         those that have a short and a long pattern and are not told apart. Rare reuses count as patterns here. Patterns end by {}; \
+         long is a mean of {} items or more.</p>",
+        count(instructions),
+        paths.rule,
+        count(paths.long)
+    );
+}
