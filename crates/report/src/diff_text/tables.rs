@@ -105,6 +105,12 @@ impl View<'_> {
                 self.paint.ink(Ink::Soft, &format!("  {others} less"))
             );
         }
+        let some = |groups: &[GroupChange]| groups.iter().any(|group| group.change() != 0);
+        if by == Dimension::Line && some(&changes.only_before) && some(&changes.only_after) {
+            let note = "  Lines are known by their numbers: one that moved is gone and new, or stands beside another.\n  \
+                        If lines were added above it, compare --by function.";
+            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
+        }
     }
 
     fn group(&self, group: &GroupChange) -> Vec<String> {
