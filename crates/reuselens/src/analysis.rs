@@ -217,7 +217,12 @@ impl Analysis {
                     "the analysis stopped after {accesses} accesses: it holds {needed}, more than the {} it may have",
                     self.budget.limit
                 );
-                let hint = "raise --memory-limit, or take a larger --granularity";
+                let hint = match self.budget.limit.get() {
+                    ..SMALL => {
+                        "names and the reader alone take a few MiB: raise --memory-limit to 16M, or leave names out (--by program)"
+                    }
+                    _ => "raise --memory-limit, or take a larger --granularity",
+                };
                 (
                     warning("memory-limit", message, hint),
                     OUT_OF_MEMORY.to_owned(),
@@ -311,6 +316,9 @@ fn bounded_history(limit: u64) -> Warning {
 pub(crate) const CUT_OFF: &str = "the trace is cut off or damaged";
 
 /// What a profile is called whose analysis had to stop.
+/// A limit on memory below which hardly any profile with names fits.
+const SMALL: u64 = 16 << 20;
+
 const OUT_OF_MEMORY: &str = "the analysis reached its memory limit";
 
 /// The warning about a trace that breaks off.

@@ -152,12 +152,10 @@ fn table(
     numbers: std::ops::Range<usize>,
 ) {
     out.push_str("<div class=\"scroll\"><table><thead><tr>");
-    let class = |index: usize| {
-        if numbers.contains(&index) {
-            " class=\"n\""
-        } else {
-            ""
-        }
+    let class = |index: usize| match index {
+        0 => "",
+        _ if numbers.contains(&index) => " class=\"n\"",
+        _ => " class=\"words\"",
     };
     for (index, head) in heads.iter().enumerate() {
         let _ = write!(out, "<th{}>{}</th>", class(index), escape(head));

@@ -1,5 +1,7 @@
 //! The pictures of a prediction.
 
+use std::collections::BTreeMap;
+
 use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
@@ -37,16 +39,30 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
     }
 }
 
+/// The smallest share that the picture of distances shows, in percent.
+const LEAST: f64 = 0.01;
+
 /// Reuses by distance.
 pub(super) fn hills(forecast: &Forecast) -> Panel {
     let line = |name: String, histogram: &ExactHistogram| {
         let log2 = Log2Histogram::of(histogram);
         let all = histogram.accesses().max(1) as f64;
+        let share = |count: u64| (count as f64 / all * 100.0).max(LEAST);
+        // Bins without accesses lie on the ground: a line over them would say that there are some.
+        let ground = log2.iter().map(|(low, _, _)| low).max().unwrap_or(0);
+        let lows = (0..u64::BITS).map(|bit| 1 << bit);
+        let mut points: BTreeMap<u64, f64> = lows
+            .take_while(|low| *low <= ground)
+            .map(|low| (low, LEAST))
+            .collect();
         let bins = log2.iter().filter(|(low, _, _)| *low > 0);
-        let points = bins.map(|(low, _, count)| (low as f64, count as f64 / all * 100.0));
+        points.extend(bins.map(|(low, _, count)| (low, share(count))));
         Line {
             name,
-            points: points.filter(|point| point.1 >= 0.01).collect(),
+            points: points
+                .iter()
+                .map(|(low, share)| (*low as f64, *share))
+                .collect(),
         }
     };
     let mut lines: Vec<Line> = forecast
@@ -61,7 +77,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
         lines.push(line("observed".to_owned(), &run.histogram));
     }
     Panel::Lines {
-        title: "Accesses by reuse distance (log2 bins)".to_owned(),
+        title: "Accesses by reuse distance (log2 bins; on the ground: 0.01 % or less)".to_owned(),
         x: format!(
             "reuse distance, in items of {} bytes",
             forecast.prediction.granularity.bytes()
