@@ -111,6 +111,9 @@ fn said(near: &[String], stripped: bool) -> String {
     match near {
         [] if stripped => "; its table of symbols was taken away: build it without -s or strip".to_owned(),
         [] => "; `nm -C PROGRAM` lists those that there are (one that was put into its callers is not)".to_owned(),
-        near => format!("; near it are: {}", near.join(", ")),
+        near => format!(
+            "; near it are: {} (one that was put into its callers is not there: name the caller, or build with -fno-inline)",
+            near.join(", ")
+        ),
     }
 }
