@@ -48,5 +48,24 @@ int main(void) {
     sum += ((Function)open)(0);
   }
   printf("read %ld\n", sum);
+  // Code that may not be written goes on, by a jump and across the page's end, into code that may.
+  unsigned char *two = mmap(NULL, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(two, 0x90, 8192);
+  unsigned char jump[] = {0xe9, 59 + 16, 0, 0, 0};
+  memcpy(two + 4096 - 64, jump, sizeof jump);
+  mprotect(two, 4096, PROT_READ | PROT_EXEC);
+  for (int i = 0; i < 20; i++) {
+    write_code(two + 4096 + 16, i * 7);
+    sum += ((Function)(two + 4096 - 64))(0);
+    sum += ((Function)(two + 4096 - 8))(0);
+  }
+  printf("next page %ld\n", sum);
+  // What may be run only becomes what may be written too.
+  mprotect(two, 4096, 7);
+  for (int i = 0; i < 20; i++) {
+    write_code(two + 64, i * 11);
+    sum += ((Function)(two + 64))(0);
+  }
+  printf("opened %ld\n", sum);
   return sum % 100;
 }

@@ -9,7 +9,7 @@ use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
 };
-use reuselens_wire::{CODED, NOTE, Record, THREAD_NAME_BYTES, WireKind};
+use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
 use crate::consumer::RawBlock;
 use crate::notes::{Notes, Origin, Table, entered};
@@ -214,8 +214,7 @@ impl Decoder {
             }
             let instrumented = instrumented != 0;
             let executable = self.text()?;
-            self.common
-                .insert(self.raw.process, common_name(&executable));
+            self.common.remove(&self.raw.process);
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;
             Some(Event::Process(Process {
@@ -228,7 +227,12 @@ impl Decoder {
         } else if number == WireKind::Thread as u8 {
             let (stack_low, stack_high) = (self.operand()?, self.operand()?);
             let tid = record.word0 as u32;
-            let name = self.name()?;
+            let mut name = self.text()?;
+            // The first thread of a program has its name, whatever link it was started by; a child has that of who forked.
+            let common = self.common.entry(self.raw.process);
+            if *common.or_insert_with(|| name.clone()) == name {
+                name.clear();
+            }
             let about = Thread {
                 id: thread,
                 process,
@@ -325,13 +329,6 @@ pub(crate) const PLAIN: [Option<Kind>; 256] = {
     }
     table
 };
-
-/// The name that a program's first thread has: that of its file, as much of it as the system keeps.
-fn common_name(executable: &str) -> String {
-    let file = executable.rsplit('/').next().unwrap_or_default();
-    let kept = file.len().min(THREAD_NAME_BYTES - 1);
-    String::from_utf8_lossy(&file.as_bytes()[..kept]).into_owned()
-}
 
 /// Takes out a last event whose operands are missing: its thread died while it wrote them.
 fn drop_torn_end(block: &mut Block) {

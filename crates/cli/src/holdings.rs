@@ -105,7 +105,9 @@ fn who(out: &mut String, survey: &Survey) -> std::fmt::Result {
     }
     for (id, rows) in &all.threads {
         let about = thread(survey, *id).map_or_else(String::new, |thread| {
-            let name = or_unknown(&thread.name);
+            // A program may give its threads any name: it must not steer the terminal.
+            let name = thread.name.replace(char::is_control, "\u{fffd}");
+            let name = or_unknown(&name);
             format!("  {name}, process {}, tid {}", thread.process.0, thread.tid)
         });
         writeln!(out, "  {:>4}  {:>15} rows{about}", id.0, grouped(*rows))?;

@@ -21,7 +21,7 @@ pub(crate) const EXPLAIN: &str = "Each bar is a locality pattern, from its lowes
 higher the bar, the more of the reuses are in it. Flat bars with a ring are rare reuses, which are in no pattern. The upright lines are \
 the caches of the machine: what is to the right of one misses there.";
 
-const STYLE: &str = "<style>.multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(320px,1fr));gap:18px 22px}\
+const STYLE: &str = "<style>.multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(320px,100%),1fr));gap:18px 22px}\
 .multiples figure{margin:0;min-width:0}.multiples figcaption{font-size:13px;color:var(--ink);overflow-wrap:anywhere}\
 .multiples figcaption span{color:var(--soft)}\
 .multiples svg text{font:11px system-ui,sans-serif;fill:var(--soft)}.multiples .cool{fill:var(--hit);stroke:var(--hit)}\

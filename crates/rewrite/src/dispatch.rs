@@ -81,12 +81,13 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
 
 /// Translates; `None` if there is no code.
 fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
-    let (_, mut high, writable) = maps::code_around(pc)?;
-    // A block may go on into the next mapping.
+    let (_, mut high, mut writable) = maps::code_around(pc)?;
+    // A block may go on into the next mapping, which may be written even if this one is not.
     while high - pc < LOOK
-        && let Some((_, further, _)) = maps::code_around(high)
+        && let Some((_, further, too)) = maps::code_around(high)
     {
         high = further;
+        writable |= too;
     }
     if writable {
         watch::watch(pc);

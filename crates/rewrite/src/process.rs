@@ -65,7 +65,7 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
 pub fn announce_thread(thread: &mut Thread) {
     let (low, high) = stack_bounds(thread);
     let event = Record::new(WireKind::Thread, 0, 0, u64::from(thread.tid));
-    let (name, length) = sys::thread_name(thread.tid);
+    let (name, length) = sys::thread_name(thread.tid).unwrap_or_default();
     thread
         .channel
         .announce(event, &[low, high, length as u64], &name[..length]);
@@ -74,7 +74,9 @@ pub fn announce_thread(thread: &mut Thread) {
 
 /// Tells the name that a thread has now.
 pub fn announce_name(thread: &mut Thread) {
-    let (name, length) = sys::thread_name(thread.tid);
+    let Some((name, length)) = sys::thread_name(thread.tid) else {
+        return; // What was told before holds.
+    };
     let event = Record::new(WireKind::ThreadName, 0, 0, 0);
     thread
         .channel

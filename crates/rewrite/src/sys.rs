@@ -132,9 +132,17 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// The name of a thread of this process, and how long it is.
-pub fn thread_name(tid: u32) -> ([u8; THREAD_NAME_BYTES], usize) {
+/// The name of a thread of this process, and how long it is. That of another thread needs `/proc` and a descriptor: `None`
+/// without.
+pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
+    const GET_NAME: u64 = 16;
     let mut name = [0; THREAD_NAME_BYTES];
+    if tid == self::tid() {
+        // SAFETY: the kernel writes sixteen bytes.
+        unsafe { call(PRCTL, [GET_NAME, name.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+        let length = name.iter().position(|byte| *byte == 0);
+        return Some((name, length.unwrap_or(name.len())));
+    }
     let mut path = *b"/proc/self/task/          /comm\0";
     // From the right, with zeros in front taken off below.
     let mut digits = [0; 10];
@@ -150,12 +158,12 @@ pub fn thread_name(tid: u32) -> ([u8; THREAD_NAME_BYTES], usize) {
     path[end..end + 6].copy_from_slice(b"/comm\0");
     let fd = open(&path[..end + 6], 0);
     if fd < 0 {
-        return (name, 0);
+        return None;
     }
     let length = read(fd, &mut name);
     close(fd);
     // A line, that is with its end.
-    (name, name[..length].trim_ascii_end().len())
+    Some((name, name[..length].trim_ascii_end().len()))
 }
 
 /// Whether a process lives.

@@ -12,15 +12,16 @@ const ALL: u64 = 7;
 /// Writable pages of the program that code was translated from: protected until they are written to.
 static WATCHED: Lock<BTreeSet<u64>> = Lock::new(BTreeSet::new());
 
-/// Protects the page of an address, which code is translated from, against writes that go unseen.
+/// Protects the page of an address, which code is translated from, against writes that go unseen, and the next page, into which
+/// that code may go on; each if it may be written.
 pub fn watch(address: u64) {
     const READ_EXECUTE: u64 = 5;
     let page = address >> 12;
-    // A block may go on into the next page, which may be anything.
-    let next = maps::code_around((page + 1) << 12).is_some_and(|(_, _, writable)| writable);
+    let written =
+        [page, page + 1].map(|page| maps::code_around(page << 12).is_some_and(|found| found.2));
     let mut watched = WATCHED.lock();
-    for page in page..=page + u64::from(next) {
-        if watched.insert(page) {
+    for (page, written) in (page..).zip(written) {
+        if written && watched.insert(page) {
             // SAFETY: a page of the program's that it may write; it gets that back when it does.
             unsafe { sys::call(sys::MPROTECT, [page << 12, 4096, READ_EXECUTE, 0, 0, 0]) };
         }

@@ -68,7 +68,9 @@ impl Count {
     fn add_other(&mut self, distance: Distance, elsewhere: &mut Elsewhere) {
         let number = distance
             .items()
-            .and_then(|items| u32::try_from(PatternBin::number(items)).ok());
+            .and_then(|items| u32::try_from(PatternBin::number(items)).ok())
+            // The last one is the number of cold accesses elsewhere.
+            .filter(|number| *number < u32::MAX);
         let (Some(number), Some(items)) = (number, distance.items()) else {
             return elsewhere.add(self.owner, distance);
         };

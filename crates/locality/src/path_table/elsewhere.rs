@@ -120,7 +120,8 @@ impl Elsewhere {
     #[inline]
     fn home(&self, slot: &Slot) -> usize {
         let (owner, number) = slot.key();
-        let key = u64::from(owner) << 32 | u64::from(number);
+        // Many owners have the same few numbers: what becomes the place must depend on all bits of the owner.
+        let key = u64::from(number) << 32 | u64::from(owner);
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24) as usize & (self.slots.len() - 1)
     }
 

@@ -5,7 +5,7 @@ use super::kernel::{Address, Code, MemoryOp, NONE, Register, Space};
 use super::scope::{Binding, Frame, Scope};
 use crate::error::PtxError;
 use crate::lanes::Slots;
-use crate::syntax::ast::{Function, Operand, Variable};
+use crate::syntax::ast::{Function, Operand, Statement, Variable};
 
 /// Calls inside of calls.
 const MOST_FRAMES: usize = 64;
@@ -38,14 +38,15 @@ impl<'a> Decoder<'a> {
 
     /// The function of that name, the one with a body of several.
     fn function(&mut self, name: &str) -> Option<&'a Function> {
-        if let Some(&known) = self.functions.get(name) {
-            return known;
+        if self.functions.is_empty() {
+            for function in &self.ast.functions {
+                let known = self.functions.entry(&function.name).or_insert(function);
+                if function.body.is_some() || known.body.is_none() {
+                    *known = function;
+                }
+            }
         }
-        let all = self.ast.functions.iter();
-        let named = all.filter(|function| function.name == name);
-        let function = named.max_by_key(|function| function.body.is_some());
-        self.functions.insert(name.to_owned(), function);
-        function
+        self.functions.get(name).copied()
     }
 
     /// Functions of CUDA's run time.
@@ -132,7 +133,7 @@ impl<'a> Decoder<'a> {
                 "more than {MOST_FRAMES} calls inside of each other"
             )));
         }
-        self.inlined += function.body.as_ref().map_or(1, |body| 1 + body.len());
+        self.inlined += work(function) + results.len() + arguments.len();
         if self.inlined > MOST_INLINED {
             return Err(self.unsupported(format!(
                 "all calls together have more than {MOST_INLINED} statements, as {} is put in its place once more",
@@ -249,4 +250,14 @@ impl<'a> Decoder<'a> {
             Slots::default(),
         )
     }
+}
+
+/// What it takes to put a function in the place of a call: its statements, and what each of them lists.
+fn work(function: &Function) -> usize {
+    let of = |statement: &Statement| match statement {
+        Statement::Targets(_, labels) => labels.len(),
+        _ => 1,
+    };
+    let body = function.body.iter().flatten().map(of).sum::<usize>();
+    1 + body + function.params.len() + function.returns.len()
 }

@@ -37,7 +37,7 @@ pub struct Decoder<'a> {
     /// The carry of `add.cc`.
     pub carry: Option<u32>,
     /// Functions by their names, as far as they were called.
-    pub functions: HashMap<String, Option<&'a Function>>,
+    pub functions: HashMap<&'a str, &'a Function>,
     /// Statements of functions that were put in the places of their calls.
     pub inlined: usize,
     constants: HashMap<u32, u32>,

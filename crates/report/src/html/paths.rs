@@ -21,7 +21,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
         return Vec::new();
     };
     let mut lines: Vec<(u64, String, Line)> = lines(paths)
-        .into_iter()
+        .into_values()
         // What one path alone leads to is told apart by nothing.
         .filter(|(_, line)| line.paths.len() > 1)
         .map(|(name, line)| (line.misses(scene.chosen.items), name, line))
@@ -40,12 +40,22 @@ struct Line {
     paths: BTreeMap<String, PatternBins>,
 }
 
-/// All lines by name.
-fn lines(paths: &PathProfile) -> BTreeMap<String, Line> {
+/// The module, and the whole path of the file and the line in it; or the offset of an instruction without a line.
+type Key = (String, String, u64);
+
+/// All lines, with the names that are shown: those of two lines may be equal.
+fn lines(paths: &PathProfile) -> BTreeMap<Key, (String, Line)> {
     let length = LENGTH.min(paths.length);
-    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+    let mut lines: BTreeMap<Key, (String, Line)> = BTreeMap::new();
     for (site, found) in paths.at(length).unwrap_or_default() {
-        let line = lines.entry(name(site)).or_default();
+        let frame = &site.frame;
+        let number = match has_line(site) {
+            true => u64::from(frame.line),
+            false => site.offset,
+        };
+        let key = (site.module.clone(), frame.file.clone(), number);
+        let known = lines.entry(key);
+        let (_, line) = known.or_insert_with(|| (name(site), Line::default()));
         line.instructions += 1;
         for path in found {
             let sum = line.paths.entry(path.digits(length)).or_default();
@@ -55,9 +65,13 @@ fn lines(paths: &PathProfile) -> BTreeMap<String, Line> {
     lines
 }
 
+fn has_line(site: &PathSite) -> bool {
+    !site.frame.file.is_empty() && site.frame.line != 0
+}
+
 fn name(site: &PathSite) -> String {
     let frame = &site.frame;
-    if frame.file.is_empty() || frame.line == 0 {
+    if !has_line(site) {
         return format!("{}+{:#x}", site.module, site.offset);
     }
     let parts: Vec<&str> = frame.file.rsplitn(3, '/').take(2).collect();
