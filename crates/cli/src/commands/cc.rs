@@ -19,8 +19,8 @@ use crate::exit::{Outcome, usage};
 
 /// Call the system's compiler with instrumentation switched on
 ///
-/// Use it as CC=, CXX= or FC= of make, CMake or configure, for instance make CC="reuselens cc". All arguments are the
-/// compiler's own, and these are ours:
+/// Use it as CC=, CXX= or FC= of make, CMake or configure: make CC="reuselens cc".
+/// All arguments are the compiler's own, and these are ours:
 ///
 ///   --llvm              take LLVM 19 and a pass of ours, which costs a fraction of the hooks
 ///   --llvm=blocks       the same, with basic blocks, for --by path
@@ -29,7 +29,7 @@ use crate::exit::{Outcome, usage};
 ///   --rl-rustflags      alone: print flags for rustc
 ///   --help              alone: print this
 ///
-/// The compiler's own help: --help with any other argument (-v --help), or without reuselens (gcc --help).
+/// The compiler's own help: --help with any other argument (-v --help), or gcc --help.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, verbatim_doc_comment)]
 pub struct Args {
