@@ -169,7 +169,7 @@ fn cells(name: &str, one: &reuselens_simt::Characteristic) -> [String; 6] {
 
 fn aligned(cells: &[String; 6]) -> String {
     let [name, instructions, total, peak, domain, shape] = cells;
-    format!("{name:<24} {instructions:>12} {total:>16} {peak:>20} {domain:>8}  {shape}")
+    format!("{name:<24} {instructions:>14} {total:>20} {peak:>24} {domain:>8}  {shape}")
 }
 
 /// The head of a table of characteristics.
