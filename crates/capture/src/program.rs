@@ -167,7 +167,7 @@ impl Launch {
             },
             _ => CaptureError::Start {
                 program: program.clone(),
-                source,
+                source: explained(program, source),
             },
         })?;
         let mut started = Started {
@@ -203,6 +203,26 @@ impl Started {
             reason,
         }
     }
+}
+
+/// What the system's reason for not starting a program means, where its file tells.
+fn explained(program: &OsString, error: io::Error) -> io::Error {
+    let path = std::path::Path::new(program);
+    let Ok(about) = std::fs::metadata(path) else {
+        return error;
+    };
+    let executable = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0;
+    let why = if about.is_dir() {
+        "it is a directory; name a program in it".to_owned()
+    } else if error.kind() == io::ErrorKind::PermissionDenied && !executable {
+        let name = path.display();
+        format!(
+            "it is not executable; compile it if it is source code (reuselens cc {name} -o NAME, then ./NAME), else chmod +x {name}"
+        )
+    } else {
+        return error;
+    };
+    io::Error::new(error.kind(), why)
 }
 
 /// Whether a request failed because the process is not there any more.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use reuselens::trace::{Event, Module, Note, Process, ProcessEnd, Survey, Thread, ThreadId};
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, counted};
 use reuselens_report::grouped;
 use serde_json::{Value, json};
 
@@ -44,10 +44,10 @@ fn words(out: &mut String, path: &Path, survey: &Survey) -> std::fmt::Result {
     let accesses = all.accesses();
     writeln!(
         out,
-        "{} accesses in {} rows and {} blocks",
-        grouped(accesses),
-        grouped(all.rows),
-        grouped(all.blocks)
+        "{} in {} and {}",
+        counted(accesses, "access", "accesses"),
+        counted(all.rows, "row", "rows"),
+        counted(all.blocks, "block", "blocks")
     )?;
     for (kind, rows) in all.kinds() {
         writeln!(out, "  {:>15}  {}", grouped(rows), name(kind))?;
@@ -55,9 +55,9 @@ fn words(out: &mut String, path: &Path, survey: &Survey) -> std::fmt::Result {
     if let Some(chunks) = survey.chunks {
         writeln!(
             out,
-            "{} chunks, {} events",
-            grouped(chunks),
-            all.events.len()
+            "{}, {}",
+            counted(chunks, "chunk", "chunks"),
+            counted(all.events.len() as u64, "event", "events")
         )?;
     }
     if let Some(stored) = stored(survey) {

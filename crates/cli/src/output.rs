@@ -291,12 +291,30 @@ impl Results {
     /// Writes both, then exports and summary, and says what to do next; `again` is how another profile to compare
     /// with is made.
     pub fn finish(
-        mut self,
+        self,
         profile: &Profile,
         page: &str,
         show: &Show,
         again: &str,
     ) -> anyhow::Result<()> {
+        let (profile_path, page_path) = (self.profile_path.clone(), self.page_path.clone());
+        let written = self
+            .write(profile, page)
+            .and_then(|()| show.exports(profile));
+        // What cannot be written can still be read: the work may have taken long.
+        let told = show.summary(profile);
+        show.warn(profile);
+        written?;
+        told?;
+        let (profile, page) = (profile_path.display(), page_path.display());
+        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
+        show.say(&format!("Profile: {profile}"))?;
+        show.say(&format!(
+            "Next:    {again} with -o after, then: reuselens diff {profile} after.rlprof"
+        ))
+    }
+
+    fn write(mut self, profile: &Profile, page: &str) -> anyhow::Result<()> {
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         let bytes = profile.to_bytes();
         self.profile
@@ -307,15 +325,7 @@ impl Results {
             .with_context(|| failed(&self.page_path))?;
         self.profile.commit()?;
         self.page.commit()?;
-        show.exports(profile)?;
-        show.summary(profile)?;
-        show.warn(profile);
-        let (profile, page) = (self.profile_path.display(), self.page_path.display());
-        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
-        show.say(&format!("Profile: {profile}"))?;
-        show.say(&format!(
-            "Next:    {again} with -o after, then: reuselens diff {profile} after.rlprof"
-        ))
+        Ok(())
     }
 }
 

@@ -1026,3 +1026,34 @@ fn a_signal_ends_who_waits_for_a_silent_pipe_and_leaves_no_file() {
         assert_eq!(place.files(), [""; 0]);
     }
 }
+
+#[test]
+fn a_bad_line_of_a_text_is_to_be_mended() {
+    let place = Place::new();
+    place.write("t.din", "0 1a\n1 2b\n0 zz\n0 1a\n");
+    place
+        .run(&["analyze", "t.din", "--format", "din"])
+        .succeeds()
+        .prints(&[
+            "everything before it was read",
+            "mend line 3",
+            "--format NAME",
+        ]);
+}
+
+#[test]
+fn a_file_called_din_that_looks_like_text_is_doubted() {
+    let place = Place::new();
+    let doubted = |name: &str, text: &str, options: &[&str]| {
+        place.write(name, text);
+        let words = [&["analyze", "-q", "-f", name, "--json", "a.json"], options].concat();
+        place.run(&words).succeeds();
+        place.json("a.json").warnings() == ["may-be-din"]
+    };
+    let labels = "0 1000\n1 1008\n2 400\n0 1000\n";
+    assert!(doubted("a.din", labels, &[]));
+    assert!(!doubted("a.din", labels, &["--format", "din"]));
+    assert!(!doubted("a.din", labels, &["--format", "text"]));
+    assert!(!doubted("a.txt", labels, &[]));
+    assert!(!doubted("b.din", "7 8\n9 10\n", &[]));
+}

@@ -38,12 +38,29 @@ fn queries_are_answered_by_the_compiler() {
             "-dumpmachine",
             "-dumpversion",
             "-print-search-dirs",
-            "--help",
+            "--help=common",
         ] {
             let theirs = Done::of(Command::new(compiler).arg(query));
             let ours = place.run(&[verb, query]).succeeds();
             assert_eq!(ours.out, theirs.out, "{verb} {query}");
         }
+    }
+}
+
+#[test]
+fn help_alone_is_our_own() {
+    let place = Place::new();
+    for verb in ["cc", "c++", "fortran"] {
+        let ours = place.run(&[verb, "--help"]).succeeds();
+        assert_eq!(ours.out, place.run(&["help", verb]).succeeds().out);
+        ours.prints(&[
+            "--llvm ",
+            "--llvm=blocks",
+            "--rl-compiler=NAME",
+            "--rl-names",
+            "--rl-rustflags",
+            "gcc --help",
+        ]);
     }
 }
 

@@ -313,6 +313,10 @@ fn what_cannot_be_found_is_said_with_what_is_near() {
             .says(&["no function called 'wrok'", "near it are:", "work"]);
         let (_, json) = profiled(&place, program, &["--region", "iner"]);
         assert!(json.warnings().contains(&"never-entered".to_owned()));
+        assert!(
+            !json.warnings().contains(&"no-accesses".to_owned()),
+            "one is enough"
+        );
     }
     for (words, says) in [
         (["--after", "soon"], "neither a number of accesses"),

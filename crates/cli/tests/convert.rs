@@ -107,8 +107,14 @@ fn a_table_has_a_row_per_row() {
         "parquet",
     ];
     let done = place.run(&words).succeeds();
-    let rows: i64 = done.out.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(done.out.contains(&format!("{rows} rows")), "{}", done.out);
+    let told = done.out.split_whitespace().nth(1).unwrap();
+    assert!(
+        done.out.contains(&format!("{told} rows in ")),
+        "{}",
+        done.out
+    );
+    assert!(told.contains(','), "in groups of three: {told}");
+    let rows: i64 = told.replace(',', "").parse().unwrap();
     let reader =
         SerializedFileReader::new(File::open(place.path("rows.parquet")).unwrap()).unwrap();
     let about = reader.metadata().file_metadata();

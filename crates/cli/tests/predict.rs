@@ -190,7 +190,10 @@ fn what_does_not_belong_together_is_refused() {
         .run(&["predict", "--train", "small.rlprof", "--size", "9"])
         .fails(1)
         .says(&["one training run", "--train"]);
-    place.run(&with(&[])).fails(2).says(&["--size"]);
+    place
+        .run(&with(&[]))
+        .fails(2)
+        .says(&["--size SIZE", "--like PROFILE", "--check PROFILE"]);
     place
         .run(&with(&["--size", "many"]))
         .fails(2)

@@ -453,10 +453,15 @@ fn a_program_that_does_not_exist_is_told_so() {
     let done = place.run(&["profile", "--", "./no-such"]).fails(1);
     done.says(&["cannot run './no-such'", "no such program", "./NAME"]);
     place.write("text", "not a program");
+    place.run(&["profile", "--", "./text"]).fails(1).says(&[
+        "cannot run './text'",
+        "it is not executable",
+        "chmod +x ./text",
+    ]);
     place
-        .run(&["profile", "--", "./text"])
+        .run(&["profile", "-o", "x", "--", "/"])
         .fails(1)
-        .says(&["cannot run './text'"]);
+        .says(&["cannot run '/'", "it is a directory"]);
     assert_eq!(place.files(), ["text"]);
 }
 

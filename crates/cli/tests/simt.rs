@@ -256,6 +256,8 @@ fn streams_are_no_traces_of_programs_and_say_once_that_they_were_cut() {
     place.write("cut.rlwarp", &whole[..whole.len() - 20]);
     let cut = place.run(&["simt", "analyze", "cut.rlwarp"]).fails(1);
     assert_eq!(cut.err.matches("cut.rlwarp").count(), 1, "{}", cut.err);
+    let other = place.run(&["simt", "analyze", "k.ptx"]).fails(1);
+    assert!(!other.err.contains("--format"), "{}", other.err);
     // Loads of parameters are in the stream, and looked at when they are asked for.
     let counted = |space: &str| {
         let words = ["simt", "analyze", "s.rlwarp", "--space", space];
@@ -294,7 +296,7 @@ fn arrays_keep_their_shape_and_lie_where_data_says() {
     place
         .run(&["simt", "run", "plan.toml"])
         .fails(1)
-        .says(&["x.npy"]);
+        .says(&["x.npy", "--data FOLDER"]);
     place
         .run(&with(&["--data", "data"]))
         .fails(2)

@@ -24,6 +24,11 @@ impl Profile {
             .paths
             .as_ref()
             .map_or(0, |paths| paths.length.min(SHOWN_OUTCOMES));
+        // Without basic blocks no branch was ever seen to be taken.
+        let seen = sites
+            .iter()
+            .flat_map(|(_, paths)| paths)
+            .any(|path| path.outcomes != 0);
         let mut groups = Vec::new();
         for (site, paths) in sites {
             let instruction = names::path_site(site);
@@ -36,10 +41,11 @@ impl Profile {
                     tally.sum += (bin.mean * bin.accesses as f64) as u128;
                     tally.max = tally.max.max(bin.max);
                 }
-                groups.push(tally.group(
-                    Dimension::Path,
-                    format!("{instruction} after {}", path.digits(length)),
-                ));
+                let name = match seen {
+                    true => format!("{instruction} after {}", path.digits(length)),
+                    false => format!("{instruction} (no path known)"),
+                };
+                groups.push(tally.group(Dimension::Path, name));
             }
         }
         groups.sort_by(|a, b| {

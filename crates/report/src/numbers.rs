@@ -1,5 +1,7 @@
 //! Numbers as people read them, the same in every report.
 
+pub use reuselens_units::grouped;
+
 /// A count with three significant digits and a unit: `1,234`, `12.3 k`, `1.23 M`, `4.56 G`. Below
 /// ten thousand it is exact.
 pub fn count(value: u64) -> String {
@@ -21,19 +23,6 @@ pub fn count(value: u64) -> String {
         2
     };
     format!("{scaled:.decimals$} {}", units[unit])
-}
-
-/// A count in full, in groups of three: `1,234,567`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `part` of `whole` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of nothing.

@@ -133,8 +133,9 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     let distinct = profile.histogram.cold();
     let _ = write!(
         out,
-        "\n{} accesses",
-        paint.ink(Ink::Strong, &count(accesses))
+        "\n{} {}",
+        paint.ink(Ink::Strong, &count(accesses)),
+        if accesses == 1 { "access" } else { "accesses" }
     );
     if profile.references != accesses {
         let _ = write!(out, " by {} loads and stores", count(profile.references));
@@ -144,7 +145,11 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
         let _ = writeln!(out, "; {share} are a {cold}.");
         return;
     }
-    let items = words::items(profile.granularity);
+    let mut items = words::items(profile.granularity);
+    if distinct == 1 {
+        let one = items.trim_end_matches('s');
+        items = one.replacen("blocks of", "block of", 1);
+    }
     let _ = write!(out, " to {} distinct {items}", grouped(distinct));
     if profile.granularity != reuselens_units::Granularity::BYTE {
         let _ = write!(out, " ({})", caches::size(distinct, profile.granularity));

@@ -3,7 +3,7 @@
 use reuselens_attribute::Columns;
 use reuselens_locality::{Outcome, PathProfile, Profile, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::{Accesses, Bytes, counted};
 
 use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counts, PathCounts};
@@ -64,7 +64,12 @@ pub fn analyze(
     profile.histogram = counted.histogram;
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
-    if accesses == 0 && whole {
+    // Why there is nothing may be known already.
+    let explained = profile
+        .warnings
+        .iter()
+        .any(|warning| warning.code == "never-entered");
+    if accesses == 0 && whole && !explained {
         profile.warnings.push(no_accesses());
     }
     let more = options.max_distance.map(bounded_history);
@@ -210,11 +215,11 @@ impl Analysis {
     }
 
     fn stopped(&mut self, stop: Stop) {
-        let accesses = self.counts.accesses();
+        let accesses = counted(self.counts.accesses(), "access", "accesses");
         let (warning, reason) = match stop {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
-                    "the analysis stopped after {accesses} accesses: it holds {needed}, more than the {} it may have",
+                    "the analysis stopped after {accesses}: it holds {needed}, more than the {} it may have",
                     self.budget.limit
                 );
                 let hint = match self.budget.limit.get() {
@@ -232,7 +237,7 @@ impl Analysis {
             Stop::Asked(signal) => {
                 let signal = signal_name(signal);
                 let message = format!(
-                    "{signal} stopped the analysis after {accesses} accesses; what is shown is everything before that"
+                    "{signal} stopped the analysis after {accesses}; what is shown is everything before that"
                 );
                 let hint = "analyse the trace again for all of it";
                 let reason = format!("{signal} stopped the analysis");
@@ -323,9 +328,17 @@ const OUT_OF_MEMORY: &str = "the analysis reached its memory limit";
 
 /// The warning about a trace that breaks off.
 pub(crate) fn truncated(error: &TraceError) -> Warning {
+    let hint = match error.line() {
+        // Text is written or converted by people; one line of it can be mended.
+        Some(line) => format!(
+            "mend {line} of the file, or name the right format (--format NAME, see reuselens formats); what is shown is \
+             everything before that line"
+        ),
+        None => "record it again; what is shown is everything before that point".to_owned(),
+    };
     Warning {
         code: "truncated".to_owned(),
         message: error.to_string(),
-        hint: "record it again; what is shown is everything before that point".to_owned(),
+        hint,
     }
 }

@@ -259,7 +259,7 @@ pub(crate) fn no_accesses() -> Warning {
     Warning {
         code: "no-accesses".to_owned(),
         message: "no access was seen: there is nothing to show".to_owned(),
-        hint: "widen --kind and --data, or check that the code that runs was compiled with reuselens cc"
+        hint: "widen --kind and --data; of a program built with reuselens cc only what was compiled with it is seen"
             .to_owned(),
     }
 }

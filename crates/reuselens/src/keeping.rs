@@ -88,7 +88,7 @@ impl Keeping {
             DataFilter::Stack => "stacks",
             DataFilter::Static => "static data",
         };
-        let left_out = self.left_out;
+        let left_out = reuselens_units::grouped(self.left_out);
         Some(Note {
             code: "other-data".into(),
             message: format!(

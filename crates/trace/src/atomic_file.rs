@@ -40,7 +40,7 @@ impl AtomicFile {
     /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; or why it
     /// cannot be created.
     pub fn create(target: &Path, force: bool) -> Result<AtomicFile, TraceError> {
-        let failed = |error| TraceError::io("create", target, explained(error));
+        let failed = |error| TraceError::io("create", target, explained_at(target, error));
         let real = match fs::canonicalize(target) {
             Ok(real) => real,
             Err(error) if error.kind() == ErrorKind::NotFound => target.to_owned(),
@@ -266,6 +266,18 @@ fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
 fn exists(path: &Path) -> TraceError {
     let what = "it exists already; name another file, as with -o, or overwrite it with --force";
     TraceError::io("create", path, Error::new(ErrorKind::AlreadyExists, what))
+}
+
+/// [`explained`] for a file that cannot be created: its directory may be there, and take no files (`/proc`).
+fn explained_at(target: &Path, error: Error) -> Error {
+    let directory = target
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if error.kind() == ErrorKind::NotFound && directory.is_none_or(Path::is_dir) {
+        let what = "no files can be created in its directory; name another place with -o";
+        return Error::new(error.kind(), what);
+    }
+    explained(error)
 }
 
 /// The error with what to do about it.

@@ -112,6 +112,14 @@ impl TraceError {
         }
     }
 
+    /// The line of a text that is not what its format promises, in words (`line 7`); `None` for all else.
+    pub fn line(&self) -> Option<&str> {
+        match self {
+            TraceError::Corrupt { position, .. } if position.starts_with("line ") => Some(position),
+            _ => None,
+        }
+    }
+
     /// Whether what was read before the error is a usable part of a trace.
     pub fn is_partial(&self) -> bool {
         matches!(self, TraceError::Corrupt { .. })

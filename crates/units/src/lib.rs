@@ -9,7 +9,9 @@
 mod distance;
 mod granularity;
 mod quantity;
+mod written;
 
 pub use distance::Distance;
 pub use granularity::{Granularity, GranularityError};
 pub use quantity::{Accesses, Bytes, Items, SizeError};
+pub use written::{counted, grouped, grouped_wide};

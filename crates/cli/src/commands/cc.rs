@@ -10,19 +10,28 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use reuselens::capture::toolchain;
 pub use reuselens::capture::toolchain::Language;
 
-use crate::exit::Outcome;
+use super::Cli;
+use crate::exit::{Outcome, usage};
 
 /// Call the system's compiler with instrumentation switched on
 ///
-/// Use it as CC=, CXX= or FC= of make, CMake or configure. All arguments are the compiler's own, and
-/// these are ours: --rl-compiler=NAME takes another compiler (clang, gcc-13), --rl-names records only
-/// the program's own RecordAccess calls, --llvm takes LLVM 19 and a pass of ours, which costs a fraction of the hooks, and
-/// --rl-rustflags alone prints flags for rustc.
+/// Use it as CC=, CXX= or FC= of make, CMake or configure: make CC="reuselens cc".
+/// All arguments are the compiler's own, and these are ours:
+///
+///   --llvm              take LLVM 19 and a pass of ours, which costs a fraction of the hooks
+///   --llvm=blocks       the same, with basic blocks, for --by path
+///   --rl-compiler=NAME  take another compiler (clang, gcc-13)
+///   --rl-names          record only the program's own RecordAccess calls
+///   --rl-rustflags      alone: print flags for rustc
+///   --help              alone: print this
+///
+/// The compiler's own help: --help with any other argument (-v --help), or gcc --help.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, verbatim_doc_comment)]
 pub struct Args {
     /// The compiler's arguments
     #[arg(
@@ -41,6 +50,9 @@ impl Args {
                 "no arguments for the compiler; use it as one, for instance: \
                  reuselens cc -O2 program.c -o program"
             );
+        }
+        if self.arguments == ["--help"] {
+            return Ok(help(language));
         }
         if self.arguments == ["--rl-rustflags"] {
             writeln!(std::io::stdout(), "{}", toolchain::rust_flags()?)?;
@@ -85,6 +97,19 @@ pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<Call> {
             arguments: words.collect(),
         },
     })
+}
+
+/// Our own help: that of the compiler has none of our options.
+fn help(language: Language) -> ExitCode {
+    let verb = match language {
+        Language::C => "cc",
+        Language::Cxx => "c++",
+        Language::Fortran => "fortran",
+    };
+    match Cli::try_parse_from(["reuselens", "help", verb]) {
+        Err(help) => usage(&help),
+        Ok(_) => ExitCode::SUCCESS,
+    }
 }
 
 fn language(name: &str) -> Option<Language> {

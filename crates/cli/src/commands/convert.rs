@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::trace::{AtomicFile, Target, convert};
-use reuselens::units::Granularity;
+use reuselens::units::{Granularity, counted};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::{open_part, refuse_what_is_no_trace};
@@ -75,10 +75,10 @@ impl Args {
         }
         if !self.quiet && !to_standard_output {
             println!(
-                "{}: {} rows in {} blocks",
+                "{}: {} in {}",
                 self.output.display(),
-                done.rows,
-                done.blocks
+                counted(done.rows, "row", "rows"),
+                counted(done.blocks, "block", "blocks")
             );
             println!("Next: {}", self.next());
         }

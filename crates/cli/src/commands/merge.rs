@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use reuselens::shard::{Part, merge_all};
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, counted};
 
 use super::{analyze, shard};
 use crate::exit::Outcome;
@@ -91,10 +91,10 @@ impl Args {
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.show.force)?;
         self.show.say(&format!(
-            "{}: pieces {} of the trace, {} accesses, {}",
+            "{}: pieces {} of the trace, {}, {}",
             path.display(),
             part.name(),
-            part.accesses(),
+            counted(part.accesses(), "access", "accesses"),
             Bytes(bytes.len() as u64)
         ))?;
         if let Err(error) = missing {

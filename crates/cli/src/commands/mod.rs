@@ -33,7 +33,8 @@ pub struct Cli {
 }
 
 const LONG: &str = "See how far apart a program reuses its data, why it misses in its caches, and which \
-lines, functions and arrays it is.\n\nStart with `reuselens demo`, or with your own program:\n\n  \
+lines, functions and arrays it is.\n\nStart with a program as it is, or with `reuselens demo`:\n\n  \
+reuselens profile -- gzip -k README.md\n\nor with your own, compiled for it:\n\n  \
 make CC=\"reuselens cc\"\n  reuselens profile -- ./program";
 
 /// All commands.

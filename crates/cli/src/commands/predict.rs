@@ -22,7 +22,7 @@ pub struct Args {
     train: Vec<PathBuf>,
 
     /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of ids
-    #[arg(long, value_name = "SIZE", required_unless_present_any = ["like", "check"], conflicts_with = "like")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "like")]
     size: Option<String>,
 
     /// Predict for data of the size that this run has
@@ -107,6 +107,11 @@ enum Models {
 impl Args {
     /// Predicts.
     pub fn run(self) -> Outcome {
+        // clap would name --size alone.
+        if self.size.is_none() && self.like.is_none() && self.check.is_none() {
+            let text = "there is no size to predict for; add one of --size SIZE (64M), --like PROFILE (a run of that size), --check PROFILE (a run to predict and compare with)";
+            return Err(Usage(text.to_owned()).into());
+        }
         let runs: Vec<Profile> = self
             .train
             .iter()

@@ -1,12 +1,12 @@
 //! `reuselens record`: run a program and keep the trace.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reuselens::RecordingOptions;
 use reuselens::capture::{Launch, carries_basic_blocks};
-use reuselens::trace::ProcessEnd;
-use reuselens::units::Bytes;
+use reuselens::trace::{ProcessEnd, TraceError};
+use reuselens::units::{Bytes, counted};
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::control::{Control, refuse_gaps};
@@ -104,17 +104,18 @@ impl Args {
             max_size: self.max_size,
             data: self.data.into(),
         };
-        let recorded = reuselens::record_program(&launch, &path, &options)?;
+        let recorded = reuselens::record_program(&launch, &path, &options)
+            .map_err(|error| what_is_left(error, &path))?;
         let Some(recorded) = recorded else {
             anyhow::bail!(not_instrumented(&self.command))
         };
         if !self.quiet {
             let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
             println!(
-                "{}: {} rows in {} blocks, {}",
+                "{}: {} in {}, {}",
                 path.display(),
-                recorded.rows,
-                recorded.blocks,
+                counted(recorded.rows, "row", "rows"),
+                counted(recorded.blocks, "block", "blocks"),
                 reuselens::units::Bytes(bytes)
             );
             for note in &recorded.notes {
@@ -125,4 +126,25 @@ impl Args {
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
         Ok(status(ended, self.pass_status))
     }
+}
+
+/// A trace that could not be written to its end is there up to then, under its partial name.
+fn what_is_left(error: reuselens::Error, path: &Path) -> anyhow::Error {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let writing = matches!(
+        &error,
+        reuselens::Error::Trace(TraceError::Io {
+            action: "write",
+            ..
+        })
+    );
+    if !writing || !partial.exists() {
+        return error.into();
+    }
+    let partial = partial.display();
+    anyhow::anyhow!(
+        "{error}; what was recorded before that is in {partial}: reuselens analyze {partial}"
+    )
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::trace::AtomicFile;
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, counted};
 
 use super::analyze;
 use crate::exit::{Outcome, Usage};
@@ -83,10 +83,10 @@ impl Args {
         write_whole(&path, &bytes, self.force)?;
         if !self.quiet {
             println!(
-                "{}: piece {} of the trace, {} accesses, {}",
+                "{}: piece {} of the trace, {}, {}",
                 path.display(),
                 part.name(),
-                part.accesses(),
+                counted(part.accesses(), "access", "accesses"),
                 Bytes(bytes.len() as u64)
             );
             println!(

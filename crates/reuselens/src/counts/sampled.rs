@@ -5,7 +5,7 @@ use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
 use reuselens_locality::{
     BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
 };
-use reuselens_units::{Bytes, Distance};
+use reuselens_units::{Bytes, Distance, grouped};
 
 use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
@@ -84,8 +84,8 @@ impl Sampled {
             "{since} the {limit} that the analysis may have: of the {} accesses the first {} are exact, \
              of the others a sample was taken, at the end 1 of {:.0} items; miss ratios are within \
              ±{} on average over the cache sizes, ±{} at the worst (95 % confidence)",
-            estimate.accesses,
-            estimate.exact,
+            grouped(estimate.accesses),
+            grouped(estimate.exact),
             1.0 / estimate.rate,
             percent(curve.mean()),
             percent(curve.largest()),

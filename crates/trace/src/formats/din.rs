@@ -25,8 +25,21 @@ const NEAR: usize = 4 << 10;
 /// Certain if there are two lines or more, all of them are of a trace, and some address has a letter:
 /// lines of two decimal numbers could be items as well.
 pub fn detect(head: &[u8]) -> Confidence {
+    match lines_and_letters(head) {
+        Some((2.., true)) => Confidence::Certain,
+        _ => Confidence::No,
+    }
+}
+
+/// Whether it could be a trace, if something else speaks for it too.
+pub(super) fn may_be(head: &[u8]) -> bool {
+    matches!(lines_and_letters(head), Some((1.., _)))
+}
+
+/// How many whole lines there are, if all of them are of a trace, and whether some address has a letter.
+fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     if !text::is_text(head) {
-        return Confidence::No;
+        return None;
     }
     let whole = head.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
     let (mut lines, mut letters) = (0, false);
@@ -35,18 +48,12 @@ pub fn detect(head: &[u8]) -> Confidence {
         if line.is_empty() {
             continue;
         }
-        if Line::read(line).is_none() {
-            return Confidence::No;
-        }
+        Line::read(line)?;
         let address = line.split(u8::is_ascii_whitespace).nth(1);
         letters |= address.is_some_and(|word| word.iter().any(u8::is_ascii_alphabetic));
         lines += 1;
     }
-    if lines >= 2 && letters {
-        Confidence::Certain
-    } else {
-        Confidence::No
-    }
+    Some((lines, letters))
 }
 
 /// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the item

@@ -38,6 +38,21 @@ pub(super) fn format(path: &Path) -> Option<&'static str> {
     meant(last)
 }
 
+/// Whether a file's name ends in `.ending`, or in that and what a packing adds.
+pub(super) fn is_last(path: &Path, ending: &str) -> bool {
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let mut endings = name
+        .split('.')
+        .skip(1)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev();
+    endings.find(|ending| !PACKED.contains(ending)) == Some(ending)
+}
+
 /// Whether it is a format that only a name tells.
 pub(super) fn tells(format: &str) -> bool {
     ENDINGS.iter().any(|&(_, known)| known == format)
@@ -74,5 +89,12 @@ mod tests {
         ] {
             assert_eq!(format(Path::new(name)), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_packing_may_follow_an_ending() {
+        let is = |name: &str| is_last(Path::new(name), "din");
+        assert!(is("a.din") && is("b/a.b.DIN.gz") && is("a.din.zip"));
+        assert!(!is("din") && !is("a.din.txt") && !is("a.xdin") && !is(""));
     }
 }

@@ -15,6 +15,7 @@ pub mod u64;
 pub mod vscsi;
 
 mod batch;
+mod doubt;
 mod ending;
 mod extent;
 mod feed;
@@ -25,6 +26,8 @@ mod records;
 mod signature;
 
 use std::path::Path;
+
+use doubt::Doubted;
 
 use crate::{Input, Selected, Selection, Source, TraceError};
 
@@ -192,15 +195,21 @@ pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> 
 /// Those of [`open`].
 pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceError> {
     let columns = format.and_then(csv::choice);
+    let named = format.is_some();
     let format = detected_or_named(&mut input, format)?;
     if ending::tells(format.name) && !ending::is_packed(input.path()) {
         input.head_of_any_bytes()?;
     }
-    input.head()?;
+    let path = input.path().to_owned();
+    let doubt = doubt::doubt(&path, input.head()?, format.name).filter(|_| !named);
     if let Some(columns) = columns {
         return Ok(Box::new(csv::Reader::with(input, columns)?));
     }
-    (format.open)(input)
+    let source = (format.open)(input)?;
+    Ok(match doubt {
+        Some(note) => Box::new(Doubted::new(source, note)),
+        None => source,
+    })
 }
 
 /// [`open`], and of what is there only `part`. Of a native file with an index only that is read.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::Run;
 use reuselens_simt::sharing::Sharing;
@@ -74,12 +75,12 @@ impl Args {
         let launch = run.launch();
         let mut facts = vec![
             format!(
-                "{}: {} blocks of {} threads, {} touches of {} {}",
+                "{}: {} of {}, {} of {} {}",
                 launch.kernel,
-                launch.grid.count(),
-                launch.block.count(),
-                run.touches(),
-                run.items(),
+                counted(launch.grid.count(), "block", "blocks"),
+                counted(launch.block.count(), "thread", "threads"),
+                counted(run.touches(), "touch", "touches"),
+                grouped(run.items().into()),
                 self.input.items()
             ),
             format!(
@@ -88,12 +89,12 @@ impl Args {
                 self.machine.words()
             ),
         ];
-        if let Ok(counted) = Transactions::of(run, Layout::Kept) {
+        if let Ok(transactions) = Transactions::of(run, Layout::Kept) {
             facts.push(format!(
                 "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",
-                counted.sectors,
-                counted.requests,
-                counted.average()
+                grouped(transactions.sectors),
+                grouped(transactions.requests),
+                transactions.average()
             ));
         }
         facts
@@ -153,13 +154,13 @@ const HEADS: [&str; 6] = [
 ];
 
 fn cells(name: &str, one: &reuselens_simt::Characteristic) -> [String; 6] {
-    let peak = one
-        .peak()
-        .map_or("-".to_owned(), |(at, degree)| format!("{at} ({degree})"));
+    let peak = one.peak().map_or("-".to_owned(), |(at, degree)| {
+        format!("{at} ({})", grouped(degree))
+    });
     [
         name.to_owned(),
-        one.instructions().to_string(),
-        one.total().to_string(),
+        grouped(one.instructions()),
+        grouped_wide(one.total()),
         peak,
         one.domain().to_string(),
         format!("{} {}", one.shape().abbreviation(), one.shape()),
@@ -168,7 +169,7 @@ fn cells(name: &str, one: &reuselens_simt::Characteristic) -> [String; 6] {
 
 fn aligned(cells: &[String; 6]) -> String {
     let [name, instructions, total, peak, domain, shape] = cells;
-    format!("{name:<24} {instructions:>12} {total:>16} {peak:>20} {domain:>8}  {shape}")
+    format!("{name:<24} {instructions:>14} {total:>20} {peak:>24} {domain:>8}  {shape}")
 }
 
 /// The head of a table of characteristics.

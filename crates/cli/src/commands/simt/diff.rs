@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::units::grouped_wide;
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::{Characteristic, Difference};
 
@@ -60,12 +61,20 @@ pub fn show(
     output.say(&heads())?;
     output.say(&row("before", before))?;
     output.say(&row("after", after))?;
-    let sign = if change.sum > 0 { "+" } else { "" };
-    let (from, to) = change.domain;
-    output.say(&format!(
-        "Total reuse degree {sign}{}, domain {from} → {to}",
-        change.sum
-    ))
+    let sum = change.sum;
+    let total = match sum {
+        0 => "unchanged".to_owned(),
+        _ => format!(
+            "{}{}",
+            if sum > 0 { '+' } else { '−' },
+            grouped_wide(sum.unsigned_abs())
+        ),
+    };
+    let domain = match change.domain {
+        (from, to) if from == to => format!("{from}, unchanged"),
+        (from, to) => format!("{from} → {to}"),
+    };
+    output.say(&format!("Total reuse degree: {total}; domain: {domain}"))
 }
 
 /// Both and what changed, as a part of a page.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use reuselens::trace::TraceError;
 use reuselens::trace::warp::{Space, open_warps};
 use reuselens::units::{Bytes, Granularity};
 use reuselens_simt::characteristic::{Limits, characteristic};
@@ -114,7 +115,13 @@ impl Input {
                 Align::Positions => Alignment::Positions,
             },
         };
-        let mut source = open_warps(path)?;
+        let mut source = open_warps(path).map_err(|error| match error {
+            // What it says of --format is for traces of programs.
+            TraceError::UnknownFormat { path, what } => {
+                anyhow::anyhow!("{}: {what}", path.display())
+            }
+            error => error.into(),
+        })?;
         match Run::read(&mut *source, loading) {
             // Such an error names the file itself.
             Err(SimtError::Trace(error)) => Err(error.into()),

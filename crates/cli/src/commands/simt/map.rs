@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::units::grouped;
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
 use reuselens_simt::transactions::{Layout, Transactions};
@@ -181,8 +182,8 @@ fn facts(before: &Run, after: &Run) -> anyhow::Result<Vec<String>> {
         let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
         format!(
             "Transactions (sectors of 32 B), {what}: {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
-            before.sectors,
-            after.sectors,
+            grouped(before.sectors),
+            grouped(after.sectors),
             before.average(),
             after.average()
         )

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reuselens::trace::AtomicFile;
 use reuselens::trace::warp::file::Writer;
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, Session, Step};
 use reuselens_ptx::{Count, Options, Sink, Stream};
 
@@ -94,7 +94,9 @@ impl Args {
         if let Some(threads) = self.threads {
             options.threads = usize::from(threads);
         }
-        let mut session = plan.prepare(self.memory_limit.get(), &options)?;
+        let mut session = plan
+            .prepare(self.memory_limit.get(), &options)
+            .map_err(|error| self.where_buffers_are(error))?;
         for (name, _) in &outs {
             session.bytes(name)?;
         }
@@ -110,8 +112,14 @@ impl Args {
                 self.steps(&plan, &mut session, &options, &mut count, |_, _, _| Ok(()))?;
                 if !self.quiet {
                     println!(
-                        "{} memory instructions of warps, {} accesses, {} bytes",
-                        count.instructions, count.accesses, count.bytes
+                        "{} of warps, {}, {}",
+                        counted(
+                            count.instructions,
+                            "memory instruction",
+                            "memory instructions"
+                        ),
+                        counted(count.accesses, "access", "accesses"),
+                        counted(count.bytes, "byte", "bytes")
                     );
                 }
             }
@@ -174,6 +182,30 @@ impl Args {
         Ok(plan)
     }
 
+    /// Files of a description's buffers are made by whoever runs it: what to type where they are not there.
+    fn where_buffers_are(&self, error: PlanError) -> anyhow::Error {
+        let missing = matches!(
+            &error,
+            PlanError::File { path, error, .. }
+                if error.kind() == std::io::ErrorKind::NotFound && path.extension().is_some_and(|ending| ending != "ptx" && ending != "cu")
+        );
+        let described = self
+            .kernel
+            .extension()
+            .is_some_and(|ending| ending == "toml");
+        if !missing || !described {
+            return error.into();
+        }
+        let readme = self.kernel.with_file_name("README.md");
+        let made = match readme.exists() {
+            true => format!("; {} says how they are made", readme.display()),
+            false => String::new(),
+        };
+        anyhow::anyhow!(
+            "{error}; say with --data FOLDER where the files of the description's buffers are{made}"
+        )
+    }
+
     fn outs(&self) -> Result<Vec<(String, PathBuf)>, Usage> {
         let out = |text: &String| {
             let parts = text
@@ -231,7 +263,8 @@ impl Args {
         let records = writer.records();
         writer.finish()?.commit()?;
         if !self.quiet {
-            println!("{}: {records} memory instructions of warps", path.display());
+            let records = counted(records, "memory instruction", "memory instructions");
+            println!("{}: {records} of warps", path.display());
         }
         Ok(())
     }
@@ -254,7 +287,10 @@ fn told(done: &Done) -> String {
         format!(", {} times", done.times)
     };
     format!(
-        "{}{times}: {} blocks, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes)",
-        done.kernel, stats.blocks, stats.warp_instructions, stats.thread_instructions
+        "{}{times}: {}, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes)",
+        done.kernel,
+        counted(stats.blocks, "block", "blocks"),
+        grouped(stats.warp_instructions),
+        grouped(stats.thread_instructions)
     )
 }
