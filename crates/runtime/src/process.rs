@@ -27,8 +27,8 @@ type Handler = unsafe extern "C" fn();
 
 unsafe extern "C" {
     static __libc_stack_end: *const c_void;
-    fn pthread_self() -> usize;
-    fn pthread_getattr_np(thread: usize, attributes: *mut [u64; 8]) -> c_int;
+    fn pthread_self() -> *mut c_void;
+    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 8]) -> c_int;
     fn pthread_attr_getstack(a: *const [u64; 8], low: *mut usize, bytes: *mut usize) -> c_int;
     fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
     fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
