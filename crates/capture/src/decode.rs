@@ -30,7 +30,7 @@ pub struct Decoder {
     /// The threads that live.
     threads: BTreeMap<u32, Thread>,
     /// By process the name of its file, as threads have it that were given no other.
-    common: BTreeMap<u32, String>,
+    common: BTreeMap<u32, Option<String>>,
     /// Processes whose code is rewritten: their function entries are seen at the call.
     rewritten: BTreeSet<u32>,
     /// Whether that of the raw block is.
@@ -196,10 +196,24 @@ impl Decoder {
     /// The name of a thread; empty if it is that of its program, which threads have that were given none.
     fn name(&mut self) -> Option<String> {
         let mut name = self.text()?;
-        if self.common.get(&self.raw.process) == Some(&name) {
+        if let Some(Some(common)) = self.common.get(&self.raw.process)
+            && *common == name
+        {
             name.clear();
         }
         Some(name)
+    }
+
+    /// As [`name`](Self::name), of a thread that begins. The first thread of a program has the program's name, whatever link it
+    /// was started by; that of a forked child has the name of who forked.
+    fn first_name(&mut self) -> Option<String> {
+        let name = self.text()?;
+        match self.common.get_mut(&self.raw.process) {
+            Some(common) if *common.get_or_insert_with(|| name.clone()) == name => {
+                Some(String::new())
+            }
+            _ => Some(name),
+        }
     }
 
     fn control(&mut self, number: u8, record: Record) -> Option<Event> {
@@ -214,7 +228,7 @@ impl Decoder {
             }
             let instrumented = instrumented != 0;
             let executable = self.text()?;
-            self.common.remove(&self.raw.process);
+            self.common.insert(self.raw.process, None);
             let parent = parent.checked_sub(1).map(|number| ProcessId(number as u16));
             let pid = record.word0 as u32;
             Some(Event::Process(Process {
@@ -227,12 +241,7 @@ impl Decoder {
         } else if number == WireKind::Thread as u8 {
             let (stack_low, stack_high) = (self.operand()?, self.operand()?);
             let tid = record.word0 as u32;
-            let mut name = self.text()?;
-            // The first thread of a program has its name, whatever link it was started by; a child has that of who forked.
-            let common = self.common.entry(self.raw.process);
-            if *common.or_insert_with(|| name.clone()) == name {
-                name.clear();
-            }
+            let name = self.first_name()?;
             let about = Thread {
                 id: thread,
                 process,

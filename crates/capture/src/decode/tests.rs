@@ -84,10 +84,10 @@ fn threads_are_told_of_again_when_their_name_changes() {
     let mut records = vec![record(WireKind::Process, 0, 0, 9), number(0), number(2)];
     records.extend([number(8), text(b"/bin/abc")]);
     records.extend([record(WireKind::Thread, 0, 0, 77), number(1), number(2)]);
-    // The program's own name is none; the same again is no news.
-    records.extend([number(3), text(b"abc\0\0\0\0\0"), named, number(3)]);
+    // The program's own name, that of a link to it, is none; the same again is no news.
+    records.extend([number(3), text(b"lnk\0\0\0\0\0"), named, number(3)]);
     records.extend([
-        text(b"abc\0\0\0\0\0"),
+        text(b"lnk\0\0\0\0\0"),
         named,
         number(4),
         text(b"left\0\0\0\0"),
