@@ -29,7 +29,7 @@ pub struct Decoder {
     modules: Vec<Module>,
     /// The threads that live.
     threads: BTreeMap<u32, Thread>,
-    /// By process the name of its file, as threads have it that were given no other.
+    /// By process the name that its first thread had, as others have it that were given none; `None` before that.
     common: BTreeMap<u32, Option<String>>,
     /// Processes whose code is rewritten: their function entries are seen at the call.
     rewritten: BTreeSet<u32>,
@@ -208,12 +208,11 @@ impl Decoder {
     /// was started by; that of a forked child has the name of who forked.
     fn first_name(&mut self) -> Option<String> {
         let name = self.text()?;
-        match self.common.get_mut(&self.raw.process) {
-            Some(common) if *common.get_or_insert_with(|| name.clone()) == name => {
-                Some(String::new())
-            }
-            _ => Some(name),
-        }
+        let Some(common) = self.common.get_mut(&self.raw.process) else {
+            return Some(name);
+        };
+        let is_common = *common.get_or_insert_with(|| name.clone()) == name;
+        Some(if is_common { String::new() } else { name })
     }
 
     fn control(&mut self, number: u8, record: Record) -> Option<Event> {
