@@ -16,6 +16,20 @@ static void skip(int signal, siginfo_t *info, void *context) {
   u->uc_mcontext.gregs[REG_RAX] = 7;
 }
 
+// A block with a fault behind an instruction that names a place relative to itself.
+#define FAULT_BEHIND(instruction)                 \
+  __asm__ volatile("jmp 1f\n"                     \
+                   "1: nop\n nop\n nop\n nop\n"    \
+                   instruction "\n"               \
+                   "xor %%ecx, %%ecx\n"           \
+                   "xor %%edx, %%edx\n"           \
+                   "idiv %%ecx\n"                 \
+                   "jmp 2f\n"                     \
+                   "2: nop\n"                     \
+                   : "=a"(result), "+b"(other)    \
+                   : "0"(1L)                      \
+                   : "rcx", "rdx", "rsi", "cc")
+
 int main(int count, char **arguments) {
   setvbuf(stdout, NULL, _IONBF, 0);
   struct sigaction action = {0};
@@ -25,29 +39,9 @@ int main(int count, char **arguments) {
   long sum = 0;
   for (int i = 0; i < 200; i++) {
     long result, other = i;
-    __asm__ volatile(
-        "jmp 1f\n"
-        "1: nop\n nop\n nop\n nop\n"
-        "prefetcht0 1b(%%rip)\n"
-        "xor %%ecx, %%ecx\n xor %%edx, %%edx\n"
-        "idiv %%ecx\n"
-        "jmp 2f\n"
-        "2: nop\n"
-        : "=a"(result), "+b"(other)
-        : "0"(1L)
-        : "rcx", "rdx", "cc");
+    FAULT_BEHIND("prefetcht0 1b(%%rip)");
     sum += result + other;
-    __asm__ volatile(
-        "jmp 1f\n"
-        "1: nop\n nop\n nop\n nop\n"
-        "lea 1b(%%rip), %%esi\n"
-        "xor %%ecx, %%ecx\n xor %%edx, %%edx\n"
-        "idiv %%ecx\n"
-        "jmp 2f\n"
-        "2: nop\n"
-        : "=a"(result), "+b"(other)
-        : "0"(1L)
-        : "rcx", "rdx", "rsi", "cc");
+    FAULT_BEHIND("lea 1b(%%rip), %%esi");
     sum += result + other;
   }
   printf("%s: %d faults, %ld\n", count > 1 ? arguments[1] : "first", faults, sum);

@@ -1,6 +1,6 @@
 //! What an attributor makes of a block.
 
-use reuselens_trace::BasicBlock;
+use reuselens_trace::{BasicBlock, Block};
 
 /// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell and of
 /// the element it counts for. The columns are always equally long, or there is none of elements.
@@ -56,6 +56,14 @@ impl Columns {
     pub(crate) fn push(&mut self, item: u64, cell: u32) {
         self.items.push(item);
         self.cells.push(cell);
+    }
+
+    /// Notes that the basic block that a row tells of began after so many touches.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, touches: usize, block: &Block, row: usize) {
+        let began = block.row(row).as_ref().and_then(BasicBlock::of);
+        self.basic_blocks
+            .extend(began.map(|began| (touches as u32, began)));
     }
 
     /// Appends touches.

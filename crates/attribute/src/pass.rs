@@ -8,7 +8,7 @@ mod rare;
 mod waiting;
 mod whole;
 
-use reuselens_trace::{BasicBlock, Block, Kind};
+use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
 
 use crate::attributor::{ProcessState, ThreadState};
@@ -154,7 +154,7 @@ impl<'a> Pass<'a> {
             Kind::Operand => {}
             Kind::BasicBlock => {
                 if self.options.basic_blocks {
-                    self.basic_block(block, row);
+                    self.columns.begin(self.columns.len(), block, row);
                 }
             }
             Kind::Enter => {
@@ -187,15 +187,6 @@ impl<'a> Pass<'a> {
             sites.add_unplaced(pc, site);
         }
         sites.entry(pc, kind, || site)
-    }
-
-    /// Notes that a basic block began.
-    fn basic_block(&mut self, block: &Block, row: usize) {
-        let began = block.row(row).as_ref().and_then(BasicBlock::of);
-        if let Some(began) = began {
-            let touches = self.columns.items.len() as u32;
-            self.columns.basic_blocks.push((touches, began));
-        }
     }
 
     /// Counts an access; `known` is its object and structure, where that is known beforehand.

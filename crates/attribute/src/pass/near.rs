@@ -1,7 +1,7 @@
 //! The rows that most of a block are: accesses to one item each, of instructions that were seen before, to objects
 //! that are found at once.
 
-use reuselens_trace::{BasicBlock, Block, Kind, Row};
+use reuselens_trace::{Block, Kind};
 
 use super::Pass;
 use crate::attributor::ProcessState;
@@ -116,16 +116,7 @@ impl Pass<'_> {
                     break;
                 }
                 if kind == Kind::BasicBlock && basic_blocks {
-                    let touches = (before + done) as u32;
-                    let addr = address;
-                    let row = Row {
-                        kind,
-                        size,
-                        pc,
-                        addr,
-                    };
-                    let began = BasicBlock::of(&row).map(|began| (touches, began));
-                    columns.basic_blocks.extend(began);
+                    columns.begin(before + done, block, from + taken);
                 }
                 taken += 1;
                 continue;
