@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use reuselens_ptx::{
-    Argument, Count, Device, Ignore, Kernel, Launch, Module, Options, Sink, Stats, Stream,
+    Argument, Count, Device, Ignore, Kernel, Launch, Module, Options, Sink, Stream,
 };
 use reuselens_trace::AtomicFile;
 use reuselens_trace::warp::file::Writer;
@@ -72,6 +72,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = best.entry(("apart", most)).or_insert(0.0);
         *rate = f64::max(*rate, apart(&device, &kernel, &launch, most)?);
     }
+    let stats = device.launch(&kernel, &launch, &Options::default(), &mut Ignore)?;
+    println!(
+        "{:.3} M thread instructions in a launch",
+        stats.thread_instructions as f64 / 1e6
+    );
     for ((name, threads), rate) in &best {
         let one = if *name == "apart" { "no sink" } else { name };
         let alone = best.get(&(one, 1)).copied().unwrap_or(f64::NAN);
@@ -120,10 +125,7 @@ fn measure<S: Sink + Send>(
         ..Options::default()
     };
     let begin = Instant::now();
-    let Stats {
-        thread_instructions,
-        ..
-    } = device.launch(kernel, launch, &options, sink)?;
+    let stats = device.launch(kernel, launch, &options, sink)?;
     let seconds = begin.elapsed().as_secs_f64();
-    Ok(thread_instructions as f64 / seconds / 1e6)
+    Ok(stats.thread_instructions as f64 / seconds / 1e6)
 }

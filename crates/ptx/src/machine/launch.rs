@@ -26,7 +26,7 @@ use super::warp::Warp;
 /// Blocks of a wave.
 const WAVE: u32 = 256;
 /// Blocks that may have ended and wait for one before them, for each thread.
-const AHEAD: u32 = 4;
+const AHEAD: u32 = 16;
 
 /// How a kernel is run.
 #[derive(Clone, Debug)]
