@@ -162,7 +162,22 @@ fn a_mapping_keeps_what_is_done_and_is_written_for_kernels() {
     threads.sort_unstable();
     assert_eq!(threads, (0..1024).collect::<Vec<_>>());
     let head = std::fs::read_to_string(folder.path().join("sta.hgr")).unwrap();
-    assert!(head.lines().next().unwrap().ends_with("1024 11"));
+    assert!(head.lines().next().unwrap().ends_with("1024 1"));
+    // What a partitioner would say that leaves all threads where they are.
+    let groups: String = (0..1024)
+        .map(|thread| format!("{}\n", thread / 32))
+        .collect();
+    std::fs::write(folder.path().join("sta.part"), groups).unwrap();
+    let given = [
+        "map",
+        "sta.rlwarp",
+        "--groups",
+        "sta.part",
+        "--upto",
+        "threads",
+    ];
+    let text = said(&reuselens(folder.path(), &given));
+    assert!(text.contains("(0 %)") || text.contains("0.0 %"), "{text}");
     let again = [
         "map",
         "sta.rlwarp",

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map, order, partition, span};
+use reuselens_simt::mapping::{
+    Common, Groups, Hypergraph, Mapping, Stage, go_on, map, order, partition, span,
+};
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run, Scenario};
@@ -77,7 +79,9 @@ proptest! {
     #[test]
     fn hypergraphs_come_back_from_their_text(edges in edges(9)) {
         let hypergraph = Hypergraph::new(9, edges);
-        prop_assert_eq!(Hypergraph::from_hgr(&hypergraph.to_hgr(), "h").unwrap(), hypergraph);
+        let again = Hypergraph::from_hgr(&hypergraph.to_hgr(), "h").unwrap();
+        prop_assert_eq!((again.vertices(), again.edges()), (9, hypergraph.edges()));
+        prop_assert!((0..again.edges()).all(|at| again.edge(at) == hypergraph.edge(at)));
     }
 }
 
@@ -224,6 +228,44 @@ fn hgr_files_without_weights_are_read_and_damage_is_named() {
         ("x 2\n", "'x' is no number"),
     ] {
         let error = Hypergraph::from_hgr(text, "h").unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_named() {
+    let run = run(Kernel::Nbf, &scattered());
+    let threads = 640;
+    let ours = map(&run, Layout::Moved, Common::Requests, 32, Stage::Blocks, 1).unwrap();
+    let warps = map(&run, Layout::Moved, Common::Requests, 32, Stage::Threads, 1).unwrap();
+    let mut group = vec![0; threads];
+    for (place, &thread) in warps.threads().iter().enumerate() {
+        group[thread as usize] = place / 32;
+    }
+    let lines = |group: &[usize]| {
+        let lines: Vec<String> = group.iter().map(usize::to_string).collect();
+        lines.join("\n")
+    };
+    let read = Groups::read(&run, 32, &lines(&group), "g").unwrap();
+    let theirs = go_on(&run, Layout::Moved, &read, Stage::Threads, 1).unwrap();
+    assert_eq!(theirs, warps);
+    let sectors = |mapping: &Mapping| {
+        let mapped = mapping.apply(&run).unwrap();
+        Transactions::of(&mapped, Layout::Moved).unwrap().sectors
+    };
+    let theirs = go_on(&run, Layout::Moved, &read, Stage::Blocks, 1).unwrap();
+    assert_eq!(sectors(&theirs), sectors(&ours));
+    let mut uneven = group.clone();
+    uneven[0] = (group[0] + 1) % 20;
+    let mut beyond = group.clone();
+    beyond[7] = 20;
+    for (text, says) in [
+        (lines(&group[1..]), "639 lines, but the launch has 640"),
+        (lines(&uneven), "20 groups with an imbalance of 0"),
+        (lines(&beyond), "line 8: '20' is no group from 0 to 19"),
+        (lines(&group).replacen('\n', "x\n", 1), "line 1: "),
+    ] {
+        let error = Groups::read(&run, 32, &text, "g").unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::SimtError;
+use super::Common;
+use crate::transactions::Layout;
+use crate::{Run, SimtError};
 
 /// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many items.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +21,31 @@ pub struct Hypergraph {
 }
 
 impl Hypergraph {
+    /// What the threads of a warp should have in common: [`of_requests`](Self::of_requests) or [`of`](Self::of).
+    pub fn common(run: &Run, layout: Layout, common: Common) -> Hypergraph {
+        match common {
+            Common::Requests => Hypergraph::of_requests(run, layout),
+            Common::Data => Hypergraph::of(run, layout),
+        }
+    }
+
     /// From edges as sets of vertices with weights; equal sets become one, single vertices private data.
     pub fn new(vertices: usize, edges: impl IntoIterator<Item = (Vec<u32>, u64)>) -> Hypergraph {
-        let mut private = vec![0; vertices];
+        let mut private = vec![0_u64; vertices];
         let mut folded: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         for (mut edge, weight) in edges {
             edge.sort_unstable();
             edge.dedup();
             match edge[..] {
                 [] => {}
-                [one] => private[one as usize] += weight,
-                _ => *folded.entry(edge).or_default() += weight,
+                [one] => {
+                    let items = &mut private[one as usize];
+                    *items = items.saturating_add(weight);
+                }
+                _ => {
+                    let items = folded.entry(edge).or_default();
+                    *items = items.saturating_add(weight);
+                }
             }
         }
         let (mut starts, mut pins, mut weights) = (vec![0], Vec::new(), Vec::new());
@@ -108,7 +124,8 @@ impl Hypergraph {
         });
         let mut contracted = Hypergraph::new(groups.len(), edges);
         for (vertex, &private) in self.private.iter().enumerate() {
-            contracted.private[group[vertex] as usize] += private;
+            let items = &mut contracted.private[group[vertex] as usize];
+            *items = items.saturating_add(private);
         }
         contracted
     }
@@ -127,9 +144,10 @@ impl Hypergraph {
         edges.sum()
     }
 
-    /// As text in the format of hMETIS (`.hgr`), with weights of edges and vertices, for other partitioners.
+    /// As text in the format of hMETIS (`.hgr`), for other partitioners: with weights of edges, and each vertex counting one,
+    /// since warps have to be full. Items of one vertex alone are not in it.
     pub fn to_hgr(&self) -> String {
-        let mut text = format!("{} {} 11\n", self.edges(), self.vertices);
+        let mut text = format!("{} {} 1\n", self.edges(), self.vertices);
         for at in 0..self.edges() {
             let (pins, weight) = self.edge(at);
             let _ = write!(text, "{weight}");
@@ -137,9 +155,6 @@ impl Hypergraph {
                 let _ = write!(text, " {}", pin + 1);
             }
             text.push('\n');
-        }
-        for private in &self.private {
-            let _ = writeln!(text, "{private}");
         }
         text
     }

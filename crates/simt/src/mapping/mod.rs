@@ -11,6 +11,7 @@
 //! be full, so each thread counts one. Edges are data there for warps too; but a warp that comes back to its data fetches it
 //! again, so that a mapping with half the copies of data can need as many transactions as before. [`Common::Data`] is theirs.
 
+mod groups;
 mod hypergraph;
 mod order;
 mod partition;
@@ -18,14 +19,13 @@ mod refine;
 mod remap;
 mod users;
 
+pub use groups::{Groups, fits};
 pub use hypergraph::Hypergraph;
 pub use order::{order, span};
 pub use partition::partition;
 pub use remap::{Mapping, Stage};
 
-use reuselens_trace::warp::LANES;
-
-use crate::transactions::{Layout, Transactions};
+use crate::transactions::Layout;
 use crate::{Run, SimtError};
 
 /// The most threads of a launch that are mapped.
@@ -41,11 +41,8 @@ pub enum Common {
     Data,
 }
 
-/// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads, if `stage` says so
-/// warps into blocks, and orders blocks. `layout` says which data stays where it is.
-///
-/// Never more transactions than before: if clustering does not help, threads stay in their warps. Deterministic
-/// for a seed.
+/// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads
+/// ([`Groups::cluster`]) and goes on to `stage` with those ([`go_on`]). `layout` says which data stays where it is.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if blocks are not a whole number of warps, or items no elements; [`SimtError::TooLarge`] from
@@ -58,38 +55,27 @@ pub fn map(
     stage: Stage,
     seed: u64,
 ) -> Result<Mapping, SimtError> {
-    let block = run.block_threads() as usize;
-    if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {
-        return Err(SimtError::Unfit(format!(
-            "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps"
-        )));
-    }
-    let found = run.launch().grid.count().saturating_mul(block as u64);
-    if found > MAX_THREADS {
-        return Err(SimtError::TooLarge {
-            what: "threads to map",
-            found,
-            limit: MAX_THREADS,
-            hint: "run the kernel on smaller data",
-        });
-    }
-    let sharing = match common {
-        Common::Requests => Hypergraph::of_requests(run, layout),
-        Common::Data => Hypergraph::of(run, layout),
-    };
-    let clustered = partition(&sharing, lanes, seed)?;
-    let all: Vec<u32> = (0..found as u32).collect();
-    let as_is: Vec<Vec<u32>> = all.chunks(lanes).map(<[u32]>::to_vec).collect();
-    let count = |warps: &[Vec<u32>]| -> Result<u64, SimtError> {
-        let mapping = Mapping::new(warps.concat(), block)?;
-        Ok(Transactions::of(&mapping.apply(run)?, layout)?.sectors)
-    };
-    let worse = lanes == LANES && count(&clustered)? > count(&as_is)?;
-    let warps = if worse { as_is } else { clustered };
+    let groups = Groups::cluster(run, layout, common, lanes, seed)?;
+    go_on(run, layout, &groups, stage, seed)
+}
+
+/// From warps to `stage`: if it says so warps into blocks, and blocks in order. Deterministic for a seed.
+///
+/// # Errors
+/// [`SimtError::Unfit`] if items are no elements, or the groups are of another run.
+pub fn go_on(
+    run: &Run,
+    layout: Layout,
+    groups: &Groups,
+    stage: Stage,
+    seed: u64,
+) -> Result<Mapping, SimtError> {
+    let Groups { warps, block } = groups;
     if stage == Stage::Threads {
-        return arrange(&warps, &in_place(&warps), block);
+        return arrange(warps, &in_place(warps), *block);
     }
-    let sharing = Hypergraph::of(run, layout).contract(&warps);
+    let sharing = Hypergraph::of(run, layout).contract(warps);
+    let lanes = warps.first().map_or(1, Vec::len);
     let blocks = partition(&sharing, block / lanes, seed)?;
     let blocks = match stage {
         Stage::Blocks => {
@@ -98,7 +84,7 @@ pub fn map(
         }
         Stage::Threads | Stage::Warps => blocks.concat(),
     };
-    arrange(&warps, &blocks, block)
+    arrange(warps, &blocks, *block)
 }
 
 /// The warps one after the other in that order.

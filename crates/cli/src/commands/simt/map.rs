@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use reuselens::units::grouped;
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Groups, Hypergraph, Mapping, Stage, fits, go_on, map};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Run};
 
@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     hgr: Option<PathBuf>,
 
+    /// Take the warps from this file, as another partitioner wrote it for that hypergraph: a line for each thread with its group
+    #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
+    groups: Option<PathBuf>,
+
     /// Look at this block only (after mapping: at the block in its place)
     #[arg(long, value_name = "N")]
     block: Option<u32>,
@@ -87,10 +91,8 @@ impl Args {
     pub fn run(self) -> Outcome {
         let run = self.input.read(&self.stream)?;
         if let Some(path) = &self.hgr {
-            let sharing = match self.common {
-                Gather::Requests => Hypergraph::of_requests(&run, self.layout()),
-                Gather::Data => Hypergraph::of(&run, self.layout()),
-            };
+            fits(&run, self.lanes.into())?;
+            let sharing = Hypergraph::common(&run, self.layout(), self.common());
             write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
         }
         let mapping = self.mapping(&run)?;
@@ -126,24 +128,20 @@ impl Args {
     }
 
     fn mapping(&self, run: &Run) -> anyhow::Result<Mapping> {
+        let (layout, lanes) = (self.layout(), self.lanes.into());
+        let stage = match self.upto {
+            Upto::Threads => Stage::Threads,
+            Upto::Warps => Stage::Warps,
+            Upto::Blocks => Stage::Blocks,
+        };
+        if let Some(path) = &self.groups {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
+            let groups = Groups::read(run, lanes, &text, &path.display().to_string())?;
+            return Ok(go_on(run, layout, &groups, stage, self.seed)?);
+        }
         let Some(path) = &self.mapping else {
-            let stage = match self.upto {
-                Upto::Threads => Stage::Threads,
-                Upto::Warps => Stage::Warps,
-                Upto::Blocks => Stage::Blocks,
-            };
-            let common = match self.common {
-                Gather::Requests => Common::Requests,
-                Gather::Data => Common::Data,
-            };
-            return Ok(map(
-                run,
-                self.layout(),
-                common,
-                self.lanes.into(),
-                stage,
-                self.seed,
-            )?);
+            return Ok(map(run, layout, self.common(), lanes, stage, self.seed)?);
         };
         let bytes = std::fs::read(path)
             .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
@@ -158,6 +156,13 @@ impl Args {
             )
         })?;
         Ok(Mapping::new(threads, run.block_threads() as usize)?)
+    }
+
+    fn common(&self) -> Common {
+        match self.common {
+            Gather::Requests => Common::Requests,
+            Gather::Data => Common::Data,
+        }
     }
 
     fn layout(&self) -> Layout {
