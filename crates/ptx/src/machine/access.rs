@@ -255,25 +255,28 @@ fn each_lane(
         memory.note(space, warp, bytes, mask, op)?;
     }
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
-        let address = warp.addresses[lane];
-        for index in 0..op.count {
-            let place = address + u64::from(index) * u64::from(op.width);
-            let register = op.registers[usize::from(index)];
+        for (place, register) in elements(op, warp.addresses[lane]) {
             if op.is_store {
                 let value = value(&warp.registers, register, lane);
                 memory.write(space, warp, place, op.width, value, lane);
             } else {
                 let value = memory.read(space, warp, place, op.width, lane);
-                put(
-                    &mut warp.registers,
-                    register,
-                    lane,
-                    widened(value, op.width, op.signed),
-                );
+                let value = widened(value, op.width, op.signed);
+                put(&mut warp.registers, register, lane, value);
             }
         }
     }
     Ok(())
+}
+
+/// Where a lane's elements lie, and the register of each.
+#[inline(always)]
+fn elements(op: &MemoryOp, address: u64) -> impl Iterator<Item = (u64, Register)> {
+    let (width, registers) = (u64::from(op.width), op.registers);
+    (0..op.count).map(move |index| {
+        let place = address + u64::from(index) * width;
+        (place, registers[usize::from(index)])
+    })
 }
 
 /// A lane of a register.
@@ -324,15 +327,10 @@ fn parameters<B: BlockSink>(
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
         memory.check(Space::Param, warp, address, bytes, lane as u32, "load")?;
-        for index in 0..op.count {
-            let place = address + u64::from(index) * u64::from(op.width);
+        for (place, register) in elements(op, address) {
             let value = memory.read(Space::Param, warp, place, op.width, lane);
-            put(
-                &mut warp.registers,
-                op.registers[usize::from(index)],
-                lane,
-                widened(value, op.width, op.signed),
-            );
+            let value = widened(value, op.width, op.signed);
+            put(&mut warp.registers, register, lane, value);
         }
     }
     deliver(warp, sink, record(memory, op), Space::Param, mask);
