@@ -16,5 +16,16 @@ pub(crate) struct Line {
     pub steps: [u32; ITEMS + 1],
 }
 
+impl Line {
+    /// How many places are in use.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        let used = self.steps[..ITEMS]
+            .iter()
+            .map(|step| u32::from(*step != NEVER));
+        used.sum::<u32>() as usize
+    }
+}
+
 // SAFETY: plain numbers, of which all are valid.
 unsafe impl Zeroable for Line {}
