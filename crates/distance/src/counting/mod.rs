@@ -95,7 +95,7 @@ impl CountingTree {
         let items = usize::try_from(items.get()).unwrap_or(usize::MAX);
         CountingTree {
             table: AnyTable::expecting(items),
-            bits: LiveBits::new(),
+            bits: LiveBits::expecting(items as u64),
             near: true,
             scratch: Box::new(Scratch {
                 batches: [const { direct::Batch::EMPTY }; 2],
