@@ -287,7 +287,7 @@ impl Table for Sparse {
 
 #[cfg(test)]
 mod tests {
-    use super::Portable;
+    use super::super::compare::Portable;
     use super::*;
 
     fn replace(table: &mut Sparse, item: u64, step: u32) -> u32 {
@@ -332,6 +332,41 @@ mod tests {
         for item in 0..50_000_u64 {
             assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
         }
+    }
+
+    #[test]
+    fn growth_to_what_is_expected_keeps_every_step() {
+        for expected in [0, 1, 60_000, 3_000_000] {
+            let mut table = Sparse::expecting(expected);
+            for item in 0..150_000_u64 {
+                replace(&mut table, item << 40, item as u32 + 1);
+            }
+            assert_eq!(table.len(), 150_000);
+            assert!(table.bytes() < 22 * expected.max(170_000), "{expected}");
+            for item in 0..150_000_u64 {
+                assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
+            }
+        }
+    }
+
+    /// What is told to lie elsewhere is found by the long way, new or not.
+    #[test]
+    fn the_memory_at_home_and_the_rest_make_the_whole() {
+        let mut random = crate::generate::Random::new(3);
+        let (mut parts, mut whole) = (Sparse::with_lines(64), Sparse::with_lines(64));
+        let mut elsewhere = 0;
+        for step in 1..4_000 {
+            let item = random.below(250) << 30;
+            let home = parts.home(item);
+            let found = parts
+                .replace_at_home(Portable, item, home, step)
+                .unwrap_or_else(|| {
+                    elsewhere += 1;
+                    parts.replace(Portable, item, home, step)
+                });
+            assert_eq!(found, whole.replace(Portable, item, home, step));
+        }
+        assert!(elsewhere > 100, "{elsewhere}");
     }
 
     /// Ids made for the mix: their images are neighbours.
