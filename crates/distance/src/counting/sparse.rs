@@ -202,20 +202,9 @@ impl Table for Sparse {
         let (mut home, mut lines_past) = (home, 0);
         let lines: &mut [Line] = &mut self.lines;
         loop {
-            let line = &mut lines[home];
-            let equal = compare.equal(line, item);
-            if equal != 0 {
-                let place = equal.trailing_zeros() as usize % ITEMS;
-                let previous = std::mem::replace(&mut line.steps[place], step);
+            if let Some(previous) = lines[home].replace(compare, item, step) {
                 self.used += usize::from(previous == NEVER);
                 return previous;
-            }
-            if line.steps[ITEMS - 1] == NEVER {
-                let place = line.len() % ITEMS;
-                line.items[place] = item;
-                line.steps[place] = step;
-                self.used += 1;
-                return NEVER;
             }
             home = after(home, lines_past, lines.len());
             lines_past += 1;
@@ -231,20 +220,9 @@ impl Table for Sparse {
         home: usize,
         step: u32,
     ) -> Option<u32> {
-        let line = &mut self.lines[home];
-        let equal = compare.equal(line, item);
-        if equal != 0 {
-            let place = equal.trailing_zeros() as usize % ITEMS;
-            let previous = std::mem::replace(&mut line.steps[place], step);
+        if let Some(previous) = self.lines[home].replace(compare, item, step) {
             self.used += usize::from(previous == NEVER);
             return Some(previous);
-        }
-        if line.steps[ITEMS - 1] == NEVER {
-            let place = line.len() % ITEMS;
-            line.items[place] = item;
-            line.steps[place] = step;
-            self.used += 1;
-            return Some(NEVER);
         }
         // A full line stays full: whatever else is done with the item will be done there.
         prefetch(&self.lines, after(home, 0, self.lines.len()));
