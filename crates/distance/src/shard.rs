@@ -61,6 +61,14 @@ impl Shard {
         Self::default()
     }
 
+    /// A stretch of no accesses, of about so many distinct items: see [`CountingTree::expecting`].
+    pub fn expecting(items: Items) -> Self {
+        Shard {
+            engine: CountingTree::expecting(items),
+            ..Self::default()
+        }
+    }
+
     /// A stretch of which only this is left. Its accesses are not there; what follows it gets the right
     /// distances. Cost: an access per item, once something follows.
     pub fn from_recency(recency: Recency) -> Self {
@@ -139,8 +147,16 @@ impl Shard {
 
 /// Appends the items of cold accesses.
 fn note(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
-    let all = items.iter().zip(distances);
-    firsts.extend(all.filter_map(|(&item, distance)| distance.is_cold().then_some(item)));
+    for (items, distances) in items.chunks(64).zip(distances.chunks(64)) {
+        // Most have none, which takes a few instructions to see.
+        let cold = distances
+            .iter()
+            .map(|distance| u32::from(distance.is_cold()));
+        if cold.sum::<u32>() > 0 {
+            let all = items.iter().zip(distances);
+            firsts.extend(all.filter_map(|(&item, distance)| distance.is_cold().then_some(item)));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -179,8 +179,32 @@ impl Counters {
         {
             self.grow(top);
         }
-        for (slot, count) in other.iter_from(0) {
-            self.add(slot, count);
+        if self.flat.len() < other.flat.len() {
+            for (slot, count) in other.iter_from(0) {
+                self.add(slot, count);
+            }
+            return;
+        }
+        let flat: &mut [u16] = &mut self.flat;
+        for (index, (low, more)) in flat.iter_mut().zip(other.flat.iter()).enumerate() {
+            let (sum, comes_round) = low.overflowing_add(*more);
+            *low = sum;
+            if comes_round {
+                carry(&mut self.apart, slot_of(index));
+            }
+        }
+        for (slot, count) in &other.apart {
+            self.add_apart(*slot, *count);
+        }
+    }
+
+    /// Forgets what was counted in a slot.
+    pub(crate) fn clear(&mut self, slot: u64) {
+        self.apart.remove(&slot);
+        if slot < self.slots() {
+            for lane in 0..lanes(slot) {
+                self.flat[place(slot, lane)] = 0;
+            }
         }
     }
 
@@ -205,6 +229,16 @@ fn place(slot: u64, lane: usize) -> usize {
     (slot as usize)
         .saturating_add(SHIFT)
         .wrapping_sub(near & (SHIFT - lane * NEAR))
+}
+
+/// The slot of the counter at a place.
+fn slot_of(place: usize) -> u64 {
+    let slot = if place < LANES * NEAR {
+        place % NEAR
+    } else {
+        place - SHIFT
+    };
+    slot as u64
 }
 
 /// The counters of a slot.
@@ -242,6 +276,48 @@ mod tests {
         assert_eq!(twice.get(70), (2 << 16) + 2);
         twice.add(3, u64::MAX);
         assert_eq!(twice.get(3), u64::MAX);
+    }
+
+    #[test]
+    fn sums_of_arrays_are_sums_of_counts() {
+        let count = |slots: &[(u64, u64)]| {
+            let mut counters = Counters::default();
+            for (slot, times) in slots {
+                counters.add_column(vec![*slot; *times as usize].into_iter());
+            }
+            counters
+        };
+        let (one, two) = (
+            [
+                (0, 9),
+                (3, 70_001),
+                (63, 200_000),
+                (64, 40_000),
+                (5_000, 65_535),
+            ],
+            [
+                (0, 1),
+                (3, 9),
+                (63, 100_000),
+                (64, 40_000),
+                (5_000, 1),
+                (90_000, 2),
+            ],
+        );
+        for (one, two) in [(&one[..], &two[..]), (&two, &one), (&one, &one)] {
+            let mut sum = count(one);
+            sum.merge(&count(two));
+            let all = count(&[one, two].concat());
+            assert!(sum.iter_from(0).eq(all.iter_from(0)));
+            for slot in [63, 64, 90_001] {
+                sum.clear(slot);
+                assert_eq!(sum.get(slot), 0);
+            }
+            let rest = all
+                .iter_from(0)
+                .filter(|(slot, _)| ![63, 64].contains(slot));
+            assert!(sum.iter_from(0).eq(rest));
+        }
     }
 
     #[test]

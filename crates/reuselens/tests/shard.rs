@@ -428,3 +428,26 @@ fn items_in_memory_have_one_histogram_on_any_threads() {
         }
     }
 }
+
+/// Long enough that stretches are as long as an estimate says, and tables as large.
+#[test]
+fn long_traces_have_one_histogram_on_any_threads() {
+    for (kind, items) in [
+        (0, 150_000),
+        (1, 300_000),
+        (2, 90_000),
+        (3, 0),
+        (0, 1 << 50),
+    ] {
+        let mut trace = vec![0; (1 << 21) + 12_345];
+        stream(kind, items).fill(&mut trace);
+        let mut distances = vec![Distance::ZERO; trace.len()];
+        CountingTree::new().process(&trace, &mut distances);
+        let mut expected = ExactHistogram::new();
+        expected.add_column(&distances);
+        for threads in [1, 2, 5] {
+            let found = histogram_parallel(&trace, NonZeroUsize::new(threads).unwrap());
+            assert!(found == expected, "stream {kind} on {threads}");
+        }
+    }
+}

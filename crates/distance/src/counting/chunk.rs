@@ -1,5 +1,7 @@
 //! The bits of a stretch of time, and the counts over them.
 
+use reuselens_memory::Zeroable;
+
 /// Steps per line of the bitmap: 8 words, one cache line.
 pub(super) const LINE: u32 = 9;
 /// Steps per group of 32 lines.
@@ -64,7 +66,7 @@ pub(super) fn add_behind_32<const N: usize>(parts: &mut [u32; N], part: usize, c
 }
 
 /// The bits of 256 Ki steps, and counts over them at three levels.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Chunk {
     pub(super) words: [u64; 1 << (CHUNK - 6)],
@@ -76,14 +78,10 @@ pub(super) struct Chunk {
     parts: [u32; 16],
 }
 
-impl Chunk {
-    pub(super) const EMPTY: Chunk = Chunk {
-        words: [0; 1 << (CHUNK - 6)],
-        lines: [[0; 8]; 1 << (CHUNK - LINE)],
-        groups: [[0; 32]; 16],
-        parts: [0; 16],
-    };
+// SAFETY: plain numbers, of which all are valid.
+unsafe impl Zeroable for Chunk {}
 
+impl Chunk {
     /// The live steps before `step` in this chunk.
     #[inline(always)]
     pub(super) fn rank(&self, step: usize) -> u64 {

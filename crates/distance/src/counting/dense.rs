@@ -139,6 +139,17 @@ impl Table for Dense {
     }
 
     #[inline(always)]
+    fn replace_at_home(
+        &mut self,
+        compare: impl Compare,
+        item: u64,
+        home: usize,
+        step: u32,
+    ) -> Option<u32> {
+        Some(self.replace(compare, item, home, step))
+    }
+
+    #[inline(always)]
     fn renumber(&mut self, bits: &LiveBits) {
         const AHEAD: usize = 32;
         let used = self.pages.len() << PAGE;

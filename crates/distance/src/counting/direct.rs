@@ -6,21 +6,33 @@ use super::compare::Compare;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::table::Table;
+use crate::prefetch::prefetch;
 
 /// The accesses of a batch at most.
 pub(super) const BATCH: usize = 64;
+
+/// Items that are asked for ahead of the batch that they are in.
+const AHEAD: usize = 2 * BATCH;
+
+/// Lines of the table that are asked for together.
+const GROUP: usize = 8;
 
 /// What is known of the accesses of a batch.
 pub(super) struct Batch {
     homes: [usize; BATCH],
     /// The step of the previous access to the item.
     previous: [u32; BATCH],
+    /// The accesses whose item is not where it is first looked for.
+    elsewhere: [u8; BATCH],
+    others: usize,
 }
 
 impl Batch {
     pub(super) const EMPTY: Batch = Batch {
         homes: [0; BATCH],
         previous: [NEVER; BATCH],
+        elsewhere: [0; BATCH],
+        others: 0,
     };
 
     /// Stage 1: finds where the table may have the items. That memory is asked for bit by bit while the
@@ -51,9 +63,38 @@ impl Batch {
         items: &[u64],
     ) {
         let known = items.iter().zip(&self.homes).zip(&mut self.previous);
-        for (step, ((&item, &home), previous)) in (bits.now() as u32..).zip(known) {
-            *previous = table.replace(compare, item, home, step);
-            bits.prefetch(*previous);
+        let mut others = 0;
+        for (index, ((&item, &home), previous)) in (0_u8..).zip(known) {
+            let step = bits.now() as u32 + u32::from(index);
+            match table.replace_at_home(compare, item, home, step) {
+                Some(found) => {
+                    *previous = found;
+                    bits.prefetch(found);
+                }
+                None => {
+                    self.elsewhere[others % BATCH] = index;
+                    others += 1;
+                }
+            }
+        }
+        self.others = others;
+    }
+
+    /// Stage 2 for those of which the memory was not known before.
+    #[inline(always)]
+    fn look_further(
+        &mut self,
+        compare: impl Compare,
+        table: &mut impl Table,
+        bits: &LiveBits,
+        items: &[u64],
+    ) {
+        for &index in &self.elsewhere[..self.others] {
+            let index = usize::from(index) % BATCH;
+            let step = bits.now() as u32 + index as u32;
+            let previous = table.replace(compare, items[index], self.homes[index], step);
+            self.previous[index] = previous;
+            bits.prefetch(previous);
         }
     }
 
@@ -72,15 +113,22 @@ impl Batch {
         bits.begin(steps);
         let mut live = before;
         let mut taker = bits.taker();
-        let known = self.previous.iter().zip(&next.homes);
-        for (distance, (&step, &home)) in distances.iter_mut().zip(known) {
-            table.prefetch(home);
-            *distance = if step == NEVER {
-                live += 1;
-                Distance::COLD
-            } else {
-                Distance::new(live - 1 - taker.take(step))
+        let mut known = self.previous.chunks(GROUP).zip(next.homes.chunks(GROUP));
+        for distances in distances.chunks_mut(GROUP) {
+            let Some((previous, homes)) = known.next() else {
+                break;
             };
+            for &home in homes {
+                table.prefetch(home);
+            }
+            for (distance, &step) in distances.iter_mut().zip(previous) {
+                *distance = if step == NEVER {
+                    live += 1;
+                    Distance::COLD
+                } else {
+                    Distance::new(live - 1 - taker.take(step))
+                };
+            }
         }
         bits.end(steps, before + steps - live);
     }
@@ -112,8 +160,13 @@ pub(super) fn run(
             bits.restart(batch.len() as u64);
         }
         let (following, after) = rest.split_at(BATCH.min(rest.len()));
-        next.locate(table, following);
+        // So many other lines are asked for that the processor does not see a sequence here by itself.
+        for line in (AHEAD..AHEAD + BATCH).step_by(8) {
+            prefetch(after, line);
+        }
         current.look_up(compare, table, bits, batch);
+        next.locate(table, following);
+        current.look_further(compare, table, bits, batch);
         let (now, later) = distances.split_at_mut(batch.len());
         current.count(bits, now, next, table);
         std::mem::swap(&mut current, &mut next);

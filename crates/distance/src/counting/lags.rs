@@ -114,7 +114,9 @@ impl Recent {
         }
         for start in (first..whole).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
-            if !true_to(&items[at + start - WINDOW..at + start + BLOCK], lags) {
+            let recent = items[at + start - WINDOW..].first_chunk();
+            let known = recent.zip(lags.first_chunk());
+            if !known.is_some_and(|(recent, lags)| compare.lead_to_same(recent, lags)) {
                 mend(items, at + start, lags);
             }
         }
@@ -154,21 +156,6 @@ impl Recent {
             .filter(|&index| self.lags[index] != 0 && !renewed(index))
             .fold(0, |mask, index| mask | 1 << index)
     }
-}
-
-/// Whether the accesses that the lags of a block lead to are to the same items; `recent` begins [`WINDOW`]
-/// before the block.
-#[inline(always)]
-fn true_to(recent: &[u64], lags: &[u8]) -> bool {
-    let mut places = [0_u8; BLOCK];
-    for (mine, (place, lag)) in (WINDOW as u8..).zip(places.iter_mut().zip(lags)) {
-        *place = mine - if *lag == FAR { 0 } else { *lag };
-    }
-    let mut different = 0;
-    for (place, mine) in places.iter().zip(&recent[WINDOW..]) {
-        different |= recent[usize::from(*place)] ^ mine;
-    }
-    different == 0
 }
 
 /// Finds those lags anew that lead to another item.

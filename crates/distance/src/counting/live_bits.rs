@@ -1,6 +1,8 @@
 //! The time axis: one bit per step, set if that step is still the last access to its item, and counts
 //! over it.
 
+use reuselens_memory::Huge;
+
 use super::chunk::{CHUNK, Chunk, LINE, add_behind_32};
 use crate::prefetch::prefetch;
 
@@ -26,23 +28,27 @@ struct Region {
 ///
 /// Step 0 is never used. Per step: 1/8 byte of bits and 1/50 byte of counts.
 pub(crate) struct LiveBits {
-    chunks: Vec<Chunk>,
+    chunks: Huge<Chunk>,
     regions: Vec<Region>,
     /// The next step.
     now: u64,
     /// The first step that there is no room for.
     end: u64,
     live: u64,
+    /// Live steps that there will be.
+    expected: u64,
 }
 
 impl LiveBits {
-    pub(super) fn new() -> Self {
+    /// An axis for about so many items; 0 if nobody knows.
+    pub(super) fn expecting(items: u64) -> Self {
         let mut bits = LiveBits {
-            chunks: Vec::new(),
+            chunks: Huge::default(),
             regions: Vec::new(),
             now: 0,
             end: 0,
             live: 0,
+            expected: items,
         };
         bits.restart(0);
         bits
@@ -72,7 +78,7 @@ impl LiveBits {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.chunks.capacity() * size_of::<Chunk>() + self.regions.capacity() * size_of::<Region>()
+        self.chunks.bytes() + self.regions.capacity() * size_of::<Region>()
     }
 
     /// Asks for the memory that [`rank`](Self::rank) will read.
@@ -144,11 +150,14 @@ impl LiveBits {
     /// has taken before.
     #[cold]
     pub(super) fn restart(&mut self, steps: u64) {
-        self.end = (4 * (self.live + 64))
+        let live = self.live + 64;
+        self.end = (4 * live.max(self.expected))
             .next_multiple_of(1 << CHUNK)
             .min(LONGEST);
         let chunks = self.end.div_ceil(1 << CHUNK) as usize;
-        self.chunks.resize(chunks, Chunk::EMPTY);
+        if self.chunks.len() != chunks {
+            self.chunks = Huge::new(chunks);
+        }
         self.regions.resize(chunks.div_ceil(32), Region::default());
         let live_end = self.live + 1;
         let before = |chunk: usize| ((chunk as u64) << CHUNK).clamp(1, live_end) - 1;
@@ -249,7 +258,7 @@ mod tests {
 
     #[test]
     fn ranks_hold_through_clearing_crossing_and_compaction() {
-        let mut bits = LiveBits::new();
+        let mut bits = LiveBits::expecting(0);
         let mut random = 1_u64;
         for round in 0..4 {
             while bits.has_room(64) {
@@ -273,7 +282,7 @@ mod tests {
     /// Far more steps than a test could walk: the uppermost level alone.
     #[test]
     fn regions_count() {
-        let mut bits = LiveBits::new();
+        let mut bits = LiveBits::expecting(0);
         bits.live = (3 << REGION) + 12_345;
         bits.restart(64);
         assert!(bits.regions.len() > 8);

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use reuselens_memory::Huge;
 
-use super::compare::{Compare, Portable};
+use super::compare::Compare;
 use super::dense::PAGE;
 use super::line::{ITEMS, Line, NEVER};
 use super::live_bits::LiveBits;
@@ -17,7 +17,10 @@ use crate::prefetch::prefetch;
 const SMALLEST: usize = 256;
 
 /// The last step of every item seen: lines of five items, 12.8 bytes a place, up to four fifths of the
-/// places in use, overflow into the next line, nothing ever removed. 16 to 24 bytes per item.
+/// places in use, nothing ever removed. 16 to 24 bytes per item.
+///
+/// What does not fit into its line goes to the other line of the pair, and then to the pairs behind. Processors
+/// fetch lines in pairs, and one item in ten to twenty lies there: it need not wait for memory a second time.
 ///
 /// Which line is a strong mix of all bits of the item, so that no stride and no alignment of real addresses
 /// crowds one part of the table. Whoever writes a trace and knows the mix can make ids that all belong into one
@@ -28,12 +31,31 @@ const SMALLEST: usize = 256;
 pub(crate) struct Sparse {
     lines: Huge<Line>,
     used: usize,
-    /// Whether it has grown since it was last asked.
-    has_grown: bool,
+    /// If it has grown since it was last asked: the bits that were set in any item, and in all.
+    grown: Option<(u64, u64)>,
     /// What makes the mix another.
     key: u64,
     /// Whether an item was found to lie far from home.
     is_jammed: bool,
+    /// Lines that it will have at least, once it has more than a few.
+    expected: usize,
+}
+
+/// Lines from which on a table grows to what is expected.
+const FEW: usize = 1 << 13;
+
+/// The line to look at after `line`, which is the one so many after the first: the other of its pair, then
+/// both of the next.
+#[inline(always)]
+fn after(line: usize, lines_past: u32, lines: usize) -> usize {
+    let other = line ^ 1;
+    // The first pair was entered at either line, all others at their first.
+    let next = if lines_past.is_multiple_of(2) {
+        other
+    } else {
+        (line | 1) + 1
+    };
+    if next < lines { next } else { 0 }
 }
 
 /// Lines between an item and its home from which on something is wrong: chance alone makes runs of full lines
@@ -49,18 +71,30 @@ impl Sparse {
         Sparse {
             lines: Huge::new(lines),
             used: 0,
-            has_grown: false,
+            grown: None,
             key: 0,
             is_jammed: false,
+            expected: 0,
         }
     }
 
-    /// Half as large again.
+    /// An empty table for about so many items. It begins small: only when it grows can be seen whether it suits.
+    pub(crate) fn expecting(items: usize) -> Self {
+        Sparse {
+            // Three fifths of the places in use.
+            expected: (items / 3).next_multiple_of(2),
+            ..Self::new()
+        }
+    }
+
+    /// Half as large again, or as large as is expected.
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Self::with_lines(self.lines.len() + self.lines.len() / 2);
-        larger.key = self.key;
-        larger.has_grown = true;
+        let lines = self.lines.len();
+        let expected = if lines < FEW { 0 } else { self.expected };
+        // Whole pairs.
+        let mut larger = Self::with_lines(((lines + lines / 2) & !1).max(expected));
+        (larger.key, larger.expected) = (self.key, self.expected);
         self.move_to(larger);
     }
 
@@ -69,28 +103,51 @@ impl Sparse {
     fn mix_anew(&mut self) {
         let mut other = Self::with_lines(self.lines.len());
         other.key = RandomState::new().hash_one(self.key);
-        other.has_grown = self.has_grown;
+        other.expected = self.expected;
+        let grown = self.grown;
         self.move_to(other);
+        self.grown = grown;
     }
 
     fn move_to(&mut self, other: Self) {
         let old = std::mem::replace(self, other);
-        old.for_each(|item, step| {
-            let home = self.home(item);
-            self.replace(Portable, item, home, step);
-        });
+        let (mut any, mut all) = (0, u64::MAX);
+        for line in old.lines.iter() {
+            // Lines are filled from the front: one guess of the processor for all that is in one.
+            for place in 0..line.len() {
+                let item = line.items[place];
+                (any, all) = (any | item, all & item);
+                self.put(item, line.steps[place]);
+            }
+        }
+        self.grown = Some((any, all));
+        self.used = old.used;
         self.is_jammed = false;
     }
 
-    /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages that are
-    /// touched occur. If so, the number of low bits that all items share. Known anew each time the table has
-    /// grown; costs two passes over it.
-    pub(crate) fn is_crowded(&mut self) -> Option<u32> {
-        if !std::mem::take(&mut self.has_grown) {
-            return None;
+    /// Makes a place for an item that is not there.
+    #[inline(always)]
+    fn put(&mut self, item: u64, step: u32) {
+        let mut home = self.home(item);
+        let lines: &mut [Line] = &mut self.lines;
+        let mut lines_past = 0;
+        loop {
+            let line = &mut lines[home];
+            let place = line.len();
+            if place < ITEMS {
+                (line.items[place], line.steps[place]) = (item, step);
+                return;
+            }
+            home = after(home, lines_past, lines.len());
+            lines_past += 1;
         }
-        let (mut any, mut all) = (0, u64::MAX);
-        self.for_each(|item, _| (any, all) = (any | item, all & item));
+    }
+
+    /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages that are
+    /// touched occur. If so, the number of low bits that all items share, as far as the table held them when it grew.
+    /// Known anew each time that it has; costs a pass over it at most.
+    pub(crate) fn is_crowded(&mut self) -> Option<u32> {
+        let (any, all) = self.grown.take()?;
         // Bits that are set in some and not in others.
         let shift = (any ^ all).trailing_zeros() % u64::BITS;
         let most = self.used >> (PAGE - 2);
@@ -145,28 +202,31 @@ impl Table for Sparse {
         let (mut home, mut lines_past) = (home, 0);
         let lines: &mut [Line] = &mut self.lines;
         loop {
-            if home >= lines.len() {
-                home = 0;
-            }
-            let line = &mut lines[home];
-            let equal = compare.equal(line, item);
-            if equal != 0 {
-                let place = equal.trailing_zeros() as usize % ITEMS;
-                let previous = std::mem::replace(&mut line.steps[place], step);
+            if let Some(previous) = lines[home].replace(compare, item, step) {
                 self.used += usize::from(previous == NEVER);
                 return previous;
             }
-            if line.steps[ITEMS - 1] == NEVER {
-                let place = line.steps.iter().take_while(|step| **step != NEVER).count() % ITEMS;
-                line.items[place] = item;
-                line.steps[place] = step;
-                self.used += 1;
-                return NEVER;
-            }
-            home += 1;
+            home = after(home, lines_past, lines.len());
             lines_past += 1;
             self.is_jammed |= lines_past == FAR_FROM_HOME;
         }
+    }
+
+    #[inline(always)]
+    fn replace_at_home(
+        &mut self,
+        compare: impl Compare,
+        item: u64,
+        home: usize,
+        step: u32,
+    ) -> Option<u32> {
+        if let Some(previous) = self.lines[home].replace(compare, item, step) {
+            self.used += usize::from(previous == NEVER);
+            return Some(previous);
+        }
+        // A full line stays full: whatever else is done with the item will be done there.
+        prefetch(&self.lines, after(home, 0, self.lines.len()));
+        None
     }
 
     #[inline(always)]
@@ -189,7 +249,7 @@ impl Table for Sparse {
     }
 
     fn may_be_unsuitable(&self) -> bool {
-        self.has_grown
+        self.grown.is_some()
     }
 
     fn for_each(&self, mut visit: impl FnMut(u64, u32)) {
@@ -205,7 +265,7 @@ impl Table for Sparse {
 
 #[cfg(test)]
 mod tests {
-    use super::Portable;
+    use super::super::compare::Portable;
     use super::*;
 
     fn replace(table: &mut Sparse, item: u64, step: u32) -> u32 {
@@ -250,6 +310,41 @@ mod tests {
         for item in 0..50_000_u64 {
             assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
         }
+    }
+
+    #[test]
+    fn growth_to_what_is_expected_keeps_every_step() {
+        for expected in [0, 1, 60_000, 3_000_000] {
+            let mut table = Sparse::expecting(expected);
+            for item in 0..150_000_u64 {
+                replace(&mut table, item << 40, item as u32 + 1);
+            }
+            assert_eq!(table.len(), 150_000);
+            assert!(table.bytes() < 22 * expected.max(170_000), "{expected}");
+            for item in 0..150_000_u64 {
+                assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
+            }
+        }
+    }
+
+    /// What is told to lie elsewhere is found by the long way, new or not.
+    #[test]
+    fn the_memory_at_home_and_the_rest_make_the_whole() {
+        let mut random = crate::generate::Random::new(3);
+        let (mut parts, mut whole) = (Sparse::with_lines(64), Sparse::with_lines(64));
+        let mut elsewhere = 0;
+        for step in 1..4_000 {
+            let item = random.below(250) << 30;
+            let home = parts.home(item);
+            let found = parts
+                .replace_at_home(Portable, item, home, step)
+                .unwrap_or_else(|| {
+                    elsewhere += 1;
+                    parts.replace(Portable, item, home, step)
+                });
+            assert_eq!(found, whole.replace(Portable, item, home, step));
+        }
+        assert!(elsewhere > 100, "{elsewhere}");
     }
 
     /// Ids made for the mix: their images are neighbours.

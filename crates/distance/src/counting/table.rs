@@ -26,6 +26,16 @@ pub(crate) trait Table {
     /// [`NEVER`](super::line::NEVER). There must be room.
     fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32;
 
+    /// Does the same if that needs no more than the memory at `home`. If it does, asks for that which it needs, and
+    /// the same can be had by [`replace`](Self::replace), for all accesses to the item in order.
+    fn replace_at_home(
+        &mut self,
+        compare: impl Compare,
+        item: u64,
+        home: usize,
+        step: u32,
+    ) -> Option<u32>;
+
     /// Renumbers the steps of all items: 1 is the first live step, and so on.
     fn renumber(&mut self, bits: &LiveBits);
 
@@ -45,8 +55,9 @@ pub(crate) enum AnyTable {
 }
 
 impl AnyTable {
-    pub(crate) fn new() -> Self {
-        AnyTable::Sparse(Sparse::new())
+    /// An empty table, which will hold about so many items; 0 if nobody knows.
+    pub(crate) fn expecting(items: usize) -> Self {
+        AnyTable::Sparse(Sparse::expecting(items))
     }
 
     /// Goes over to the other kind, where that suits the ids better.

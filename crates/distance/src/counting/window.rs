@@ -40,12 +40,13 @@ pub(super) fn run(
     let (mut at, mut far_in_stretch) = (0, 0);
     while at < items.len() {
         let len = CHUNK.min(items.len() - at);
-        for line in (at + 2 * CHUNK..at + 3 * CHUNK).step_by(8) {
-            prefetch(items, line);
-        }
         recent.find(compare, items, at, len);
         for (number, block) in (0..len).step_by(BLOCK).enumerate() {
             let end = len.min(block + BLOCK);
+            // A few lines at a time: all of a chunk's would fill the processor's queue of misses, and it would wait.
+            for line in (at + block + 2 * CHUNK..).step_by(8).take(BLOCK / 8) {
+                prefetch(items, line);
+            }
             let distances_here = &mut distances[at + block..at + end];
             let (far, leaving) = look(compare, &recent, number, distances_here);
             next.gather(compare, items, at + block, far, leaving);

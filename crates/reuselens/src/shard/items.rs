@@ -6,7 +6,9 @@ use std::thread::Builder;
 
 use reuselens_distance::Shard;
 use reuselens_locality::ExactHistogram;
-use reuselens_units::Distance;
+use reuselens_units::{Distance, Items};
+
+use super::sample::distinct_about;
 
 /// Items taken at once: they and their distances stay in a processor's own cache.
 const BLOCK: usize = 1 << 13;
@@ -18,7 +20,8 @@ const BLOCK: usize = 1 << 13;
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
 /// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
 /// merged but histograms. Cost: that of the counting tree, divided by the threads, and for each thread
-/// but the last an access for each distinct item of the stretches behind it. Memory: an engine, a
+/// but the last an access for each distinct item of the stretches behind it. How many these are is estimated from a
+/// sample, so that the last stretch is longer by as much, and that tables need not grow step by step. Memory: an engine, a
 /// histogram, and 8 bytes per distinct item for each thread. Where the system does not give so many threads, this
 /// one does all by itself.
 ///
@@ -31,14 +34,15 @@ const BLOCK: usize = 1 << 13;
 /// assert_eq!(histogram.cold(), 3);
 /// ```
 pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
-    let alone = || link(items, None, channel().1);
+    let alone = || link(items, Items(0), None, channel().1);
     in_chain(items, threads).unwrap_or_else(alone)
 }
 
 /// The histogram by so many threads; `None` if they cannot be had.
 fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
-    let length = items.len().div_ceil(threads.get()).max(1);
-    let mut stretches = items.chunks(length);
+    let tail = items.len() - items.len().div_ceil(threads.get());
+    let distinct = distinct_about(&items[tail..]);
+    let mut stretches = stretches(items, threads, distinct);
     let own = stretches.next().unwrap_or_default();
     std::thread::scope(|scope| {
         let (mut send, behind) = channel();
@@ -46,14 +50,15 @@ fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
         for stretch in stretches {
             let (next, receive) = channel();
             let before = std::mem::replace(&mut send, next);
+            let work = move || link(stretch, distinct, Some(before), receive);
             let thread = Builder::new().name("count".to_owned());
-            let spawned = thread.spawn_scoped(scope, move || link(stretch, Some(before), receive));
+            let spawned = thread.spawn_scoped(scope, work);
             // Those that began end by themselves: nobody hands on to them any more.
             others.push(spawned.ok()?);
         }
         // Nobody comes behind the last.
         drop(send);
-        let mut histogram = link(own, None, behind);
+        let mut histogram = link(own, distinct, None, behind);
         for other in others {
             match other.join() {
                 Ok(more) => histogram.merge(&more),
@@ -64,14 +69,28 @@ fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
     })
 }
 
+/// A stretch for each thread. The last is longer by what the others are handed: each does an access for each
+/// distinct item behind it.
+fn stretches(
+    items: &[u64],
+    threads: NonZeroUsize,
+    distinct: Items,
+) -> impl Iterator<Item = &[u64]> {
+    let distinct = usize::try_from(distinct.get()).unwrap_or(usize::MAX);
+    let length = items.len().saturating_sub(distinct) / threads;
+    let (front, last) = items.split_at(length * (threads.get() - 1));
+    front.chunks(length.max(1)).chain([last])
+}
+
 /// A thread's work: its stretch, then what the stretches behind it did not know.
 fn link(
     stretch: &[u64],
+    distinct: Items,
     before: Option<Sender<Vec<u64>>>,
     behind: Receiver<Vec<u64>>,
 ) -> ExactHistogram {
     let mut link = Link {
-        shard: Shard::new(),
+        shard: Shard::expecting(distinct),
         histogram: ExactHistogram::new(),
         distances: vec![Distance::COLD; BLOCK],
         before,
@@ -82,6 +101,10 @@ fn link(
         link.count(&firsts);
     }
     link.hand_on(1);
+    if link.before.is_some() {
+        // All of these were handed on.
+        link.histogram.forget_cold();
+    }
     link.histogram
 }
 
@@ -98,39 +121,21 @@ impl Link {
     fn count(&mut self, items: &[u64]) {
         for block in items.chunks(BLOCK) {
             let distances = &mut self.distances[..block.len()];
-            let known = self.shard.firsts();
             self.shard.process(block, distances);
-            if self.shard.firsts() == known {
-                self.histogram.add_column(distances);
-            } else {
-                self.count_known(block.len());
-                self.hand_on(BLOCK);
-            }
+            self.histogram.add_column(distances);
+            self.hand_on(BLOCK);
         }
     }
 
-    /// Counts a block in which there may be first accesses: those are cold only for the first thread.
-    fn count_known(&mut self, length: usize) {
-        if self.before.is_none() {
-            self.shard.take_firsts();
-            return self.histogram.add_column(&self.distances[..length]);
-        }
-        let mut known = 0;
-        for at in 0..length {
-            let distance = self.distances[at];
-            self.distances[known] = distance;
-            known += usize::from(!distance.is_cold());
-        }
-        self.histogram.add_column(&self.distances[..known]);
-    }
-
-    /// Gives the thread before what there is, if it is at least `enough`.
+    /// Gives the thread before what there is, if it is at least `enough`. The first of all knows itself.
     fn hand_on(&mut self, enough: usize) {
-        if let Some(before) = &self.before
-            && self.shard.firsts() >= enough
-        {
+        if self.shard.firsts() < enough {
+            return;
+        }
+        let firsts = self.shard.take_firsts();
+        if let Some(before) = &self.before {
             // It is gone only if it panicked, and then so does whoever waits for it.
-            let _ = before.send(self.shard.take_firsts());
+            let _ = before.send(firsts);
         }
     }
 }

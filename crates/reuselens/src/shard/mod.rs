@@ -38,6 +38,7 @@ mod identity;
 mod items;
 mod merge;
 mod part;
+mod sample;
 mod stretch;
 
 pub use analyze::analyze_shard;

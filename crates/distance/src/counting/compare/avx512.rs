@@ -1,13 +1,16 @@
 //! With vectors of 512 bits.
 
 use std::arch::x86_64::{
-    __m512i, _mm256_cmpeq_epi64_mask, _mm256_loadu_si256, _mm256_set1_epi64x, _mm512_add_epi8,
-    _mm512_add_epi32, _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512,
-    _mm512_mask_add_epi8, _mm512_mask_cmpeq_epi8_mask, _mm512_mask_cmpneq_epi8_mask,
-    _mm512_mask_mov_epi8, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_epi64, _mm512_permutex2var_epi64, _mm512_set_epi32, _mm512_set_epi64,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
-    _mm512_test_epi8_mask, _pdep_u32,
+    __m512i, _mm_loadl_epi64, _mm256_cmpeq_epi64_mask, _mm256_loadu_si256, _mm256_set1_epi64x,
+    _mm512_add_epi8, _mm512_add_epi32, _mm512_add_epi64, _mm512_cmpeq_epi8_mask,
+    _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask, _mm512_cvtepu8_epi64, _mm512_i64gather_epi64,
+    _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_cmpeq_epi8_mask,
+    _mm512_mask_cmpneq_epi8_mask, _mm512_mask_mov_epi8, _mm512_mask_mov_epi32,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_sub_epi64,
+    _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_set_epi32, _mm512_set_epi64,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
+    _mm512_storeu_si512, _mm512_test_epi8_mask, _mm512_test_epi64_mask, _mm512_xor_si512,
+    _pdep_u32,
 };
 
 use super::{Avx2, Compare};
@@ -75,6 +78,28 @@ impl Compare for Avx512 {
                 nearest = _mm512_mask_mov_epi8(nearest, equal, _mm512_set1_epi8(AGO as i8));
             });
             self.store(nearest)
+        }
+    }
+
+    #[inline(always)]
+    fn lead_to_same(self, recent: &[u64; WINDOW + BLOCK], lags: &[u8; BLOCK]) -> bool {
+        // SAFETY: there is a value of this type, so the processor has AVX-512. No lag is taken for more than
+        // WINDOW, and the first place is WINDOW: all numbers that are gathered lie in `recent`.
+        unsafe {
+            let mut different = _mm512_setzero_si512();
+            for eight in 0..BLOCK / 8 {
+                let lags = _mm_loadl_epi64(lags.as_ptr().add(eight * 8).cast());
+                let lags = _mm512_cvtepu8_epi64(lags);
+                let near = _mm512_cmple_epu64_mask(lags, _mm512_set1_epi64(WINDOW as i64));
+                let back = _mm512_maskz_sub_epi64(near, _mm512_setzero_si512(), lags);
+                let places = _mm512_add_epi64(back, _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+                let block = recent.as_ptr().add(WINDOW + eight * 8);
+                let there = _mm512_i64gather_epi64::<8>(places, block.cast());
+                let mine = _mm512_loadu_si512(block.cast());
+                let differs = _mm512_xor_si512(there, mine);
+                different = _mm512_or_si512(different, differs);
+            }
+            _mm512_test_epi64_mask(different, different) == 0
         }
     }
 

@@ -39,6 +39,21 @@ pub(crate) trait Compare: Copy {
     /// is none among the [`WINDOW`] before.
     fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK];
 
+    /// Whether the accesses that the lags of a block lead to are to the same items; `recent` begins [`WINDOW`]
+    /// before the block. Lags are those of [`nearest`](Self::nearest).
+    #[inline(always)]
+    fn lead_to_same(self, recent: &[u64; WINDOW + BLOCK], lags: &[u8; BLOCK]) -> bool {
+        let mut places = [0_u8; BLOCK];
+        for (mine, (place, lag)) in (WINDOW as u8..).zip(places.iter_mut().zip(lags)) {
+            *place = mine - if *lag == FAR { 0 } else { *lag };
+        }
+        let mut different = 0;
+        for (place, mine) in places.iter().zip(&recent[WINDOW..]) {
+            different |= recent[usize::from(*place)] ^ mine;
+        }
+        different == 0
+    }
+
     /// How many of the [`WINDOW`] accesses before each access of a block reach at least as far back: to a
     /// place that is not after the one that the access itself reaches.
     fn reaching(self, reach: &Reach) -> [u8; BLOCK];
@@ -164,6 +179,19 @@ mod tests {
                 assert_eq!(*found, back.map_or(FAR, |back| back as u8));
             }
             let lags: Lags = std::array::from_fn(|i| (recent[i] % u64::from(FAR + 1)) as u8);
+            let all = recent[..WINDOW + BLOCK].first_chunk().unwrap();
+            let mut nearest = way.nearest(Keys {
+                low: keys.low,
+                high: keys.high,
+            });
+            assert!(way.lead_to_same(all, &nearest));
+            // All lags that lead to the last access before the block.
+            let wrong = (0..WINDOW).filter(|lane| recent[WINDOW + lane] != recent[WINDOW - 1]);
+            for lane in wrong {
+                let right = std::mem::replace(&mut nearest[lane], lane as u8 + 1);
+                assert!(!way.lead_to_same(all, &nearest), "{lane}");
+                nearest[lane] = right;
+            }
             let reach: Reach = std::array::from_fn(|i| (i as u8).saturating_sub(lags[i]));
             let reaching = way.reaching(&reach);
             for (lane, found) in (BACK..).zip(reaching) {
