@@ -145,7 +145,6 @@ impl PathDistances {
 
     /// The newest `length` outcomes as digits, the newest last.
     pub fn digits(&self, length: u32) -> String {
-        let all = format!("{:032b}", self.outcomes);
-        all[all.len() - length.min(LONGEST) as usize..].to_owned()
+        Path::digits(self.outcomes, length)
     }
 }
