@@ -47,6 +47,8 @@ fn a_loop_is_predicted_where_it_will_be() {
         "Predicted for data of",
         "accuracy 99.4 %",
         "Intervals: from the next slower",
+        "All lines together, beside the whole program",
+        "need not agree; 0 %",
         "Next: reuselens predict",
     ]);
     let json = place.json("p.json");
@@ -64,17 +66,6 @@ fn a_loop_is_predicted_where_it_will_be() {
     let sums = &json.0["groups_sum"];
     assert_eq!(sums["unpredictable"], 0.0);
     assert!((sums["accesses"].as_f64().unwrap() - accesses).abs() < 1.0);
-    let groups = json.0["groups"].as_array().unwrap();
-    for (at, cache) in sums["caches"].as_array().unwrap().iter().enumerate() {
-        let of = |group: &serde_json::Value| group["caches"][at]["misses"].as_u64();
-        let misses: u64 = groups.iter().filter_map(of).sum();
-        assert_eq!(cache["misses"], misses);
-        let whole = json.0["caches"][at]["miss_ratio"]["value"]
-            .as_f64()
-            .unwrap()
-            * accesses;
-        assert!((cache["whole"].as_f64().unwrap() - whole).abs() < 1e-6);
-    }
     // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
     let counts = json.0["histogram"]["counts"].as_array().unwrap();
     let far = counts.iter().find(|bin| bin[0] == 2048).unwrap();

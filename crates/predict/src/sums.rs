@@ -44,25 +44,25 @@ impl GroupSums {
         accesses: f64,
         caches: &[CacheForecast],
     ) -> Self {
-        let trained = |failed: bool| {
-            let of = groups
-                .iter()
-                .filter(|(group, _)| group.patterns.is_err() || !failed);
-            of.map(|(group, _)| group.trained as f64).sum::<f64>()
-        };
-        let (failed, all) = (trained(true), trained(false));
+        // An empty sum of floating-point numbers is -0, which shows.
+        let sum = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, |a, b| a + b);
+        let failed = groups.iter().filter(|(group, _)| group.patterns.is_err());
+        let failed = sum(&mut failed.map(|(group, _)| group.trained as f64));
+        let all = sum(&mut groups.iter().map(|(group, _)| group.trained as f64));
         let of = |(at, cache): (usize, &CacheForecast)| {
             let here = || groups.iter().filter_map(|(_, misses)| misses.get(at));
             CacheSums {
                 misses: here()
                     .map(|misses| misses.misses)
                     .fold(0, u64::saturating_add),
-                with_sets: here().map(|misses| misses.with_sets).sum(),
+                with_sets: here()
+                    .map(|misses| misses.with_sets)
+                    .try_fold(0.0, |a, b| Some(a + b?)),
                 whole: cache.miss_ratio.value * accesses,
             }
         };
         GroupSums {
-            accesses: groups.iter().map(|(group, _)| group.accesses.value).sum(),
+            accesses: sum(&mut groups.iter().map(|(group, _)| group.accesses.value)),
             unpredictable: if all > 0.0 { failed / all } else { 0.0 },
             caches: caches.iter().enumerate().map(of).collect(),
         }
@@ -146,7 +146,9 @@ mod tests {
             whole: 20.0,
         };
         assert_eq!(sums.caches, [expected]);
-        assert_eq!(GroupSums::of(&[], 0.0, &[]), GroupSums::default());
+        let nothing = GroupSums::of(&groups[..1], 1000.0, &[]).unpredictable;
+        assert_eq!(nothing.to_string(), "0");
+        assert_eq!(GroupSums::of(&[], 0.0, &[]).accesses.to_string(), "0");
         assert_eq!(sums.warning(1000.0, &[cache()]), None);
         let more = GroupSums {
             accesses: 2500.0,
