@@ -47,6 +47,8 @@ fn a_loop_is_predicted_where_it_will_be() {
         "Predicted for data of",
         "accuracy 99.4 %",
         "Intervals: from the next slower",
+        "All lines together, beside the whole program",
+        "need not agree; 0 %",
         "Next: reuselens predict",
     ]);
     let json = place.json("p.json");
@@ -60,6 +62,10 @@ fn a_loop_is_predicted_where_it_will_be() {
     let accesses = json.0["accesses"]["value"].as_f64().unwrap();
     // A power of the size, which the three near items bend a little.
     assert!((accesses - 76_800.0).abs() < 2000.0, "{accesses}");
+    // The whole program is the sum of its lines, here of one that has no name.
+    let sums = &json.0["groups_sum"];
+    assert_eq!(sums["unpredictable"], 0.0);
+    assert!((sums["accesses"].as_f64().unwrap() - accesses).abs() < 1.0);
     // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
     let counts = json.0["histogram"]["counts"].as_array().unwrap();
     let far = counts.iter().find(|bin| bin[0] == 2048).unwrap();

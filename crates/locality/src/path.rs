@@ -68,6 +68,12 @@ impl Path {
             length => outcomes & ((1 << length) - 1),
         }
     }
+
+    /// The newest `length` outcomes as digits, the newest last.
+    pub fn digits(outcomes: u32, length: u32) -> String {
+        let all = format!("{outcomes:032b}");
+        all[all.len() - length.min(LONGEST) as usize..].to_owned()
+    }
 }
 
 /// The traces of blocks that one history stands for: the first one, and the newest stretch where another differs from

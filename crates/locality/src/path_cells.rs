@@ -1,6 +1,6 @@
 //! The distances of paths to instructions, and what they say of the instructions.
 
-use crate::path::{Path, PathShares, Traces};
+use crate::path::{LONGEST, Path, PathShares, Traces};
 use crate::{Pattern, PatternBin, PatternBins, PatternRule, patterns};
 
 /// The distances of one path to one instruction.
@@ -16,106 +16,138 @@ pub struct PathCell {
 }
 
 impl PathCell {
+    /// Its instruction and its path.
+    #[cfg(test)]
     pub(crate) fn key(&self) -> (u32, u32) {
         (self.site, self.outcomes)
     }
 }
 
-/// What paths of several lengths, ascending, say, from cells of at least the longest, which ascend.
-pub(crate) fn all_shares(
-    mut cells: Vec<PathCell>,
-    lengths: &[u32],
+/// What paths of several lengths say about the instructions of a program, from one instruction after the other.
+///
+/// Source: Fang et al. 2006, section 4.2.
+pub(crate) struct Shares {
+    /// By length, as asked for, ascending.
+    shares: Vec<PathShares>,
     rule: PatternRule,
     long: u64,
-) -> Vec<PathShares> {
-    // These are in order already.
-    let mut wholes = cells.clone();
-    for whole in &mut wholes {
-        whole.outcomes = 0;
-    }
-    let wholes = join(wholes);
-    let of = |length: &u32| {
-        // A path that is cut twice is cut to the shorter length.
-        for cell in &mut cells {
-            cell.outcomes = Path::newest(cell.outcomes, *length);
-        }
-        cells = join(std::mem::take(&mut cells));
-        shares(&wholes, &cells, *length, rule, long)
-    };
-    let mut all: Vec<PathShares> = lengths.iter().rev().map(of).collect();
-    all.reverse();
-    all
+    /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that they share.
+    neighbours: [u64; LONGEST as usize + 1],
+    /// The paths of the instruction that is looked at, by their outcomes from the newest on.
+    order: Vec<(u32, u32)>,
 }
 
-/// What paths say about instructions, whose distances without paths are `wholes`. Both ascend.
-fn shares(
-    wholes: &[PathCell],
-    cells: &[PathCell],
-    length: u32,
-    rule: PatternRule,
-    long: u64,
-) -> PathShares {
-    let mut shares = PathShares {
-        length,
-        paths: cells.len() as u64,
-        instructions: wholes.len() as u64,
-        ..PathShares::default()
-    };
-    for whole in wholes {
-        let found = cell_patterns(whole, rule);
-        if found.len() < 2 {
-            continue;
+/// Some paths that are one when they are cut.
+struct Cut {
+    /// The outcomes, the newest in the highest bit. What a shorter path keeps comes first: cut to any length, paths that
+    /// are sorted by this are sorted.
+    reversed: u32,
+    bins: PatternBins,
+    traces: Traces,
+    /// Whether the distances form several patterns; not known before it was looked at.
+    several: Option<bool>,
+}
+
+impl Shares {
+    /// For paths of these lengths, which ascend. From a mean of `long` items on, a pattern is long.
+    pub fn new(lengths: &[u32], rule: PatternRule, long: u64) -> Self {
+        let of = |length: &u32| PathShares {
+            length: *length,
+            ..PathShares::default()
+        };
+        Shares {
+            shares: lengths.iter().map(of).collect(),
+            rule,
+            long,
+            neighbours: [0; LONGEST as usize + 1],
+            order: Vec::new(),
         }
-        shares.multiple += 1;
-        let first = cells.partition_point(|cell| cell.site < whole.site);
-        let mine = cells[first..]
-            .iter()
-            .take_while(|cell| cell.site == whole.site);
-        let confused: Vec<&PathCell> = mine
-            .filter(|cell| cell_patterns(cell, rule).len() > 1)
-            .collect();
-        if confused.is_empty() {
-            shares.differentiable += 1;
-            continue;
+    }
+
+    /// Adds an instruction: its paths, each once, and at least as long as the longest length.
+    ///
+    /// Cost: a sort of the paths; those of an instruction of several patterns are added up and looked at for each length.
+    pub fn add(&mut self, cells: &[PathCell]) {
+        self.order.clear();
+        let reversed = cells.iter().map(|cell| cell.outcomes.reverse_bits());
+        self.order.extend(reversed.zip(0..));
+        self.order.sort_unstable();
+        for pair in self.order.windows(2) {
+            self.neighbours[(pair[0].0 ^ pair[1].0).leading_zeros() as usize] += 1;
         }
-        let aliased = confused.iter().any(|cell| cell.traces.are_several(length));
-        shares.aliased += u64::from(aliased);
-        let is_long = |pattern: &Pattern| pattern.mean >= long as f64;
+        let mut whole = PatternBins::new();
+        for cell in cells {
+            whole.merge(&cell.bins);
+        }
+        let found = patterns_of(&whole, self.rule);
+        let is_long = |pattern: &Pattern| pattern.mean >= self.long as f64;
         let both = found.iter().any(is_long) && !found.iter().all(is_long);
-        shares.short_and_long += u64::from(both);
-    }
-    shares
-}
-
-/// The patterns of a cell.
-fn cell_patterns(cell: &PathCell, rule: PatternRule) -> Vec<Pattern> {
-    patterns(&cell.bins.iter().collect::<Vec<PatternBin>>(), rule)
-}
-
-/// Sorts cells and adds up those of one key.
-pub(crate) fn join(cells: Vec<PathCell>) -> Vec<PathCell> {
-    let mut joined: Vec<PathCell> = Vec::with_capacity(cells.len());
-    let mut add = |cell: PathCell| match joined.last_mut().filter(|last| last.key() == cell.key()) {
-        Some(last) => {
-            last.bins.merge(&cell.bins);
-            last.traces.merge(&cell.traces);
+        for shares in &mut self.shares {
+            shares.instructions += 1;
+            shares.multiple += u64::from(found.len() > 1);
         }
-        None => joined.push(cell),
-    };
-    if cells.is_sorted_by_key(PathCell::key) {
-        cells.into_iter().for_each(add);
-        return joined;
+        if found.len() > 1 {
+            self.add_multiple(cells, both);
+        }
     }
-    // Numbers are sorted, not cells, which are large.
-    let mut order: Vec<(u32, u32, u32)> = (0..)
-        .zip(&cells)
-        .map(|(at, cell)| (cell.site, cell.outcomes, at))
-        .collect();
-    order.sort_unstable();
-    let mut cells: Vec<Option<PathCell>> = cells.into_iter().map(Some).collect();
-    let sorted = order
-        .iter()
-        .filter_map(|(_, _, at)| cells[*at as usize].take());
-    sorted.for_each(&mut add);
-    joined
+
+    /// Adds an instruction of several patterns, which may be both short and long.
+    fn add_multiple(&mut self, cells: &[PathCell], both: bool) {
+        let mut cuts: Vec<Cut> = Vec::with_capacity(cells.len());
+        cuts.extend(self.order.iter().map(|(reversed, at)| {
+            let cell = &cells[*at as usize];
+            Cut {
+                reversed: *reversed,
+                bins: cell.bins.clone(),
+                traces: cell.traces,
+                several: None,
+            }
+        }));
+        // A path that is cut twice is cut to the shorter length.
+        for shares in self.shares.iter_mut().rev() {
+            let length = shares.length;
+            cut(&mut cuts, length, self.rule);
+            let confused = || cuts.iter().filter(|cut| cut.several == Some(true));
+            if confused().next().is_none() {
+                shares.differentiable += 1;
+                continue;
+            }
+            let aliased = confused().any(|cut| cut.traces.are_several(length));
+            shares.aliased += u64::from(aliased);
+            shares.short_and_long += u64::from(both);
+        }
+    }
+
+    /// What was found, by length.
+    pub fn finish(mut self) -> Vec<PathShares> {
+        for shares in &mut self.shares {
+            // Each but the first differs from the one before in an outcome that is kept.
+            let differ = &self.neighbours[..shares.length.min(LONGEST) as usize];
+            shares.paths = shares.instructions + differ.iter().sum::<u64>();
+        }
+        self.shares
+    }
+}
+
+/// Cuts sorted paths, adds up those that become one, and looks at those that are new.
+fn cut(cuts: &mut Vec<Cut>, length: u32, rule: PatternRule) {
+    let kept = |cut: &Cut| Path::newest(cut.reversed.reverse_bits(), length);
+    cuts.dedup_by(|next, last| {
+        let same = kept(next) == kept(last);
+        if same {
+            last.bins.merge(&next.bins);
+            last.traces.merge(&next.traces);
+            last.several = None;
+        }
+        same
+    });
+    for cut in cuts {
+        let look = || patterns_of(&cut.bins, rule).len() > 1;
+        cut.several = Some(cut.several.unwrap_or_else(look));
+    }
+}
+
+/// The patterns that distances form.
+fn patterns_of(bins: &PatternBins, rule: PatternRule) -> Vec<Pattern> {
+    patterns(&bins.iter().collect::<Vec<PatternBin>>(), rule)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::path::{LONGEST, Path, PathShares};
+use crate::path_cells::Shares;
 use crate::{FineHistogram, Frame, PathTable, PatternBins, PatternRule, Site};
 use reuselens_units::Distance;
 
@@ -60,24 +61,33 @@ impl PathProfile {
     pub fn new(table: &PathTable, sites: &[Site], keep: u32, blocks: u64) -> Self {
         let rule = PatternRule::default();
         let unknown = Site::default();
+        let lengths = PATH_LENGTHS.into_iter();
+        let lengths: Vec<u32> = lengths.filter(|length| *length <= table.length()).collect();
+        let mut shares = Shares::new(&lengths, rule, LONG);
         let mut found: BTreeMap<(&str, u64), PathSite> = BTreeMap::new();
-        for cell in table.at(table.length()).unwrap_or_default() {
-            let site = sites.get(cell.site as usize).unwrap_or(&unknown);
-            let paths = found
-                .entry((&site.module, site.offset))
-                .or_insert_with(|| PathSite {
-                    module: site.module.clone(),
-                    offset: site.offset,
-                    frame: site.frames.first().cloned().unwrap_or_default(),
-                    paths: Vec::new(),
-                });
-            paths.paths.push(PathDistances {
-                outcomes: cell.outcomes,
-                bins: cell.bins,
+        table.for_each_site(table.length(), |cells| {
+            shares.add(cells);
+            let number = cells.first().map_or(0, |cell| cell.site);
+            let site = sites.get(number as usize).unwrap_or(&unknown);
+            let known = found.entry((&site.module, site.offset));
+            let known = known.or_insert_with(|| PathSite {
+                module: site.module.clone(),
+                offset: site.offset,
+                frame: site.frames.first().cloned().unwrap_or_default(),
+                paths: Vec::new(),
             });
-        }
+            known
+                .paths
+                .extend(cells.drain(..).map(|cell| PathDistances {
+                    outcomes: cell.outcomes,
+                    bins: cell.bins,
+                }));
+        });
         let sites = found.into_values().map(|mut site| {
-            site.paths = joined(site.paths, LONGEST);
+            // Of a place that has several numbers.
+            if !site.paths.is_sorted_by(|a, b| a.outcomes < b.outcomes) {
+                site.paths = joined(&site.paths, LONGEST);
+            }
             site
         });
         PathProfile {
@@ -86,14 +96,14 @@ impl PathProfile {
             rule,
             long: LONG,
             blocks,
-            shares: table.all_shares(&PATH_LENGTHS, rule, LONG),
+            shares: shares.finish(),
             sites: sites.collect(),
         }
     }
 
     /// The paths of `length` outcomes to each instruction; none if paths that long were not kept.
     pub fn at(&self, length: u32) -> Option<Vec<(&PathSite, Vec<PathDistances>)>> {
-        let shorter = |site: &'_ PathSite| joined(site.paths.clone(), length);
+        let shorter = |site: &'_ PathSite| joined(&site.paths, length);
         (length <= self.length).then(|| {
             self.sites
                 .iter()
@@ -103,16 +113,23 @@ impl PathProfile {
     }
 }
 
-/// Paths cut to a length, those that become one added up.
-fn joined(paths: Vec<PathDistances>, length: u32) -> Vec<PathDistances> {
-    let mut sums: BTreeMap<u32, PatternBins> = BTreeMap::new();
-    for path in paths {
-        sums.entry(Path::newest(path.outcomes, length))
-            .or_default()
-            .merge(&path.bins);
-    }
-    let path = |(outcomes, bins)| PathDistances { outcomes, bins };
-    sums.into_iter().map(path).collect()
+/// Paths cut to a length, those that become one added up, ascending.
+fn joined(paths: &[PathDistances], length: u32) -> Vec<PathDistances> {
+    let mut order: Vec<(u32, &PathDistances)> = paths
+        .iter()
+        .map(|path| (Path::newest(path.outcomes, length), path))
+        .collect();
+    order.sort_by_key(|(outcomes, _)| *outcomes);
+    let equal = order.chunk_by(|a, b| a.0 == b.0);
+    let sum = |equal: &[(u32, &PathDistances)]| {
+        let mut bins = equal[0].1.bins.clone();
+        for (_, path) in &equal[1..] {
+            bins.merge(&path.bins);
+        }
+        let outcomes = equal[0].0;
+        PathDistances { outcomes, bins }
+    };
+    equal.map(sum).collect()
 }
 
 impl PathDistances {
@@ -128,7 +145,6 @@ impl PathDistances {
 
     /// The newest `length` outcomes as digits, the newest last.
     pub fn digits(&self, length: u32) -> String {
-        let all = format!("{:032b}", self.outcomes);
-        all[all.len() - length.min(LONGEST) as usize..].to_owned()
+        Path::digits(self.outcomes, length)
     }
 }

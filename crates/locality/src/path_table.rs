@@ -3,6 +3,7 @@
 mod ahead;
 mod count;
 mod elsewhere;
+mod gather;
 mod nodes;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ use reuselens_units::{Bytes, Distance};
 
 use crate::PatternRule;
 use crate::path::{LONGEST, Path, PathShares, Traces};
-use crate::path_cells::{PathCell, all_shares, join};
+use crate::path_cells::{PathCell, Shares};
 use ahead::ROOM;
 use count::Count;
 use elsewhere::Elsewhere;
@@ -281,42 +282,23 @@ impl PathTable {
         self.hash_behind();
     }
 
-    /// All cells, with their paths cut to a length.
-    fn cells(&self, length: u32) -> Vec<PathCell> {
-        let mut cells = Vec::with_capacity(self.pairs);
-        let mut bins = self.elsewhere.by_owner(self.pairs);
-        for node in &self.nodes {
-            cells.extend(self.counts[node.range()].iter().map(|count| {
-                let mut bins = std::mem::take(&mut bins[count.owner as usize]);
-                count.add_to(&mut bins);
-                PathCell {
-                    site: count.site,
-                    outcomes: Path::newest(node.outcomes, length),
-                    bins,
-                    traces: node.traces,
-                }
-            }));
-        }
-        join(cells)
-    }
-
     /// The distances by instruction and path of `length` outcomes, ascending by both; none if paths that long
     /// were not kept.
     pub fn at(&self, length: u32) -> Option<Vec<PathCell>> {
-        (length <= self.length).then(|| self.cells(length))
+        (length <= self.length).then(|| {
+            let mut all = Vec::with_capacity(self.pairs);
+            self.for_each_site(length, |cells| all.append(cells));
+            all
+        })
     }
 
     /// What paths of a length say about the program; none if that was not kept. From a mean of `long` items on, a
     /// pattern is long. Source: Fang et al. 2006, section 4.2; aliasing is looked at for every length here.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {
-        (length <= self.length).then(|| self.all_shares(&[length], rule, long).remove(0))
-    }
-
-    /// That of several lengths, ascending, without those that were not kept. Cost: a sort of the cells for each.
-    pub fn all_shares(&self, lengths: &[u32], rule: PatternRule, long: u64) -> Vec<PathShares> {
-        let kept = lengths.iter().copied();
-        let kept: Vec<u32> = kept.filter(|length| *length <= self.length).collect();
-        let longest = kept.last().copied().unwrap_or(0);
-        all_shares(self.cells(longest), &kept, rule, long)
+        (length <= self.length).then(|| {
+            let mut shares = Shares::new(&[length], rule, long);
+            self.for_each_site(length, |cells| shares.add(cells));
+            shares.finish().remove(0)
+        })
     }
 }

@@ -233,13 +233,22 @@ impl PartialEq for PatternBins {
 impl Eq for PatternBins {}
 
 /// How it is stored: cold accesses; per bin its number, count, sum, lowest and highest from its bottom on.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Stored(u64, Vec<(u64, u64, u64, u16, u16)>);
+
+/// The bins as they are stored.
+struct Rows<'a>(&'a [Tally]);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = |bin: &Tally| (bin.number, bin.count, bin.sum, bin.min, bin.max);
+        serializer.collect_seq(self.0.iter().map(row))
+    }
+}
 
 impl Serialize for PatternBins {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let row = |bin: &Tally| (bin.number, bin.count, bin.sum, bin.min, bin.max);
-        Stored(self.cold, self.bins.iter().map(row).collect()).serialize(serializer)
+        (self.cold, Rows(&self.bins)).serialize(serializer)
     }
 }
 

@@ -70,6 +70,8 @@ pub struct PatternPrediction {
 pub struct GroupForecast {
     /// Its name.
     pub name: String,
+    /// Its accesses in the largest training run.
+    pub trained: u64,
     /// Accesses; 0 if it is not predictable.
     pub accesses: Estimate,
     /// Cold ones among them.
@@ -111,8 +113,10 @@ fn predict(
     merging: Merging,
     size: f64,
 ) -> GroupForecast {
+    let last = runs.last().and_then(|(_, groups)| groups.get(name));
     let mut forecast = GroupForecast {
         name: name.to_owned(),
+        trained: last.map_or(0, |run| run.accesses),
         accesses: Estimate::default(),
         cold: Estimate::default(),
         patterns: Ok(Vec::new()),

@@ -22,6 +22,7 @@ mod prediction;
 mod program;
 mod reorder;
 mod shape;
+mod sums;
 mod tracker;
 mod warnings;
 mod whole;
@@ -40,6 +41,7 @@ pub use prediction::{
 pub use program::{By, ProgramError, groups, same_program, sizes};
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
+pub use sums::{CacheSums, GroupSums};
 pub use tracker::PathTracker;
 pub use whole::{
     GROUPS, GroupPrediction, Rehearsal, WholePrediction, WholeRun, data_size, group_means,

@@ -15,6 +15,7 @@ use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
+use crate::sums::GroupSums;
 use crate::warnings::warnings;
 use crate::whole::{WholePrediction, WholeRun, predict_whole};
 
@@ -108,6 +109,8 @@ pub struct Prediction {
     pub whole: WholePrediction,
     /// Caches of the machine of the last training run.
     pub caches: Vec<CacheForecast>,
+    /// What the groups add up to.
+    pub sums: GroupSums,
     /// Groups, most misses in the first cache first, then by accesses and name; those that cannot be predicted last.
     pub groups: Vec<(GroupForecast, Vec<GroupMisses>)>,
     /// What the reader must know.
@@ -175,13 +178,15 @@ pub fn predict(
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
-    let caches = levels
+    let caches: Vec<CacheForecast> = levels
         .iter()
         .map(|(cache, items)| cache_forecast(cache, *items, &whole))
         .collect();
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
-    let warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
+    let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
+    let sums = GroupSums::of(&groups, whole.accesses.value, &caches);
+    warnings.extend(sums.warning(whole.accesses.value, &caches));
     Ok(Prediction {
         granularity,
         size,
@@ -190,6 +195,7 @@ pub fn predict(
         merging: options.merging,
         intervals: Intervals::of(training.len()),
         training,
+        sums,
         whole,
         caches,
         groups,

@@ -129,7 +129,8 @@ mod tests {
 
     fn bins(count: &Count, mut elsewhere: Elsewhere) -> PatternBins {
         elsewhere.flush();
-        let mut bins = elsewhere.by_owner(9).swap_remove(count.owner as usize);
+        let mut bins = PatternBins::new();
+        elsewhere.by_owner(9).add_to(count.owner, &mut bins);
         count.add_to(&mut bins);
         bins
     }

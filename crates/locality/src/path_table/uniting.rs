@@ -32,20 +32,22 @@ impl PathTable {
         let elsewhere = std::mem::replace(&mut self.elsewhere, Elsewhere::new());
         let mut owners = vec![0; self.pairs];
         (self.pairs, self.behind) = (0, HashMap::new());
-        let mut order: Vec<usize> = (0..old.len()).collect();
-        order.sort_by_key(|at| (old[*at].block, old[*at].outcomes));
-        for equal in order
-            .chunk_by(|a, b| (old[*a].block, old[*a].outcomes) == (old[*b].block, old[*b].outcomes))
-        {
-            let mut node = old[equal[0]].clone();
+        let mut order: Vec<(u64, u32, u32)> = (0..)
+            .zip(&old)
+            .map(|(at, node)| (node.block, node.outcomes, at))
+            .collect();
+        order.sort_unstable();
+        let of = |at: &(u64, u32, u32)| &old[at.2 as usize];
+        for equal in order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let mut node = of(&equal[0]).clone();
             let first = self.counts.len();
             (node.first, node.length, node.room) = (first as u32, 0, 0);
             self.nodes.push(node);
             let number = self.nodes.len() as u32;
             for at in equal {
                 let traces = &mut self.nodes[number as usize - 1].traces;
-                traces.merge(&old[*at].traces);
-                for count in &counts[old[*at].range()] {
+                traces.merge(&of(at).traces);
+                for count in &counts[of(at).range()] {
                     // Nothing lies behind this node yet, so that it stays where it is.
                     let into = first + self.seek(number, count.site);
                     self.counts[into].merge(count, &mut self.elsewhere);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_predict::PatternPrediction;
 
-use super::text::{about, interval, short, short_name};
+use super::text::{about, interval, short, short_name, sums_heads, sums_rows, sums_words};
 use super::{Forecast, multiples, pictures, why};
 use crate::caches;
 use crate::chart::embedded;
@@ -235,6 +235,18 @@ fn groups(out: &mut String, forecast: &Forecast) {
     let rows: Vec<Vec<String>> = shown.map(row).collect();
     let _ = write!(out, "<h2>By {}</h2>", forecast.by);
     table(out, &heads, &rows, 1..2 + prediction.caches.len());
+    let _ = write!(
+        out,
+        "<p class=\"explain\">{}</p>",
+        escape(&sums_words(forecast))
+    );
+    let sums = sums_rows(forecast);
+    table(
+        out,
+        &sums_heads(forecast),
+        &sums,
+        1..2 + prediction.caches.len(),
+    );
 }
 
 fn failed(out: &mut String, forecast: &Forecast) {

@@ -1,7 +1,7 @@
 //! A prediction for other programs.
 
 use reuselens_locality::Warning;
-use reuselens_predict::{CacheForecast, Intervals};
+use reuselens_predict::{CacheForecast, GroupSums, Intervals};
 use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses, PatternPrediction};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -45,6 +45,7 @@ struct Document<'a> {
     miss_ratio_curve: Vec<Value>,
     caches: &'a [CacheForecast],
     by: &'a str,
+    groups_sum: &'a GroupSums,
     groups: Groups<'a>,
     check: Option<CheckOf<'a>>,
     warnings: &'a [Warning],
@@ -157,6 +158,7 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
             .collect(),
         caches: &prediction.caches,
         by: forecast.by,
+        groups_sum: &prediction.sums,
         groups: Groups(forecast),
         check: forecast.observed.map(check),
         warnings: &prediction.warnings,

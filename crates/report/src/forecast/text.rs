@@ -22,6 +22,7 @@ pub fn forecast(forecast: &Forecast) -> String {
     view.head(&mut out);
     view.caches(&mut out);
     view.groups(&mut out);
+    view.sums(&mut out);
     view.unpredictable(&mut out);
     view.check(&mut out);
     view.warnings(&mut out);
@@ -181,6 +182,29 @@ impl View<'_> {
         );
     }
 
+    /// What the groups add up to, beside the whole program.
+    fn sums(&self, out: &mut String) {
+        let by = self.forecast.by;
+        if self.forecast.prediction.groups.is_empty() {
+            return;
+        }
+        self.title(
+            out,
+            &format!("All {by}s together, beside the whole program"),
+        );
+        let heads = sums_heads(self.forecast);
+        let columns = heads.iter().skip(1).map(|head| Column::right(head));
+        let columns: Vec<Column> = std::iter::once(Column::left("")).chain(columns).collect();
+        rows(
+            out,
+            &columns,
+            &sums_rows(self.forecast),
+            self.width,
+            self.paint,
+        );
+        self.soft(out, &sums_words(self.forecast));
+    }
+
     fn group(&self, group: &GroupForecast, misses: &[GroupMisses]) -> Vec<String> {
         let accesses = group.accesses.value.max(1.0);
         let first = misses.first().map_or(0, |misses| misses.misses);
@@ -327,6 +351,40 @@ impl View<'_> {
             let _ = write!(out, "\n{word} {}\n", text.trim());
         }
     }
+}
+
+/// The columns of [`sums_rows`].
+pub(super) fn sums_heads(forecast: &Forecast) -> Vec<String> {
+    let caches = forecast.prediction.caches.iter();
+    let misses = caches.map(|cache| format!("misses in {}", short(&cache.name)));
+    let first = [String::new(), "accesses".to_owned()];
+    first.into_iter().chain(misses).collect()
+}
+
+/// Accesses and misses of all groups, and of the whole program.
+pub(super) fn sums_rows(forecast: &Forecast) -> Vec<Vec<String>> {
+    let prediction = forecast.prediction;
+    let sums = &prediction.sums;
+    let mut groups = vec![
+        format!("{}s that can be predicted", forecast.by),
+        about(sums.accesses),
+    ];
+    groups.extend(sums.caches.iter().map(|cache| count(cache.misses)));
+    let mut whole = vec![
+        "whole program".to_owned(),
+        about(prediction.whole.accesses.value),
+    ];
+    whole.extend(sums.caches.iter().map(|cache| about(cache.whole)));
+    vec![groups, whole]
+}
+
+/// Why the two rows are not equal.
+pub(super) fn sums_words(forecast: &Forecast) -> String {
+    let by = forecast.by;
+    format!(
+        "The {by}s and the whole program are predicted each by themselves, and need not agree; {} of the accesses of the largest training run are of {by}s that cannot be predicted.",
+        ratio_percent(forecast.prediction.sums.unpredictable)
+    )
 }
 
 /// `L1d` of `L1d 48 KiB 12-way`.

@@ -1,9 +1,12 @@
 //! What paths tell: a picture of the patterns by path for each line, and how much paths tell of the whole program.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
-use reuselens_locality::{Histogram, PathProfile, PathSite, Pattern, PatternBin, PatternBins};
+use reuselens_locality::{
+    Histogram, Path, PathProfile, PathSite, Pattern, PatternBin, PatternBins,
+};
 use reuselens_predict::Merging;
 
 use super::escape::percent;
@@ -20,7 +23,8 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     let Some(paths) = &scene.profile.paths else {
         return Vec::new();
     };
-    let mut lines: Vec<(u64, String, Line)> = lines(paths)
+    let length = LENGTH.min(paths.length);
+    let mut lines: Vec<(u64, String, Line)> = lines(paths, length)
         .into_values()
         // What one path alone leads to is told apart by nothing.
         .filter(|(_, line)| line.paths.len() > 1)
@@ -28,7 +32,8 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
         .collect();
     lines.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let lines = lines.into_iter().take(MOST);
-    let draw = |(_, name, line): (u64, String, Line)| line.picture(name, scene.chosen.items);
+    let draw =
+        |(_, name, line): (u64, String, Line)| line.picture(name, scene.chosen.items, length);
     lines.map(draw).collect()
 }
 
@@ -37,15 +42,14 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
 struct Line {
     instructions: u64,
     /// By outcomes.
-    paths: BTreeMap<String, PatternBins>,
+    paths: BTreeMap<u32, PatternBins>,
 }
 
 /// The module, and the whole path of the file and the line in it; or the offset of an instruction without a line.
 type Key = (String, String, u64);
 
-/// All lines, with the names that are shown: those of two lines may be equal.
-fn lines(paths: &PathProfile) -> BTreeMap<Key, (String, Line)> {
-    let length = LENGTH.min(paths.length);
+/// All lines by paths of a length, with the names that are shown: those of two lines may be equal.
+fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, Line)> {
     let mut lines: BTreeMap<Key, (String, Line)> = BTreeMap::new();
     for (site, found) in paths.at(length).unwrap_or_default() {
         let frame = &site.frame;
@@ -58,8 +62,10 @@ fn lines(paths: &PathProfile) -> BTreeMap<Key, (String, Line)> {
         let (_, line) = known.or_insert_with(|| (name(site), Line::default()));
         line.instructions += 1;
         for path in found {
-            let sum = line.paths.entry(path.digits(length)).or_default();
-            sum.merge(&path.bins);
+            match line.paths.entry(path.outcomes) {
+                Entry::Vacant(place) => drop(place.insert(path.bins)),
+                Entry::Occupied(mut sum) => sum.get_mut().merge(&path.bins),
+            }
         }
     }
     lines
@@ -91,12 +97,12 @@ impl Line {
     }
 
     /// A row for all paths together, and one for each of those with most accesses.
-    fn picture(&self, name: String, items: u64) -> Picture {
+    fn picture(&self, name: String, items: u64, length: u32) -> Picture {
         let mut all = PatternBins::new();
         for bins in self.paths.values() {
             all.merge(bins);
         }
-        let mut order: Vec<(&String, &PatternBins)> = self.paths.iter().collect();
+        let mut order: Vec<(&u32, &PatternBins)> = self.paths.iter().collect();
         order.sort_by(|a, b| b.1.accesses().cmp(&a.1.accesses()).then(a.0.cmp(b.0)));
         let row = |name: &str, bins: &PatternBins| Row {
             name: name.to_owned(),
@@ -104,7 +110,7 @@ impl Line {
             outlines: Vec::new(),
         };
         let shown = order.iter().take(PATHS);
-        let rows = shown.map(|(path, bins)| row(path, bins));
+        let rows = shown.map(|(path, bins)| row(&Path::digits(**path, length), bins));
         let rows = std::iter::once(row("all paths", &all)).chain(rows);
         let plural = if self.instructions == 1 { "" } else { "s" };
         let note = format!(

@@ -1,0 +1,165 @@
+//! What the groups of a prediction add up to.
+
+use reuselens_locality::Warning;
+use serde::Serialize;
+
+use crate::group::GroupForecast;
+use crate::prediction::{CacheForecast, GroupMisses};
+
+/// All groups together, beside the whole program.
+///
+/// They need not be equal: the whole program is predicted by thousandths of its reuses, each group by its own patterns,
+/// and of some groups nothing can be predicted. How far apart they are is a test of both that needs no other run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GroupSums {
+    /// Accesses of the groups that can be predicted.
+    pub accesses: f64,
+    /// Of the accesses of the largest training run, the share in groups of which nothing can be predicted.
+    pub unpredictable: f64,
+    /// By cache.
+    pub caches: Vec<CacheSums>,
+}
+
+/// Parts that add up to this many times the whole contradict it.
+const TOO_MUCH: f64 = 2.0;
+
+/// Misses of fewer than this share of the accesses contradict nothing: one of the thousand parts of a program.
+const TOO_FEW: f64 = 1e-3;
+
+/// Misses in one cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CacheSums {
+    /// Of all groups that can be predicted, if it is fully associative.
+    pub misses: u64,
+    /// With its sets and ways, where they are known.
+    pub with_sets: Option<f64>,
+    /// Of the whole program, if it is fully associative.
+    pub whole: f64,
+}
+
+impl GroupSums {
+    /// Adds up groups, beside a whole program of so many accesses. Cost: linear in groups and caches.
+    pub(crate) fn of(
+        groups: &[(GroupForecast, Vec<GroupMisses>)],
+        accesses: f64,
+        caches: &[CacheForecast],
+    ) -> Self {
+        // An empty sum of floating-point numbers is -0, which shows.
+        let sum = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, |a, b| a + b);
+        let failed = groups.iter().filter(|(group, _)| group.patterns.is_err());
+        let failed = sum(&mut failed.map(|(group, _)| group.trained as f64));
+        let all = sum(&mut groups.iter().map(|(group, _)| group.trained as f64));
+        let of = |(at, cache): (usize, &CacheForecast)| {
+            let here = || groups.iter().filter_map(|(_, misses)| misses.get(at));
+            CacheSums {
+                misses: here()
+                    .map(|misses| misses.misses)
+                    .fold(0, u64::saturating_add),
+                with_sets: here()
+                    .map(|misses| misses.with_sets)
+                    .try_fold(0.0, |a, b| Some(a + b?)),
+                whole: cache.miss_ratio.value * accesses,
+            }
+        };
+        GroupSums {
+            accesses: sum(&mut groups.iter().map(|(group, _)| group.accesses.value)),
+            unpredictable: if all > 0.0 { failed / all } else { 0.0 },
+            caches: caches.iter().enumerate().map(of).collect(),
+        }
+    }
+
+    /// What to say where the groups are far more than the whole program, of which they are parts. Their counts grow each by
+    /// its own power of the size: of a few accesses that became many from one small input to the next, it can be any.
+    pub(crate) fn warning(&self, whole: f64, caches: &[CacheForecast]) -> Option<Warning> {
+        let mut found = Vec::new();
+        if self.accesses > TOO_MUCH * whole {
+            found.push(format!("{:.1} times its accesses", self.accesses / whole));
+        }
+        for (sum, cache) in self.caches.iter().zip(caches) {
+            let misses = sum.misses as f64;
+            if misses > TOO_MUCH * sum.whole.max(TOO_FEW * whole) {
+                let times = misses / sum.whole.max(1.0);
+                found.push(format!("{times:.1} times its misses in {}", cache.name));
+            }
+        }
+        (!found.is_empty()).then(|| Warning {
+            code: "parts-exceed-whole".to_owned(),
+            message: format!(
+                "the parts of the program were predicted to have {}: counts of some grow out of all proportion",
+                found.join(", ")
+            ),
+            hint: "believe the whole program, and not the misses of parts; or profile larger inputs".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unpredictable;
+    use crate::estimate::Estimate;
+
+    fn group(trained: u64, accesses: f64, predictable: bool) -> GroupForecast {
+        GroupForecast {
+            name: String::new(),
+            trained,
+            accesses: Estimate {
+                value: accesses,
+                ..Estimate::default()
+            },
+            cold: Estimate::default(),
+            patterns: match predictable {
+                true => Ok(Vec::new()),
+                false => Err(Unpredictable::Missing(vec![0])),
+            },
+            below_zero: false,
+            rare: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_predicted_is_left_out_and_said() {
+        let misses = |misses, with_sets| GroupMisses {
+            misses,
+            with_sets,
+            misses_from: None,
+        };
+        let groups = [
+            (group(30, 300.0, true), vec![misses(7, Some(7.5))]),
+            (group(40, 400.0, true), vec![misses(5, Some(1.0))]),
+            (group(30, 0.0, false), Vec::new()),
+        ];
+        let cache = || CacheForecast {
+            name: "L1d".to_owned(),
+            items: 8,
+            miss_ratio: Estimate {
+                value: 0.02,
+                ..Estimate::default()
+            },
+            with_sets: None,
+        };
+        let sums = GroupSums::of(&groups, 1000.0, &[cache()]);
+        assert_eq!((sums.accesses, sums.unpredictable), (700.0, 0.3));
+        let expected = CacheSums {
+            misses: 12,
+            with_sets: Some(8.5),
+            whole: 20.0,
+        };
+        assert_eq!(sums.caches, [expected]);
+        let nothing = GroupSums::of(&groups[..1], 1000.0, &[]).unpredictable;
+        assert_eq!(nothing.to_string(), "0");
+        assert_eq!(GroupSums::of(&[], 0.0, &[]).accesses.to_string(), "0");
+        assert_eq!(sums.warning(1000.0, &[cache()]), None);
+        let more = GroupSums {
+            accesses: 2500.0,
+            caches: vec![CacheSums {
+                misses: 60,
+                ..expected
+            }],
+            ..sums
+        };
+        let warning = more.warning(1000.0, &[cache()]).unwrap();
+        let said = "2.5 times its accesses, 3.0 times its misses in L1d";
+        assert!(warning.message.contains(said), "{}", warning.message);
+    }
+}
