@@ -353,3 +353,75 @@ fn cuda_sources_are_compiled() {
         .fails(1)
         .says(&["does not compile", "wrong.cu"]);
 }
+
+/// What people have: a source with the host's side in it.
+const WITH_HOST: &str = "#include <cuda_runtime.h>
+#include <stdio.h>
+__global__ void f(float *a) { a[threadIdx.x] = sinf(a[threadIdx.x]); if (threadIdx.x == 0) printf(\"there\"); }
+__global__ void down(int *c) { c[0]--; }
+int main() {
+  float *a; cudaMalloc(&a, 128); cudaEvent_t e; cudaEventCreate(&e);
+  f<<<1, 32>>>(a);
+  printf(\"%d\", cudaGetLastError());
+}
+";
+
+#[test]
+fn sources_with_a_host_side_are_compiled_and_a_compiler_that_is_not_there_is_named() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    place.write("h.cu", WITH_HOST);
+    let words = [
+        "simt",
+        "run",
+        "h.cu",
+        "--entry",
+        "f",
+        "--grid",
+        "1",
+        "--block",
+        "32",
+        "--arg",
+        "a=ramp:f32:32",
+        "--out",
+        "a=a.raw",
+    ];
+    let clang = |words: &[&str]| {
+        let mut command = place.command(words);
+        common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
+    };
+    clang(&words).succeeds();
+    let found: Vec<f32> = place
+        .read("a.raw")
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+        .collect();
+    for (at, value) in found.iter().enumerate() {
+        assert!(
+            (f64::from(*value) - (at as f64).sin()).abs() < 1e-6,
+            "{at}: {value}"
+        );
+    }
+    let mut command = place.command(&words);
+    common::Done::of(command.env("NVCC", "./none"))
+        .fails(1)
+        .says(&["NVCC names './none'"]);
+    let plan = |repeat: &str| {
+        format!(
+            "kernel = 'h.cu'\n[buffers]\nc = 'ramp:i32:1:5'\n[[launch]]\nentry = 'down'\ngrid = [1]\nblock = [1]\nargs = ['c']\nwhile = 'c'\n{repeat}"
+        )
+    };
+    for (repeat, times, says) in [
+        ("", "5 times", ""),
+        ("repeat = 2\n", "2 times", "not all zeros yet"),
+    ] {
+        place.write("plan.toml", &plan(repeat));
+        let done = clang(&["simt", "run", "plan.toml"]).succeeds();
+        assert!(
+            done.out.contains(times) && done.out.contains(says),
+            "{done:?}"
+        );
+    }
+}

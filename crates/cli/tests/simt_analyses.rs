@@ -103,6 +103,8 @@ fn every_scenario_and_scheduler_can_be_asked_for() {
             ];
             let text = said(&reuselens(folder.path(), &[&words[..], &more].concat()));
             assert!(text.contains(&format!("Scenario {scenario}")), "{text}");
+            let blocks = text.contains("3 blocks at once");
+            assert_eq!(blocks, scenario == "4", "{text}");
         }
     }
     let positions = [
@@ -238,6 +240,47 @@ fn a_difference_of_a_stream_with_itself_is_nothing() {
         std::fs::read_to_string(folder.path().join("d.csv"))
             .unwrap()
             .starts_with("distance,change\n")
+    );
+}
+
+#[test]
+fn what_is_told_is_of_what_was_asked_for() {
+    let (folder, _) = folder(&[Kernel::Sta, Kernel::Nbf]);
+    let run = |words: &[&str]| reuselens(folder.path(), words);
+    let block = said(&run(&["analyze", "sta.rlwarp", "--block", "3"]));
+    assert!(
+        block.contains("block 3 of 8 blocks") && block.contains("One block by itself"),
+        "{block}"
+    );
+    let unheard = run(&["analyze", "sta.rlwarp", "--units", "8"]);
+    said(&unheard);
+    let warning = String::from_utf8(unheard.stderr).unwrap();
+    assert!(
+        warning.contains("--units has no effect in scenario 3"),
+        "{warning}"
+    );
+    // What is to be typed next has the options that led to what was shown.
+    let kept = said(&run(&["map", "nbf.rlwarp", "--keep-layout"]));
+    assert!(
+        !kept.contains("Next: ") || kept.contains("--keep-layout -o map.u32"),
+        "{kept}"
+    );
+    assert!(kept.contains("each block by itself"), "{kept}");
+    said(&run(&["map", "sta.rlwarp", "-o", "sta.u32", "--quiet"]));
+    let both = ["map", "sta.rlwarp", "--mapping", "sta.u32", "--seed", "4"];
+    assert!(refused(&run(&both), 2).contains("cannot be used with"));
+    std::fs::write(folder.path().join("short.u32"), [0; 8]).unwrap();
+    let short = refused(&run(&["map", "sta.rlwarp", "--mapping", "short.u32"]), 1);
+    assert!(
+        short.contains("short.u32: it maps 2 threads, and the launch has 1024"),
+        "{short}"
+    );
+    let two = run(&["diff", "sta.rlwarp", "nbf.rlwarp"]);
+    assert!(said(&two).contains("Transactions"));
+    assert!(
+        String::from_utf8(two.stderr)
+            .unwrap()
+            .contains("two kernels")
     );
 }
 

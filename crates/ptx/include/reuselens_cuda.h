@@ -143,6 +143,20 @@ REUSELENS_D float logf(float a) { return __nvvm_lg2_approx_f(a) * 0.6931471806f;
 REUSELENS_D float __logf(float a) { return logf(a); }
 REUSELENS_D float __sinf(float a) { return __nvvm_sin_approx_f(a); }
 REUSELENS_D float __cosf(float a) { return __nvvm_cos_approx_f(a); }
+// The interpreter calculates what PTX calls approximate in doubles, so these are as good as the real ones there.
+REUSELENS_D float sinf(float a) { return __sinf(a); }
+REUSELENS_D float cosf(float a) { return __cosf(a); }
+REUSELENS_D float tanf(float a) { return __sinf(a) / __cosf(a); }
+REUSELENS_D float log10f(float a) { return log2f(a) * 0.3010299957f; }
+// Singles: off by some units in the last place where the exponent is large.
+REUSELENS_D float powf(float a, float b) { return b == 0.0f ? 1.0f : exp2f(b * log2f(a)); }
+REUSELENS_D float __powf(float a, float b) { return powf(a, b); }
+REUSELENS_D float fdividef(float a, float b) { return a / b; }
+REUSELENS_D double fmin(double a, double b) { return __nvvm_fmin_d(a, b); }
+REUSELENS_D double fmax(double a, double b) { return __nvvm_fmax_d(a, b); }
+REUSELENS_D double floor(double a) { return __builtin_floor(a); }
+REUSELENS_D double ceil(double a) { return __builtin_ceil(a); }
+REUSELENS_D double trunc(double a) { return __builtin_trunc(a); }
 REUSELENS_D int __popc(unsigned a) { return __builtin_popcount(a); }
 REUSELENS_D int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 REUSELENS_D int __clz(int a) { int r; asm("clz.b32 %0, %1;" : "=r"(r) : "r"(a)); return r; }
@@ -166,22 +180,40 @@ REUSELENS_D float __fadd_rn(float a, float b) { return __nvvm_add_rn_f(a, b); }
 REUSELENS_D double __dadd_rn(double a, double b) { return __nvvm_add_rn_d(a, b); }
 REUSELENS_D double __dmul_rn(double a, double b) { return __nvvm_mul_rn_d(a, b); }
 template <class T> REUSELENS_D T __ldg(const T *p) { return *p; }
+extern "C" __device__ int printf(const char *, ...);
 
 // The host's side, to be read and not to be run.
 typedef int cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 #define cudaSuccess 0
 extern "C" {
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void * = 0);
+cudaError_t cudaConfigureCall(dim3, dim3, size_t = 0, cudaStream_t = 0);
 cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
 cudaError_t cudaFree(void *);
 cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind);
 cudaError_t cudaMemset(void *, int, size_t);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+cudaError_t cudaDeviceReset(void);
+cudaError_t cudaFreeHost(void *);
+cudaError_t cudaStreamCreate(cudaStream_t *);
+cudaError_t cudaStreamDestroy(cudaStream_t);
+cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = 0);
+cudaError_t cudaEventCreate(cudaEvent_t *);
+cudaError_t cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = 0);
+cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventElapsedTime(float *, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaSetDevice(int);
 const char *cudaGetErrorString(cudaError_t);
 }
 template <class T> cudaError_t cudaMalloc(T **, size_t);
+template <class T> cudaError_t cudaMallocHost(T **, size_t);
+template <class T> cudaError_t cudaMallocManaged(T **, size_t, unsigned = 1);
+template <class T> cudaError_t cudaMemcpyToSymbol(const T &, const void *, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice);
 #endif

@@ -67,6 +67,7 @@ pub use error::{Position, PtxError};
 pub use lanes::Isa;
 pub use machine::random::Random;
 pub use machine::{Allocation, FaultKind, KernelError, Launch, LaunchError, Options, Stats};
+pub use names::readable;
 pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
 pub use stream::{Pieces, Stream};
 pub use syntax::types::Type;

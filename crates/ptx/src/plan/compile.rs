@@ -32,7 +32,7 @@ pub enum CompileError {
         path: PathBuf,
     },
     /// It does not compile.
-    #[error("{compiler} does not compile {path}:\n{output}")]
+    #[error("{compiler} does not compile {path}:\n{}{}", output.trim_end(), hint(compiler))]
     Failed {
         /// Which compiler.
         compiler: String,
@@ -40,6 +40,16 @@ pub enum CompileError {
         path: PathBuf,
         /// What it says.
         output: String,
+    },
+    /// The compiler that was asked for is not there.
+    #[error(
+        "{variable} names '{compiler}', which is not there; give its path, or unset {variable}"
+    )]
+    NotThere {
+        /// Of the environment.
+        variable: &'static str,
+        /// What it says.
+        compiler: String,
     },
     /// The compiler cannot be run.
     #[error("cannot run {compiler}: {error}")]
@@ -59,17 +69,39 @@ fn install() -> &'static str {
     }
 }
 
-/// Compiles a file. The environment's `NVCC` or `CUDA_CLANG` chooses a compiler.
+/// What may be the reason where CUDA's own headers are not used.
+fn hint(compiler: &str) -> &'static str {
+    if is_nvcc(compiler) {
+        ""
+    } else {
+        "\nclang gets a small header in place of CUDA's, with what ordinary kernels use (docs/commands/simt.md); for more take nvcc (NVCC=PATH) or give its PTX"
+    }
+}
+
+fn is_nvcc(compiler: &str) -> bool {
+    let name = Path::new(compiler).file_name();
+    name.is_some_and(|name| name.to_string_lossy().contains("nvcc"))
+}
+
+/// Compiles a file. The environment's `NVCC` or `CUDA_CLANG` chooses a compiler; then no other is tried.
 ///
 /// # Errors
 /// If there is no compiler, or it says no.
 pub fn compile(path: &Path) -> Result<String, CompileError> {
-    let chosen = ["NVCC", "CUDA_CLANG"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok());
+    for variable in ["NVCC", "CUDA_CLANG"] {
+        let Ok(compiler) = std::env::var(variable) else {
+            continue;
+        };
+        return with(&compiler, path).map_err(|error| match error {
+            CompileError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                CompileError::NotThere { variable, compiler }
+            }
+            error => error,
+        });
+    }
     let mut last = None;
-    for compiler in chosen.chain(COMPILERS.map(str::to_owned)) {
-        match with(&compiler, path) {
+    for compiler in COMPILERS {
+        match with(compiler, path) {
             Err(CompileError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
             // An older clang may not know the options.
             Err(error @ CompileError::Failed { .. }) => last = last.or(Some(error)),
@@ -88,11 +120,8 @@ fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
     };
     let folder = tempfile::tempdir().map_err(io)?;
     let ptx = folder.path().join("kernel.ptx");
-    let is_nvcc = Path::new(compiler)
-        .file_name()
-        .is_some_and(|name| name.to_string_lossy().contains("nvcc"));
     let mut command = Command::new(compiler);
-    if is_nvcc {
+    if is_nvcc(compiler) {
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
     } else {
         for name in NAMES {

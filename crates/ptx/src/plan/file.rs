@@ -42,8 +42,7 @@ struct LaunchOf {
     shared: u64,
     #[serde(default)]
     args: Vec<Value>,
-    #[serde(default = "once")]
-    repeat: u32,
+    repeat: Option<u32>,
     #[serde(default)]
     zero: Vec<String>,
     #[serde(rename = "while")]
@@ -56,10 +55,6 @@ enum Value {
     Integer(i64),
     Float(f64),
     Name(String),
-}
-
-fn once() -> u32 {
-    1
 }
 
 impl Plan {
@@ -130,7 +125,11 @@ impl Plan {
                 entry: launch.entry,
                 shared: launch.shared,
                 arguments: launch.args.into_iter().map(given).collect(),
-                repeat: launch.repeat,
+                repeat: launch.repeat.unwrap_or(if launch.while_set.is_some() {
+                    u32::MAX
+                } else {
+                    1
+                }),
                 zero: launch.zero,
                 while_set: launch.while_set,
             });

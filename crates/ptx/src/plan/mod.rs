@@ -46,7 +46,7 @@ pub struct Step {
     pub shared: u64,
     /// One for each parameter.
     pub arguments: Vec<Given>,
-    /// How often, at most.
+    /// How often, at most. A description that says nothing of it means once, or with `while_set` without end.
     pub repeat: u32,
     /// Buffers that are set to zeros before each time.
     pub zero: Vec<String>,
@@ -147,6 +147,8 @@ pub struct Done {
     pub kernel: String,
     /// How often it ran.
     pub times: u32,
+    /// The buffer that was to become zeros and has not: `repeat` ended it.
+    pub not_zero: Option<String>,
     /// All times together.
     pub stats: Stats,
 }
@@ -285,6 +287,7 @@ impl Session {
         let mut done = Done {
             kernel: names::readable(kernel.name()),
             times: 0,
+            not_zero: step.while_set.clone(),
             stats: Stats::default(),
         };
         while done.times < step.repeat {
@@ -298,6 +301,7 @@ impl Session {
             if let Some(name) = &step.while_set
                 && self.bytes(name)?.iter().all(|&byte| byte == 0)
             {
+                done.not_zero = None;
                 break;
             }
         }

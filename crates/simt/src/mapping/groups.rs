@@ -65,7 +65,7 @@ impl Groups {
                 name: name.to_owned(),
                 line: thread + 1,
                 what: format!(
-                    "'{}' is no group from 0 to {}",
+                    "'{}' is no group from 0 to {} (they count from 0)",
                     line.escape_debug(),
                     count.saturating_sub(1)
                 ),
@@ -91,7 +91,7 @@ pub fn fits(run: &Run, lanes: usize) -> Result<(u64, usize), SimtError> {
     let block = run.block_threads() as usize;
     if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {
         return Err(SimtError::Unfit(format!(
-            "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps"
+            "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps, or leave out --lanes"
         )));
     }
     let found = run.launch().grid.count().saturating_mul(block as u64);

@@ -85,6 +85,7 @@ impl Mapping {
             addresses: run.addresses.clone(),
             sizes: run.sizes.clone(),
             grain: run.grain,
+            is_last: run.is_last,
         })
     }
 }

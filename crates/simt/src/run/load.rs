@@ -117,7 +117,12 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
     let mut numbering = Numbering::new(loading.grain);
     let mut raw: BTreeMap<u32, Raw> = BTreeMap::new();
     let mut batch = WarpBatch::new();
-    while let WarpStep::Batch = source.next(&mut batch)? {
+    let is_last = loop {
+        match source.next(&mut batch)? {
+            WarpStep::Batch => {}
+            WarpStep::Launch(_) => break false,
+            WarpStep::End => break true,
+        }
         for row in batch.rows().filter(|row| loading.spaces.has(row.space)) {
             let block = raw.entry(row.block).or_default();
             block.add(&row, loading.grain, &mut numbering);
@@ -128,7 +133,7 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
             )?;
         }
         check("distinct items", numbering.len() as u64, MAX_TOUCHES as u64)?;
-    }
+    };
     let mut blocks = Vec::with_capacity(raw.len());
     while let Some((number, raw)) = raw.pop_first() {
         blocks.push(raw.block(number, loading.alignment));
@@ -140,6 +145,7 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
         addresses,
         sizes,
         grain: loading.grain,
+        is_last,
     })
 }
 

@@ -23,6 +23,7 @@ pub struct Run {
     /// Bytes of the first access to each item.
     pub(crate) sizes: Vec<u8>,
     pub(crate) grain: Grain,
+    pub(crate) is_last: bool,
 }
 
 /// The stream of memory instructions of one block: all its threads in lockstep.
@@ -138,8 +139,13 @@ impl Run {
             blocks: blocks.cloned().collect(),
             addresses: self.addresses.clone(),
             sizes: self.sizes.clone(),
-            grain: self.grain,
+            ..*self
         }
+    }
+
+    /// Whether the stream has no launch after this one.
+    pub fn is_last(&self) -> bool {
+        self.is_last
     }
 
     /// Threads of a block.

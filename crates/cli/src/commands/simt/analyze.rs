@@ -42,12 +42,16 @@ const CELLS: usize = 128;
 impl Args {
     /// Analyses.
     pub fn run(self) -> Outcome {
+        self.machine.warn();
         let run = self.input.read(&self.stream)?;
         let run = match self.block {
             Some(number) => one_block(&run, number)?,
             None => run,
         };
-        let named = self.machine.characteristics(&run)?;
+        let mut named = self.machine.characteristics(&run)?;
+        if let (Some(number), [(name, _)]) = (self.block, &mut named[..]) {
+            *name = format!("block {number}");
+        }
         for line in self.facts(&run) {
             self.output.say(&line)?;
         }
@@ -73,21 +77,21 @@ impl Args {
 
     fn facts(&self, run: &Run) -> Vec<String> {
         let launch = run.launch();
+        let blocks = counted(launch.grid.count(), "block", "blocks");
         let mut facts = vec![
             format!(
                 "{}: {} of {}, {} of {} {}",
-                launch.kernel,
-                counted(launch.grid.count(), "block", "blocks"),
+                self.input.called(run),
+                match self.block {
+                    Some(number) => format!("block {number} of {blocks}"),
+                    None => blocks,
+                },
                 counted(launch.block.count(), "thread", "threads"),
                 counted(run.touches(), "touch", "touches"),
-                grouped(run.items().into()),
+                grouped(self.items(run)),
                 self.input.items()
             ),
-            format!(
-                "Scenario {}: {}",
-                self.machine.scenario().number(),
-                self.machine.words()
-            ),
+            self.scenario(),
         ];
         if let Ok(transactions) = Transactions::of(run, Layout::Kept) {
             facts.push(format!(
@@ -100,15 +104,35 @@ impl Args {
         facts
     }
 
+    /// Distinct items of what is looked at.
+    fn items(&self, run: &Run) -> u64 {
+        match (self.block, run.blocks()) {
+            (Some(_), [block]) => block.footprint().len() as u64,
+            (Some(_), _) => 0,
+            (None, _) => run.items().into(),
+        }
+    }
+
+    fn scenario(&self) -> String {
+        let number = self.machine.scenario().number();
+        match self.block {
+            Some(_) if number <= 4 => "One block by itself".to_owned(),
+            _ => format!("Scenario {number}: {}", self.machine.words()),
+        }
+    }
+
     fn page(&self, run: &Run, named: &[Named]) -> String {
         let table = named.iter().map(|(name, one)| cells(name, one).to_vec());
         let heads = HEADS.map(str::to_owned).to_vec();
         let characteristic = SheetSection {
             title: "Reuse".to_owned(),
-            explain: "How much data is touched again, by how many memory instructions lie between. Both axes are \
-                      logarithmic; distances without reuse have no point. Near is good: what is far is likely gone \
-                      from a cache."
-                .to_owned(),
+            explain: format!(
+                "How much data is touched again, by how many memory instructions lie between. Both axes are \
+                 logarithmic; distances without reuse have no point. Near is good: what is far is likely gone from a \
+                 cache.{}{}",
+                pictures::left_out(named),
+                pictures::nothing(named.iter().all(|(_, one)| one.total() == 0))
+            ),
             table: (heads, table.collect()),
             panels: pictures::characteristics(named),
         };
@@ -118,7 +142,8 @@ impl Args {
         let sharing = SheetSection {
             title: "Sharing".to_owned(),
             explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
-                      squares off the diagonal are data that would be reused if the two ran together."
+                      squares off the diagonal are data that would be reused if the two ran together. Shades are logarithmic: \
+                      a step darker is several times as much."
                 .to_owned(),
             table: (Vec::new(), Vec::new()),
             panels: vec![
@@ -127,7 +152,7 @@ impl Args {
             ],
         };
         sheet(
-            &run.launch().kernel,
+            &self.input.called(run),
             &self.facts(run),
             &[characteristic, sharing],
         )

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use reuselens::units::grouped_wide;
+use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::{Characteristic, Difference};
+use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::{Characteristic, Difference, Run, SimtError};
 
 use super::analyze::{heads, row};
 use super::input::{Input, Machine, Output};
@@ -34,8 +35,28 @@ pub struct Args {
 impl Args {
     /// Compares.
     pub fn run(self) -> Outcome {
-        let before = self.machine.sum(&self.input.read(&self.before)?)?;
-        let after = self.machine.sum(&self.input.read(&self.after)?)?;
+        self.machine.warn();
+        let runs = [&self.before, &self.after].map(|path| self.input.read(path));
+        let [before, after] = runs;
+        let (before, after) = (before?, after?);
+        for (path, run) in [(&self.before, &before), (&self.after, &after)] {
+            let (launch, called) = (run.launch(), self.input.called(run));
+            let blocks = counted(launch.grid.count(), "block", "blocks");
+            let threads = counted(launch.block.count(), "thread", "threads");
+            let path = path.display();
+            self.output
+                .say(&format!("{path}: {called}, {blocks} of {threads}"))?;
+        }
+        if before.launch().kernel != after.launch().kernel {
+            eprintln!(
+                "reuselens: warning: these are runs of two kernels, not of one before and after a change"
+            );
+        }
+        if let Ok(counts) = transactions(&before, &after, Layout::Kept) {
+            let line = gained("data where it is", &counts);
+            self.output.say(&line)?;
+        }
+        let (before, after) = (self.machine.sum(&before)?, self.machine.sum(&after)?);
         self.output.say(&format!(
             "Scenario {}: {}",
             self.machine.scenario().number(),
@@ -49,6 +70,32 @@ impl Args {
             .html(|| sheet(&title, &[], &[section("Change", before, after)]))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Transactions before and after.
+pub type Counts = (Transactions, Transactions);
+
+/// Transactions of two runs.
+///
+/// # Errors
+/// If their items are no elements.
+pub fn transactions(before: &Run, after: &Run, layout: Layout) -> Result<Counts, SimtError> {
+    Ok((
+        Transactions::of(before, layout)?,
+        Transactions::of(after, layout)?,
+    ))
+}
+
+/// Transactions before and after, in words.
+pub fn gained(what: &str, (before, after): &Counts) -> String {
+    let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
+    format!(
+        "Transactions (sectors of 32 B), {what}: {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
+        grouped(before.sectors),
+        grouped(after.sectors),
+        before.average(),
+        after.average()
+    )
 }
 
 /// Prints both and what changed.
@@ -86,13 +133,19 @@ pub fn section(title: &str, before: Characteristic, after: Characteristic) -> Sh
         ("before".to_owned(), before),
         ("after".to_owned(), after),
     ]));
+    let sum = grouped_wide(change.sum.unsigned_abs());
+    let sign = if change.sum < 0 { "−" } else { "" };
+    let explain = if change.changes.is_empty() {
+        "Reuse is the same before and after, at every distance.".to_owned()
+    } else {
+        format!(
+            "After minus before, distance by distance. The differences add up to {sign}{sum}; the largest distance that has \
+             reuse goes from {from} to {to}."
+        )
+    };
     SheetSection {
         title: title.to_owned(),
-        explain: format!(
-            "After minus before, distance by distance. The differences add up to {}; the largest distance that has \
-             reuse goes from {from} to {to}.",
-            change.sum
-        ),
+        explain,
         table: (Vec::new(), Vec::new()),
         panels,
     }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use reuselens::trace::TraceError;
 use reuselens::trace::warp::{Space, open_warps};
-use reuselens::units::{Bytes, Granularity};
+use reuselens::units::{Bytes, Granularity, counted};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
 use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
@@ -36,29 +36,29 @@ pub struct Input {
 /// How blocks share the machine.
 #[derive(clap::Args, Debug)]
 pub struct Machine {
-    /// 1 blocks one after the other, 2 each block by itself, 3 all at once, 4 some at once, 5 on clusters, 6 on all clusters together
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=6))]
-    scenario: u8,
+    /// 1 blocks one after the other, 2 each block by itself (as `map` does), 3 all at once (as the others do), 4 some at once, 5 on clusters, 6 on all clusters together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=6))]
+    scenario: Option<u8>,
 
-    /// Blocks that run at the same time (scenario 4)
-    #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    blocks: u32,
+    /// Blocks that run at the same time (scenario 4), 2 without it
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    blocks: Option<u32>,
 
-    /// Core clusters (scenarios 5 and 6)
-    #[arg(long, value_name = "C", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
-    clusters: u32,
+    /// Core clusters (scenarios 5 and 6), 16 without it
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    clusters: Option<u32>,
 
-    /// Load/store units of a cluster (scenarios 5 and 6)
-    #[arg(long, value_name = "L", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
-    units: u32,
+    /// Load/store units of a cluster (scenarios 5 and 6), 32 without it
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
+    units: Option<u32>,
 
-    /// Which block runs next: sequential, sharing
-    #[arg(long, value_name = "NAME", default_value = "sequential")]
-    block_scheduler: String,
+    /// Which block runs next (scenarios 4 to 6): sequential, sharing
+    #[arg(long, value_name = "NAME")]
+    block_scheduler: Option<String>,
 
-    /// Which warp is served next: round-robin, sharing
-    #[arg(long, value_name = "NAME", default_value = "round-robin")]
-    warp_scheduler: String,
+    /// Which warp is served next (scenarios 5 and 6): round-robin, sharing
+    #[arg(long, value_name = "NAME")]
+    warp_scheduler: Option<String>,
 
     /// Threads of the analysis; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -129,6 +129,16 @@ impl Input {
         }
     }
 
+    /// The kernel's name as its source has it, and which launch it is where there are several.
+    pub fn called(&self, run: &Run) -> String {
+        let name = reuselens_ptx::readable(&run.launch().kernel);
+        match (self.launch, run.is_last()) {
+            (1, true) => name,
+            (1, false) => format!("{name} (launch 1; --launch N takes another)"),
+            (launch, _) => format!("{name} (launch {launch})"),
+        }
+    }
+
     /// What an item is, in words.
     pub fn items(&self) -> String {
         match self.granularity {
@@ -155,18 +165,58 @@ impl Memory {
 pub type Named = (String, Characteristic);
 
 impl Machine {
+    /// Each block by itself, if nothing else was asked for.
+    pub fn or_each(mut self) -> Machine {
+        self.scenario = self.scenario.or(Some(2));
+        self
+    }
+
+    /// Warns of options that the scenario does not look at: whoever tries one scenario after the other may leave them.
+    pub fn warn(&self) {
+        let scenario = self.scenario().number();
+        let options = [
+            ("--blocks", self.blocks.is_some(), &[4][..]),
+            ("--clusters", self.clusters.is_some(), &[5, 6]),
+            ("--units", self.units.is_some(), &[5, 6]),
+            (
+                "--block-scheduler",
+                self.block_scheduler.is_some(),
+                &[4, 5, 6],
+            ),
+            ("--warp-scheduler", self.warp_scheduler.is_some(), &[5, 6]),
+        ];
+        for (option, given, scenarios) in options {
+            if given && !scenarios.contains(&scenario) {
+                let of: Vec<String> = scenarios.iter().map(u8::to_string).collect();
+                eprintln!(
+                    "reuselens: warning: {option} has no effect in scenario {scenario}; it is for --scenario {}",
+                    of.join(" or ")
+                );
+            }
+        }
+    }
+
+    fn block_scheduler(&self) -> &str {
+        self.block_scheduler.as_deref().unwrap_or("sequential")
+    }
+
+    fn warp_scheduler(&self) -> &str {
+        self.warp_scheduler.as_deref().unwrap_or("round-robin")
+    }
+
     /// The scenario that was asked for.
     pub fn scenario(&self) -> Scenario {
-        let (clusters, units) = (self.clusters as usize, self.units as usize);
+        let clusters = self.clusters.unwrap_or(16) as usize;
+        let units = self.units.unwrap_or(32) as usize;
         match self.scenario {
-            1 => Scenario::Serialised,
-            2 => Scenario::Each,
-            3 => Scenario::Merged,
-            4 => Scenario::Concurrent {
-                blocks: self.blocks as usize,
+            Some(1) => Scenario::Serialised,
+            Some(2) => Scenario::Each,
+            None | Some(3) => Scenario::Merged,
+            Some(4) => Scenario::Concurrent {
+                blocks: self.blocks.unwrap_or(2) as usize,
             },
-            5 => Scenario::Clusters { clusters, units },
-            _ => Scenario::Collective { clusters, units },
+            Some(5) => Scenario::Clusters { clusters, units },
+            Some(_) => Scenario::Collective { clusters, units },
         }
     }
 
@@ -177,13 +227,19 @@ impl Machine {
             Scenario::Each => "each block by itself".to_owned(),
             Scenario::Merged => "all blocks at once".to_owned(),
             Scenario::Concurrent { blocks } => {
-                format!("{blocks} blocks at once, {} order", self.block_scheduler)
+                format!("{blocks} blocks at once, {} order", self.block_scheduler())
             }
             Scenario::Clusters { clusters, units } => {
-                format!("{clusters} clusters of {units} load/store units, each by itself")
+                format!(
+                    "{} of {units} load/store units, each by itself",
+                    counted(clusters as u64, "cluster", "clusters")
+                )
             }
             Scenario::Collective { clusters, units } => {
-                format!("{clusters} clusters of {units} load/store units, together")
+                format!(
+                    "{} of {units} load/store units, together",
+                    counted(clusters as u64, "cluster", "clusters")
+                )
             }
         }
     }
@@ -229,22 +285,36 @@ impl Machine {
                 names.join(", ")
             ))
         };
-        let blocks = block_scheduler(&self.block_scheduler, run).ok_or_else(|| {
+        let blocks = block_scheduler(self.block_scheduler(), run).ok_or_else(|| {
             unknown(
                 "block",
-                &self.block_scheduler,
+                self.block_scheduler(),
                 &reuselens_simt::scenario::BLOCK_SCHEDULERS,
             )
         })?;
-        let warps = warp_scheduler(&self.warp_scheduler).ok_or_else(|| {
+        let warps = warp_scheduler(self.warp_scheduler()).ok_or_else(|| {
             unknown(
                 "warp",
-                &self.warp_scheduler,
+                self.warp_scheduler(),
                 &reuselens_simt::scenario::WARP_SCHEDULERS,
             )
         })?;
         Ok((blocks, warps))
     }
+}
+
+/// The command as it was typed, for a shell.
+pub fn typed() -> String {
+    let plain = |word: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+        !word.is_empty() && word.chars().all(is_plain)
+    };
+    let words = std::env::args().skip(1).map(|word| match plain(&word) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    let words: Vec<String> = words.collect();
+    format!("reuselens {}", words.join(" "))
 }
 
 /// Where results go.

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use reuselens::units::grouped;
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{Common, Groups, Hypergraph, Mapping, Stage, fits, go_on, map};
-use reuselens_simt::transactions::{Layout, Transactions};
-use reuselens_simt::{Characteristic, Run};
+use reuselens_simt::transactions::Layout;
+use reuselens_simt::{Characteristic, Grain, Run};
 
 use super::analyze::one_block;
-use super::diff;
-use super::input::{Input, Machine, Output};
-use crate::exit::Outcome;
+use super::diff::{self, Counts, gained, transactions};
+use super::input::{Input, Machine, Output, typed};
+use crate::exit::{Outcome, Usage};
 use crate::output::write_whole;
 
 /// Regroup a kernel's threads into warps and blocks that share data, and see what that gains
@@ -42,7 +41,7 @@ pub struct Args {
     seed: u64,
 
     /// Take the mapping from this file instead: 32-bit little-endian numbers, as -o writes them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["upto", "common", "seed"])]
     mapping: Option<PathBuf>,
 
     /// Write the mapping to this file, as a kernel loads it: whose work each thread does
@@ -54,7 +53,7 @@ pub struct Args {
     hgr: Option<PathBuf>,
 
     /// Take the warps from this file, as another partitioner wrote it for that hypergraph: a line for each thread with its group
-    #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mapping", "common"])]
     groups: Option<PathBuf>,
 
     /// Look at this block only (after mapping: at the block in its place)
@@ -88,16 +87,34 @@ enum Gather {
 
 impl Args {
     /// Maps.
-    pub fn run(self) -> Outcome {
+    pub fn run(mut self) -> Outcome {
+        self.machine = self.machine.or_each();
+        self.machine.warn();
         let run = self.input.read(&self.stream)?;
+        if run.grain() != Grain::Element {
+            let what = "transactions are counted of elements; leave out --granularity";
+            return Err(Usage(what.to_owned()).into());
+        }
         if let Some(path) = &self.hgr {
             fits(&run, self.lanes.into())?;
             let sharing = Hypergraph::common(&run, self.layout(), self.common());
             write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
+            self.output.say(&format!(
+                "Hypergraph: {}  (partition it into {} groups with an imbalance of 0, and come back with --groups FILE)",
+                path.display(),
+                sharing.vertices() / usize::from(self.lanes)
+            ))?;
         }
         let mapping = self.mapping(&run)?;
         let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
-        let facts = facts(&before, &after)?;
+        let kept = transactions(&before, &after, Layout::Kept)?;
+        let moved = transactions(&before, &after, Layout::Moved)?;
+        let called = self.input.called(&run);
+        let facts = [
+            format!("{called}, {}", self.machine.words()),
+            gained("data where it is", &kept),
+            gained("own data moved too", &moved),
+        ];
         for fact in &facts {
             self.output.say(fact)?;
         }
@@ -110,21 +127,32 @@ impl Args {
                 "Mapping: {}  (load it as an array, and use map[blockIdx.x * blockDim.x + threadIdx.x])",
                 path.display()
             ))?;
-        } else {
-            self.output.say(&format!(
-                "Next: reuselens simt map {} -o map.u32",
-                self.stream.display()
-            ))?;
+        }
+        for line in self.advice(&kept, &moved) {
+            self.output.say(&line)?;
         }
         let sections: [SheetSection; 1] = [diff::section("Change", before, after)];
-        self.output.html(|| {
-            sheet(
-                &format!("{}, re-mapped", run.launch().kernel),
-                &facts,
-                &sections,
-            )
-        })?;
+        self.output
+            .html(|| sheet(&format!("{called}, re-mapped"), &facts, &sections))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What the two lines of transactions mean for who uses the mapping, and what to do next.
+    fn advice(&self, kept: &Counts, moved: &Counts) -> Vec<String> {
+        let gains = |(before, after): &Counts| after.sectors < before.sectors;
+        let mut lines = Vec::new();
+        if !self.keep_layout && self.mapping.is_none() {
+            if gains(moved) {
+                lines.push("The second line holds if arrays that threads index by their own number are permuted with the mapping; with map[…] alone it is the first, and --keep-layout maps for that.".to_owned());
+            } else if !gains(kept) {
+                lines.push("Nothing is gained if own data moves with threads; --keep-layout maps for data that stays where it is.".to_owned());
+            }
+        }
+        let gained = if self.keep_layout { kept } else { moved };
+        if self.o.is_none() && self.mapping.is_none() && gains(gained) {
+            lines.push(format!("Next: {} -o map.u32", typed()));
+        }
+        lines
     }
 
     fn mapping(&self, run: &Run) -> anyhow::Result<Mapping> {
@@ -155,7 +183,23 @@ impl Args {
                 path.display()
             )
         })?;
-        Ok(Mapping::new(threads, run.block_threads() as usize)?)
+        let (found, wanted) = (
+            threads.len(),
+            run.launch().grid.count() * u64::from(run.block_threads()),
+        );
+        let damaged = |why: &str| {
+            anyhow::anyhow!(
+                "{}: {why}; write one with -o FILE of this stream",
+                path.display()
+            )
+        };
+        if found as u64 != wanted {
+            return Err(damaged(&format!(
+                "it maps {found} threads, and the launch has {wanted}"
+            )));
+        }
+        Mapping::new(threads, run.block_threads() as usize)
+            .map_err(|_| damaged("it does not hold each thread once"))
     }
 
     fn common(&self) -> Common {
@@ -179,29 +223,4 @@ impl Args {
         };
         self.machine.sum(&one_block(&run, number)?)
     }
-}
-
-/// Transactions before and after, with data where it is and with threads' own data moved with them.
-fn facts(before: &Run, after: &Run) -> anyhow::Result<Vec<String>> {
-    let line = |what: &str, before: Transactions, after: Transactions| {
-        let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
-        format!(
-            "Transactions (sectors of 32 B), {what}: {} → {} ({change:+.1} %), {:.2} → {:.2} a request",
-            grouped(before.sectors),
-            grouped(after.sectors),
-            before.average(),
-            after.average()
-        )
-    };
-    let count = |layout| {
-        anyhow::Ok((
-            Transactions::of(before, layout)?,
-            Transactions::of(after, layout)?,
-        ))
-    };
-    let (kept, moved) = (count(Layout::Kept)?, count(Layout::Moved)?);
-    Ok(vec![
-        line("data where it is", kept.0, kept.1),
-        line("own data moved too", moved.0, moved.1),
-    ])
 }

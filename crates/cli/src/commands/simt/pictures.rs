@@ -33,6 +33,23 @@ pub fn characteristics(named: &[Named]) -> Vec<Panel> {
         .collect()
 }
 
+/// Says which curves are not drawn.
+pub fn left_out(named: &[Named]) -> String {
+    match named.len().saturating_sub(CURVES) {
+        0 => String::new(),
+        more => format!(" The first {CURVES} streams are drawn; {more} more are in the table."),
+    }
+}
+
+/// Says why there is no curve.
+pub fn nothing(is_so: bool) -> &'static str {
+    if is_so {
+        " Nothing is reused here, so there is nothing to draw."
+    } else {
+        ""
+    }
+}
+
 fn title(what: &str, range: u64) -> String {
     match range {
         u64::MAX => what.to_owned(),

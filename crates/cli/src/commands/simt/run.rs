@@ -28,8 +28,8 @@ pub struct Args {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = sizes)]
     block: Option<[u32; 3]>,
     /// Shared memory that the kernel does not declare itself
-    #[arg(long, value_name = "SIZE", default_value = "0")]
-    shared: Bytes,
+    #[arg(long, value_name = "SIZE")]
+    shared: Option<Bytes>,
     /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     arg: Vec<String>,
@@ -146,8 +146,9 @@ impl Args {
                 || self.grid.is_some()
                 || self.block.is_some()
                 || !self.arg.is_empty()
+                || self.shared.is_some()
             {
-                let what = "a description says itself what is launched; leave out --entry, --grid, --block and --arg";
+                let what = "a description says itself what is launched; leave out --entry, --grid, --block, --shared and --arg";
                 return Err(Usage(what.to_owned()).into());
             }
             return Ok(Plan::read(&self.kernel, self.data.as_deref())?);
@@ -157,10 +158,17 @@ impl Args {
             return Err(Usage(what.to_owned()).into());
         }
         let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
-            return Err(Usage(
-                "a kernel needs --entry NAME, --grid BLOCKS and --block THREADS".to_owned(),
-            )
-            .into());
+            let wants = [
+                ("--entry NAME", self.entry.is_none()),
+                ("--grid BLOCKS", self.grid.is_none()),
+                ("--block THREADS", self.block.is_none()),
+            ];
+            let wants: Vec<&str> = wants
+                .iter()
+                .filter(|want| want.1)
+                .map(|want| want.0)
+                .collect();
+            return Err(Usage(format!("a kernel needs {}", wants.join(" and "))).into());
         };
         let mut plan = Plan::default();
         let mut arguments = Vec::new();
@@ -173,7 +181,7 @@ impl Args {
             entry: entry.clone(),
             grid,
             block,
-            shared: self.shared.get(),
+            shared: self.shared.map_or(0, Bytes::get),
             arguments,
             repeat: 1,
             zero: Vec::new(),
@@ -286,8 +294,11 @@ fn told(done: &Done) -> String {
     } else {
         format!(", {} times", done.times)
     };
+    let open = done.not_zero.as_ref().map_or(String::new(), |name| {
+        format!("; '{name}' is not all zeros yet: raise its repeat, or leave it out")
+    });
     format!(
-        "{}{times}: {}, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes)",
+        "{}{times}: {}, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes){open}",
         done.kernel,
         counted(stats.blocks, "block", "blocks"),
         grouped(stats.warp_instructions),
