@@ -417,7 +417,7 @@ fn sources_with_a_host_side_are_compiled_and_a_compiler_that_is_not_there_is_nam
         ("", "5 times", ""),
         ("repeat = 2\n", "2 times", "not all zeros yet"),
     ] {
-        place.write("plan.toml", &plan(repeat));
+        place.write("plan.toml", plan(repeat));
         let done = clang(&["simt", "run", "plan.toml"]).succeeds();
         assert!(
             done.out.contains(times) && done.out.contains(says),
