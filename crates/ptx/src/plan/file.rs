@@ -49,6 +49,18 @@ struct LaunchOf {
     while_set: Option<String>,
 }
 
+impl LaunchOf {
+    /// How often, at most.
+    fn times(&self) -> u32 {
+        let unless_said = if self.while_set.is_some() {
+            u32::MAX
+        } else {
+            1
+        };
+        self.repeat.unwrap_or(unless_said)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Value {
@@ -122,14 +134,10 @@ impl Plan {
                         launch.entry
                     ))
                 })?,
+                repeat: launch.times(),
                 entry: launch.entry,
                 shared: launch.shared,
                 arguments: launch.args.into_iter().map(given).collect(),
-                repeat: launch.repeat.unwrap_or(if launch.while_set.is_some() {
-                    u32::MAX
-                } else {
-                    1
-                }),
                 zero: launch.zero,
                 while_set: launch.while_set,
             });
