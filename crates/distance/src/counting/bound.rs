@@ -1,13 +1,13 @@
 //! The part of the counting engine that no engine of its kind can do without.
 
 use super::compare::Compare;
-use super::direct::BATCH;
+use super::direct::{BATCH, Batch, ask_ahead};
 use super::line::NEVER;
 use super::sparse::Sparse;
 use super::table::Table;
 use crate::dispatch;
 
-/// Nothing but the look-up of last accesses, with the table, the batches and the prefetching of
+/// Nothing but the look-up of last accesses, with the code, the batches and the order of asking for memory of
 /// [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach at most. For
 /// benchmarks, which give the speed of an engine as a share of this.
 pub struct LookupBound {
@@ -31,32 +31,46 @@ impl LookupBound {
         dispatch::process_bound(self, items);
     }
 
-    /// The sum of all reuse times: proof that the work was done.
+    /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was done.
     pub fn reuse_times(&self) -> u64 {
         self.reuse_times
     }
 
     #[inline(always)]
     pub(crate) fn process_here(&mut self, compare: impl Compare, items: &[u64]) {
-        let (mut current, mut next) = ([0; BATCH], [0; BATCH]);
-        let mut batches = items.chunks(BATCH);
-        let mut batch = batches.next().unwrap_or_default();
-        locate(batch, &mut current, &mut self.table);
+        let (mut current, mut next) = (Batch::EMPTY, Batch::EMPTY);
+        let table = &mut self.table;
+        let (mut batch, mut rest) = items.split_at(BATCH.min(items.len()));
+        table.make_room(2 * BATCH);
+        current.locate_now(table, batch);
         while !batch.is_empty() {
-            if self.table.make_room(BATCH) {
-                locate(batch, &mut current, &mut self.table);
+            if table.make_room(2 * BATCH) {
+                current.locate_now(table, batch);
             }
-            let following = batches.next().unwrap_or_default();
-            locate(following, &mut next, &mut self.table);
-            for (&item, &home) in batch.iter().zip(&current) {
-                // 32 bits that come round: enough to keep the look-up busy.
-                self.step = self.step.wrapping_add(1).max(NEVER + 1);
-                let previous = self.table.replace(compare, item, home, self.step);
-                let time = self.step.wrapping_sub(previous);
-                self.reuse_times = self.reuse_times.wrapping_add(time.into());
+            let (following, after) = rest.split_at(BATCH.min(rest.len()));
+            ask_ahead(after);
+            // 32 bits that come round, past the mark of what was never met: enough to keep the look-up busy.
+            let now = self.step.max(NEVER + 1);
+            let now = if now > u32::MAX - BATCH as u32 {
+                NEVER + 1
+            } else {
+                now
+            };
+            current.look_up(compare, table, now, batch, |_| {});
+            next.locate(table, following);
+            current.look_further(compare, table, now, batch, |_| {});
+            let mut left = batch.len();
+            let mut sum = 0_u64;
+            for found in current.found(&next, table) {
+                for &previous in &found[..left.min(found.len())] {
+                    sum = sum.wrapping_add(now.wrapping_sub(previous).into());
+                }
+                left -= left.min(found.len());
             }
+            self.reuse_times = self.reuse_times.wrapping_add(sum);
+            self.step = now + batch.len() as u32;
             std::mem::swap(&mut current, &mut next);
-            batch = following;
+            (batch, rest) = (following, after);
         }
     }
 }
@@ -64,14 +78,5 @@ impl LookupBound {
 impl Default for LookupBound {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// Finds where the table may have the items and asks for that memory.
-#[inline(always)]
-fn locate(items: &[u64], homes: &mut [usize; BATCH], table: &mut Sparse) {
-    for (&item, home) in items.iter().zip(homes) {
-        *home = table.home(item);
-        table.prefetch(*home);
     }
 }

@@ -53,23 +53,25 @@ impl Batch {
         }
     }
 
-    /// Stage 2: notes and replaces the last step of each item, and asks for the bits there.
+    /// Stage 2: notes and replaces the last step of each item, of which the first is now at step `now`. `ask` is
+    /// told of each, to ask for what will be wanted of it.
     #[inline(always)]
-    fn look_up(
+    pub(super) fn look_up(
         &mut self,
         compare: impl Compare,
         table: &mut impl Table,
-        bits: &LiveBits,
+        now: u32,
         items: &[u64],
+        ask: impl Fn(u32),
     ) {
         let known = items.iter().zip(&self.homes).zip(&mut self.previous);
         let mut others = 0;
         for (index, ((&item, &home), previous)) in (0_u8..).zip(known) {
-            let step = bits.now() as u32 + u32::from(index);
+            let step = now.wrapping_add(index.into());
             match table.replace_at_home(compare, item, home, step) {
                 Some(found) => {
                     *previous = found;
-                    bits.prefetch(found);
+                    ask(found);
                 }
                 None => {
                     self.elsewhere[others % BATCH] = index;
@@ -82,20 +84,37 @@ impl Batch {
 
     /// Stage 2 for those of which the memory was not known before.
     #[inline(always)]
-    fn look_further(
+    pub(super) fn look_further(
         &mut self,
         compare: impl Compare,
         table: &mut impl Table,
-        bits: &LiveBits,
+        now: u32,
         items: &[u64],
+        ask: impl Fn(u32),
     ) {
         for &index in &self.elsewhere[..self.others] {
             let index = usize::from(index) % BATCH;
-            let step = bits.now() as u32 + index as u32;
+            let step = now.wrapping_add(index as u32);
             let previous = table.replace(compare, items[index], self.homes[index], step);
             self.previous[index] = previous;
-            bits.prefetch(previous);
+            ask(previous);
         }
+    }
+
+    /// The last steps that were found, a group at a time, and meanwhile asks for the lines of the `next` batch.
+    #[inline(always)]
+    pub(super) fn found<'a>(
+        &'a self,
+        next: &'a Batch,
+        table: &'a impl Table,
+    ) -> impl Iterator<Item = &'a [u32]> {
+        let groups = self.previous.chunks(GROUP).zip(next.homes.chunks(GROUP));
+        groups.map(|(previous, homes)| {
+            for &home in homes {
+                table.prefetch(home);
+            }
+            previous
+        })
     }
 
     /// Stage 3: the distances, and the new state of the bits, one access after the other. Meanwhile the
@@ -113,14 +132,11 @@ impl Batch {
         bits.begin(steps);
         let mut live = before;
         let mut taker = bits.taker();
-        let mut known = self.previous.chunks(GROUP).zip(next.homes.chunks(GROUP));
+        let mut known = self.found(next, table);
         for distances in distances.chunks_mut(GROUP) {
-            let Some((previous, homes)) = known.next() else {
+            let Some(previous) = known.next() else {
                 break;
             };
-            for &home in homes {
-                table.prefetch(home);
-            }
             for (distance, &step) in distances.iter_mut().zip(previous) {
                 *distance = if step == NEVER {
                     live += 1;
@@ -131,6 +147,15 @@ impl Batch {
             }
         }
         bits.end(steps, before + steps - live);
+    }
+}
+
+/// Asks for items of the stream that is left: so many other lines are asked for that the processor does not see a
+/// sequence there by itself.
+#[inline(always)]
+pub(super) fn ask_ahead(rest: &[u64]) {
+    for line in (AHEAD..AHEAD + BATCH).step_by(8) {
+        prefetch(rest, line);
     }
 }
 
@@ -160,13 +185,11 @@ pub(super) fn run(
             bits.restart(batch.len() as u64);
         }
         let (following, after) = rest.split_at(BATCH.min(rest.len()));
-        // So many other lines are asked for that the processor does not see a sequence here by itself.
-        for line in (AHEAD..AHEAD + BATCH).step_by(8) {
-            prefetch(after, line);
-        }
-        current.look_up(compare, table, bits, batch);
+        ask_ahead(after);
+        let now = bits.now() as u32;
+        current.look_up(compare, table, now, batch, |step| bits.prefetch(step));
         next.locate(table, following);
-        current.look_further(compare, table, bits, batch);
+        current.look_further(compare, table, now, batch, |step| bits.prefetch(step));
         let (now, later) = distances.split_at_mut(batch.len());
         current.count(bits, now, next, table);
         std::mem::swap(&mut current, &mut next);

@@ -151,9 +151,9 @@ impl LiveBits {
     #[cold]
     pub(super) fn restart(&mut self, steps: u64) {
         let live = self.live + 64;
-        self.end = (4 * live.max(self.expected))
-            .next_multiple_of(1 << CHUNK)
-            .min(LONGEST);
+        // Not at once as long as is expected: that may be wrong, and all of the axis is written here.
+        let items = live.max(self.expected.min(16 * live));
+        self.end = (4 * items).next_multiple_of(1 << CHUNK).min(LONGEST);
         let chunks = self.end.div_ceil(1 << CHUNK) as usize;
         if self.chunks.len() != chunks {
             self.chunks = Huge::new(chunks);

@@ -87,11 +87,15 @@ impl Sparse {
         }
     }
 
-    /// Half as large again, or as large as is expected.
+    /// Half as large again, or as large as is expected, but not more than four times: that may be wrong.
     #[cold]
     fn grow(&mut self) {
         let lines = self.lines.len();
-        let expected = if lines < FEW { 0 } else { self.expected };
+        let expected = if lines < FEW {
+            0
+        } else {
+            self.expected.min(4 * lines)
+        };
         // Whole pairs.
         let mut larger = Self::with_lines(((lines + lines / 2) & !1).max(expected));
         (larger.key, larger.expected) = (self.key, self.expected);
