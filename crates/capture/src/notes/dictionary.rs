@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::{Columns, Kind};
+use reuselens_trace::{Columns, Kind, ShapedBlock};
 use reuselens_wire::{
     CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
 };
 
 use super::rows::one;
 use super::table::{Descriptor, GROUP, Table, Tally};
-use super::{Found, WORDS};
+use super::{Found, Shaping, WORDS};
 use crate::segment::Segment;
 
 /// What is known of the dictionary so far.
@@ -24,6 +24,10 @@ pub(super) struct Dictionary {
     /// By the same how many rows it has.
     tallies: Vec<Rows>,
     rows: Vec<EntryRow>,
+    /// By the number of an entry its shape, once a note was to be one.
+    shapes: Vec<ShapeOf>,
+    /// The places of shapes' words in notes.
+    places: Vec<u8>,
     /// Bytes of all entries read. Entries do not overlap, so there are never more than the dictionary has; a program
     /// that has written over it must not cost more either.
     bytes: usize,
@@ -63,6 +67,18 @@ impl Rows {
             records: if all { found.records } else { 0 },
         }
     }
+}
+
+/// How a note becomes words of a shape, in sixteen bytes.
+#[derive(Clone, Copy, Default)]
+struct ShapeOf {
+    shape: u32,
+    /// Where the places of its words are.
+    first: u32,
+    words: u16,
+    rows: u16,
+    /// Records of the note; 0 if nothing is known of it.
+    records: u16,
 }
 
 /// After so many equal notes there are likely more: who goes through all of them at once is faster.
@@ -137,6 +153,82 @@ impl Dictionary {
         counted[Kind::Exit as usize] += exits;
         counted[Kind::Enter as usize] += enters;
         counted[Kind::Operand as usize] += enters;
+    }
+
+    /// Appends the notes from `position` on that are known and whose rows are always there, up to `wanted` rows.
+    /// `position` moves on.
+    pub fn shape(
+        &mut self,
+        words: &[u64],
+        position: &mut usize,
+        wanted: usize,
+        (shaping, into): (&mut Shaping, &mut ShapedBlock),
+    ) {
+        while into.rows < wanted {
+            let Some(&head) = words.get(2 * *position + 1) else {
+                return;
+            };
+            if head >> 56 != u64::from(CODED) {
+                return;
+            }
+            let (number, records) = unpack_head(head as u32);
+            let mut of = self
+                .shapes
+                .get(number as usize)
+                .copied()
+                .unwrap_or_default();
+            if usize::from(of.records) != records || records == 0 {
+                match self.learn_shape(number, head, shaping) {
+                    Some(learnt) => of = learnt,
+                    None => return,
+                }
+            }
+            let from = 2 * *position;
+            let Some(note) = words.get(from..from + 2 * records) else {
+                return;
+            };
+            let first = of.first as usize;
+            let places = &self.places[first..first + usize::from(of.words)];
+            into.words.extend(
+                places
+                    .iter()
+                    .map(|&place| note.get(usize::from(place)).copied().unwrap_or(0)),
+            );
+            if of.rows > 0 {
+                into.shapes.push(of.shape);
+                into.rows += usize::from(of.rows);
+            }
+            *position += records;
+        }
+    }
+
+    /// The shape of the notes with this head, if they have one.
+    #[cold]
+    #[inline(never)]
+    fn learn_shape(&mut self, number: u32, head: u64, shaping: &mut Shaping) -> Option<ShapeOf> {
+        let (_, found) = self.find(head)?;
+        let found = *found;
+        if found.conditions.is_some() {
+            return None;
+        }
+        let first = self.places.len();
+        let shape = match found.rows {
+            0 => u32::MAX,
+            _ => shaping.of(&self.table, &found, &mut self.places)?,
+        };
+        let of = ShapeOf {
+            shape,
+            first: first as u32,
+            words: (self.places.len() - first) as u16,
+            rows: found.rows,
+            records: found.records,
+        };
+        if self.shapes.len() <= number as usize {
+            let length = (number as usize + 1).next_power_of_two();
+            self.shapes.resize(length, ShapeOf::default());
+        }
+        self.shapes[number as usize] = of;
+        Some(of)
     }
 
     pub fn new(segment: Arc<Segment>) -> Dictionary {

@@ -3,6 +3,7 @@
 
 use crate::Columns;
 use crate::formats::native::bytes::{Damage, ENDS, squeezed};
+use crate::formats::native::decode_shaped::ShapeDecoder;
 use crate::formats::native::rows::{Rows, Streams};
 
 /// How the bits of a number are brought together.
@@ -64,6 +65,33 @@ pub(super) fn block(
         return unsafe { newer(rows, processor, streams, columns) };
     }
     rows.block_here(Portable, streams, columns)
+}
+
+/// [`ShapeDecoder::block_here`] for the processor at hand.
+pub(super) fn shaped(
+    shapes: &mut ShapeDecoder,
+    streams: &mut Streams<'_>,
+    counts: (usize, usize),
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_shaped(shapes, processor, streams, counts, columns) };
+    }
+    shapes.block_here(Portable, streams, counts, columns)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_shaped(
+    shapes: &mut ShapeDecoder,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    counts: (usize, usize),
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    shapes.block_here(processor, streams, counts, columns)
 }
 
 #[cfg(target_arch = "x86_64")]
