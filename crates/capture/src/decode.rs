@@ -123,7 +123,7 @@ impl Decoder {
             return Some(ShapedStep::Other(Step::Event(event)));
         }
         self.fill_shaped(shaped);
-        if shaped.rows > 0 {
+        if shaped.rows() > 0 {
             return Some(ShapedStep::Shaped);
         }
         if let Some(event) = self.events.pop_front() {
@@ -140,7 +140,7 @@ impl Decoder {
         shaped.thread = ThreadId(self.raw.thread);
         shaped.first_stamp = self.raw.first_stamp;
         shaped.last_stamp = self.raw.last_stamp;
-        while shaped.rows < ROWS_WANTED {
+        while shaped.rows() < ROWS_WANTED {
             let (of, shaping) = (self.origin(), &mut self.shaping);
             let records = &mut self.raw.records;
             let into = (shaping, &mut *shaped);
@@ -150,7 +150,7 @@ impl Decoder {
             let Some(&record) = self.raw.records.get(self.position) else {
                 break;
             };
-            if shaped.rows >= ROWS_WANTED {
+            if shaped.rows() >= ROWS_WANTED {
                 break;
             }
             let number = record.kind();

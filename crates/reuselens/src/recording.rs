@@ -220,7 +220,7 @@ fn write(
         match step {
             Delivered::Shaped => {
                 let shapes = source.shapes();
-                recorded.rows += pieces.shaped.rows as u64;
+                recorded.rows += pieces.shaped.rows() as u64;
                 recorded.blocks += 1;
                 shapes.map_or(Ok(()), |shapes| writer.shaped(&pieces.shaped, shapes))?;
             }

@@ -92,7 +92,7 @@ impl Shapes {
 }
 
 /// Consecutive rows of one thread, as shapes and their words. Says the same as a [`Block`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ShapedBlock {
     /// The process that ran.
     pub process: ProcessId,
@@ -102,13 +102,15 @@ pub struct ShapedBlock {
     pub first_stamp: u64,
     /// As [`Block::last_stamp`].
     pub last_stamp: u64,
-    /// The numbers of shapes, in the order in which they happened.
-    pub shapes: Vec<u32>,
-    /// The words of all of them, one shape's after the other's.
-    pub words: Vec<u64>,
-    /// The number of rows that they stand for.
-    pub rows: usize,
+    shapes: Vec<u32>,
+    /// Those from `used` on are anything.
+    words: Vec<u64>,
+    used: usize,
+    rows: usize,
 }
+
+/// Words that are copied at once.
+pub const WORDS_AT_ONCE: usize = 8;
 
 impl ShapedBlock {
     /// An empty block.
@@ -119,8 +121,66 @@ impl ShapedBlock {
     /// Forgets what happened and keeps the memory.
     pub fn clear(&mut self) {
         self.shapes.clear();
-        self.words.clear();
+        self.used = 0;
         self.rows = 0;
+    }
+
+    /// Appends what happened once: a shape, how many rows it has, and its words.
+    #[inline]
+    pub fn push(&mut self, shape: u32, rows: usize, words: &[u64]) {
+        let used = self.used + words.len();
+        if used > self.words.len() {
+            self.grow(used);
+        }
+        self.words[self.used..used].copy_from_slice(words);
+        self.used = used;
+        self.shapes.push(shape);
+        self.rows += rows;
+    }
+
+    /// The same where the words are the first `count` of `words`. All are copied, which takes less than to ask how many.
+    #[inline(always)]
+    pub fn push_few(
+        &mut self,
+        shape: u32,
+        rows: usize,
+        words: &[u64; WORDS_AT_ONCE],
+        count: usize,
+    ) {
+        let end = self.used + WORDS_AT_ONCE;
+        if end > self.words.len() {
+            self.grow(end);
+        }
+        if let Some(into) = self.words[self.used..].first_chunk_mut() {
+            *into = *words;
+        }
+        self.used += count.min(WORDS_AT_ONCE);
+        self.shapes.push(shape);
+        self.rows += rows;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, words: usize) {
+        self.words.resize(words.next_power_of_two(), 0);
+    }
+
+    /// The numbers of shapes, in the order in which they happened.
+    #[inline]
+    pub fn shapes(&self) -> &[u32] {
+        &self.shapes
+    }
+
+    /// The words of all of them, one shape's after the other's.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words[..self.used]
+    }
+
+    /// The number of rows that they stand for.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     /// Makes rows of it. What is in `block` is written over.
@@ -128,7 +188,7 @@ impl ShapedBlock {
         block.clear();
         (block.process, block.thread) = (self.process, self.thread);
         (block.first_stamp, block.last_stamp) = (self.first_stamp, self.last_stamp);
-        let mut words = self.words.as_slice();
+        let mut words = self.words();
         for &shape in &self.shapes {
             let (own, others) = words.split_at(shapes.words(shape).min(words.len()));
             for row in shapes.rows(shape) {
@@ -165,12 +225,11 @@ mod tests {
         let two = shapes.add(&[row(Some(1), 8), row(None, 77), row(Some(0), 0)]);
         let one = shapes.add(&[row(Some(0), 1_u64.wrapping_neg())]);
         assert_eq!((two, one), (Some(0), Some(1)));
-        let shaped = ShapedBlock {
-            shapes: vec![1, 0, 1],
-            words: vec![10, 20, 30, 40],
-            rows: 5,
-            ..ShapedBlock::default()
-        };
+        let mut shaped = ShapedBlock::new();
+        shaped.push(1, 1, &[10]);
+        shaped.push_few(0, 3, &[20, 30, 7, 7, 7, 7, 7, 7], 2);
+        shaped.push(1, 1, &[40]);
+        assert_eq!((shaped.rows(), shaped.words().len()), (5, 4));
         let mut block = Block::new();
         shaped.expand(&shapes, &mut block);
         assert_eq!(block.addrs(), [9, 38, 77, 20, 39]);

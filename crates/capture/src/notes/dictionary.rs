@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::{Columns, Kind, ShapedBlock};
+use reuselens_trace::{Columns, Kind, ShapedBlock, WORDS_AT_ONCE};
 use reuselens_wire::{
     CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
 };
@@ -79,6 +79,8 @@ struct ShapeOf {
     rows: u16,
     /// Records of the note; 0 if nothing is known of it.
     records: u16,
+    /// Whether it has few words, and no place but the head's is left out.
+    few: bool,
 }
 
 /// After so many equal notes there are likely more: who goes through all of them at once is faster.
@@ -159,12 +161,12 @@ impl Dictionary {
     /// `position` moves on.
     pub fn shape(
         &mut self,
-        words: &[u64],
+        words: &mut [u64],
         position: &mut usize,
         wanted: usize,
         (shaping, into): (&mut Shaping, &mut ShapedBlock),
     ) {
-        while into.rows < wanted {
+        while into.rows() < wanted {
             let Some(&head) = words.get(2 * *position + 1) else {
                 return;
             };
@@ -183,20 +185,30 @@ impl Dictionary {
                     None => return,
                 }
             }
-            let from = 2 * *position;
-            let Some(note) = words.get(from..from + 2 * records) else {
+            let rest = &mut words[2 * *position..];
+            if rest.len() < 2 * records {
                 return;
-            };
-            let first = of.first as usize;
-            let places = &self.places[first..first + usize::from(of.words)];
-            into.words.extend(
-                places
-                    .iter()
-                    .map(|&place| note.get(usize::from(place)).copied().unwrap_or(0)),
-            );
-            if of.rows > 0 {
-                into.shapes.push(of.shape);
-                into.rows += usize::from(of.rows);
+            }
+            let rows = usize::from(of.rows);
+            match rest.first_chunk_mut::<{ WORDS_AT_ONCE + 1 }>() {
+                Some(note) if of.few => {
+                    note[1] = note[0];
+                    if let Some(words) = note[1..].first_chunk() {
+                        into.push_few(of.shape, rows, words, usize::from(of.words));
+                    }
+                }
+                _ => {
+                    if rows > 0 {
+                        let note = &rest[..2 * records];
+                        let first = of.first as usize;
+                        let places = &self.places[first..first + usize::from(of.words)];
+                        let mut words = [0; WORDS];
+                        for (word, &place) in words.iter_mut().zip(places) {
+                            *word = note.get(usize::from(place)).copied().unwrap_or(0);
+                        }
+                        into.push(of.shape, rows, &words[..places.len()]);
+                    }
+                }
             }
             *position += records;
         }
@@ -216,7 +228,12 @@ impl Dictionary {
             0 => u32::MAX,
             _ => shaping.of(&self.table, &found, &mut self.places)?,
         };
+        let places = &self.places[first..];
+        let next = |index: usize| if index == 0 { 0 } else { index + 1 };
+        let dense =
+            (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
         let of = ShapeOf {
+            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE,
             shape,
             first: first as u32,
             words: (self.places.len() - first) as u16,

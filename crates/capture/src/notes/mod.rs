@@ -78,8 +78,8 @@ impl Notes {
         wanted: usize,
         (shaping, into): (&mut Shaping, &mut ShapedBlock),
     ) -> usize {
-        let words = &*words_of(records);
-        while into.rows < wanted {
+        let words = words_of(records);
+        while into.rows() < wanted {
             self.dictionary
                 .shape(words, &mut position, wanted, (shaping, into));
             let &[word0, word1] = words

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_trace::{Block, Kind, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes};
+use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
 use reuselens_wire::NO_WORD;
 
 use super::table::{Descriptor, Table};
@@ -40,17 +40,33 @@ impl Default for Shaping {
 }
 
 impl Shaping {
-    /// The shape of a descriptor whose rows are always there; and the places of its words in a note, appended to `places`.
-    pub(super) fn of(&mut self, table: &Table, found: &Descriptor, places: &mut Vec<u8>) -> Option<u32> {
+    /// The shape of a descriptor whose rows are always there; and the places of its words in a note, in their order, appended to `places`.
+    pub(super) fn of(
+        &mut self,
+        table: &Table,
+        found: &Descriptor,
+        places: &mut Vec<u8>,
+    ) -> Option<u32> {
         let first = places.len();
         self.rows.clear();
         let count = usize::from(found.rows);
+        let groups = table.groups_of(found).iter().flat_map(|group| group.words);
+        let used = groups.take(count).filter(|place| *place != NO_WORD);
+        places.extend(used.map(|place| place as u8));
+        places[first..].sort_unstable();
+        let own = places.split_off(first);
+        for place in own {
+            if places.len() == first || places.last() != Some(&place) {
+                places.push(place);
+            }
+        }
         for row in 0..count {
             let (group, lane) = table.row_of(found, row)?;
-            let word = match group.words[lane] {
-                NO_WORD => None,
-                place => Some(word(places, first, place as u8)?),
-            };
+            let place = |&known: &u8| u16::from(known) == group.words[lane];
+            let word = places[first..]
+                .iter()
+                .position(place)
+                .map(|word| word as u8);
             self.rows.push(ShapeRow {
                 kind: group.kinds[lane],
                 size: group.sizes[lane],
@@ -86,10 +102,9 @@ impl Shaping {
                 None => return false,
             },
         };
-        into.shapes.push(number);
-        into.words.push(address);
-        into.words.extend(operand);
-        into.rows += 1 + usize::from(operand.is_some());
+        let words = [address, operand.unwrap_or(0), 0, 0, 0, 0, 0, 0];
+        let rows = 1 + usize::from(operand.is_some());
+        into.push_few(number, rows, &words, rows);
         true
     }
 
@@ -140,18 +155,4 @@ impl Shaping {
         drop(rows);
         self.scratch = scratch;
     }
-}
-
-/// Which word of a shape the one at `place` in the note is; `places` from `first` on are those so far.
-fn word(places: &mut Vec<u8>, first: usize, place: u8) -> Option<u8> {
-    let known = places[first..].iter().position(|&known| known == place);
-    let word = known.unwrap_or(places.len() - first);
-    if word >= SHAPE_WORDS_MOST {
-        places.truncate(first);
-        return None;
-    }
-    if known.is_none() {
-        places.push(place);
-    }
-    Some(word as u8)
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
 use crate::formats::native::encode_shaped::ShapeEncoder;
-use crate::formats::native::events;
+use crate::formats::native::{dispatch, events};
 use crate::summary::KINDS;
 use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
 
@@ -77,8 +77,8 @@ impl Encoder {
         let stamps = (block.first_stamp, block.last_stamp);
         self.head(SHAPED, block.process, block.thread, stamps);
         let streams = [&mut self.described, &mut self.tokens, &mut self.addrs];
-        let rows = self.shapes.block(block, shapes, streams)?;
-        put(&mut self.heads, block.shapes.len() as u64);
+        let rows = dispatch::encode(&mut self.shapes, block, shapes, streams)?;
+        put(&mut self.heads, block.shapes().len() as u64);
         put(&mut self.heads, rows as u64);
         Some(rows)
     }

@@ -39,7 +39,7 @@ pub(super) fn follow(nexts: &mut Nexts, number: u32) {
 }
 
 /// A word of a shape: where what is expected of it is kept, and how far its first row's address is from it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Word {
     pub(super) trail: u32,
     pub(super) displacement: u64,
