@@ -398,9 +398,18 @@ impl Running {
                 "left-unseen",
                 format!(
                     "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
-                     the segment register gs, or the code cache is full), or they called exec beside others"
+                     the segment register gs, or the code cache is full)"
                 ),
                 "build the program with `reuselens cc`",
+            );
+        }
+        if self.consumer.shared_code() {
+            self.note(
+                "shared-code",
+                "code was run in memory that is shared: what the program changed there through its own mappings was seen, what \
+                 other processes or write() changed was not"
+                    .to_owned(),
+                "where that may have been, compare with a run without reuselens",
             );
         }
         self.tell_losses();
