@@ -164,6 +164,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The next variable-length number, without a branch over the length of most.
+    #[inline(always)]
+    pub(super) fn any_number(&mut self, squeeze: impl Squeeze) -> Result<u64, Damage> {
+        let Some(word) = self.word() else {
+            return self.long_number();
+        };
+        let ends = !word & ENDS;
+        if ends == 0 {
+            return self.long_number();
+        }
+        self.at += (ends.trailing_zeros() / 8 + 1) as usize;
+        // As in `longer_number`.
+        Ok(squeeze.squeeze(word & (ends ^ (ends - 1))))
+    }
+
     /// Goes on by that many bytes, which are there.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: usize) {
@@ -354,6 +369,9 @@ mod tests {
                     bytes.extend_from_slice(after);
                     let mut cursor = Cursor::new(&bytes, 0);
                     assert_eq!(cursor.number(), Ok(number), "{number:#x}");
+                    assert_eq!(cursor.at(), length, "{number:#x}");
+                    let mut cursor = Cursor::new(&bytes, 0);
+                    assert_eq!(cursor.any_number(Portable), Ok(number), "{number:#x}");
                     assert_eq!(cursor.at(), length, "{number:#x}");
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::formats::native::bytes::{LONGEST, put_any, zigzag};
 use crate::formats::native::dispatch::Squeeze;
-use crate::formats::native::shapes::{AGAIN, NEW, Nexts, OTHER, START, Trails, Word};
+use crate::formats::native::shapes::{AGAIN, FEW, NEW, Nexts, OTHER, START, Trails, Word};
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
 
@@ -10,8 +10,6 @@ use crate::{Kind, ShapedBlock, Shapes};
 const TOKEN: usize = 5;
 /// The most bytes that are written behind the last.
 const ROOM: usize = 8;
-/// Words that are copied at once.
-const FEW: usize = 8;
 
 /// A shape in the chunk.
 #[derive(Clone, Copy, Default)]

@@ -29,6 +29,9 @@ pub(super) const NEW: u64 = 1;
 /// Token: as the time before last.
 pub(super) const OTHER: u64 = 2;
 
+/// Words that are copied at once: more than most shapes have.
+pub(super) const FEW: usize = 8;
+
 /// Which shapes came after one: the last, and the last that was another; 0 = none yet.
 pub(super) type Nexts = [u32; 2];
 
