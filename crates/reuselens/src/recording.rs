@@ -41,6 +41,12 @@ impl Recorded {
         }
     }
 
+    /// Counts a block.
+    fn block(&mut self, rows: usize) {
+        self.rows += rows as u64;
+        self.blocks += 1;
+    }
+
     /// Takes over what an event says of the whole.
     fn event(&mut self, event: &Event) {
         match event {
@@ -195,6 +201,23 @@ fn header(source: &dyn Source) -> native::Header {
     }
 }
 
+/// A piece of what is recorded; rows and shapes are where they were delivered.
+enum Piece {
+    Shaped,
+    Rows,
+    Event(Event),
+}
+
+/// `None` at the end.
+fn piece_of(delivered: Delivered) -> Option<Piece> {
+    match delivered {
+        Delivered::Shaped => Some(Piece::Shaped),
+        Delivered::Rows(Step::Block) => Some(Piece::Rows),
+        Delivered::Rows(Step::Event(event)) => Some(Piece::Event(event)),
+        Delivered::Rows(Step::End) => None,
+    }
+}
+
 fn write(
     source: &mut impl Recordable,
     mut file: AtomicFile,
@@ -217,30 +240,29 @@ fn write(
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header)?;
     loop {
-        match step {
-            Delivered::Shaped => {
+        let Some(piece) = piece_of(step) else {
+            break;
+        };
+        match piece {
+            Piece::Shaped => {
                 let shapes = source.shapes();
-                recorded.rows += pieces.shaped.rows() as u64;
-                recorded.blocks += 1;
+                recorded.block(pieces.shaped.rows());
                 shapes.map_or(Ok(()), |shapes| writer.shaped(&pieces.shaped, shapes))?;
             }
-            Delivered::Rows(Step::Block) => {
+            Piece::Rows => {
                 keeping.block(&mut pieces.block);
-                recorded.rows += pieces.block.len() as u64;
-                recorded.blocks += 1;
+                recorded.block(pieces.block.len());
                 writer.block(&pieces.block)?;
             }
-            Delivered::Rows(Step::Event(event)) => {
-                // Rare, and needed for all that follows: it goes out at once.
-                let flush = matches!(event, Event::Process(_) | Event::Module(_));
+            Piece::Event(event) => {
                 recorded.event(&event);
                 keeping.event(&event);
                 writer.event(&event)?;
-                if flush {
+                // Rare, and needed for all that follows: it goes out at once.
+                if matches!(event, Event::Process(_) | Event::Module(_)) {
                     writer.flush()?;
                 }
             }
-            Delivered::Rows(Step::End) => break,
         }
         if let Some(most) = options.max_size
             && growth.reaches(
