@@ -264,14 +264,11 @@ fn write(
                 }
             }
         }
-        if let Some(most) = options.max_size
-            && growth.reaches(
-                written.load(Ordering::Relaxed),
-                || writer.ending_bytes(),
-                most.get(),
-            )
-        {
-            source.stop(format!("before the trace file was {most} large"));
+        if let Some(most) = options.max_size {
+            let written = written.load(Ordering::Relaxed);
+            if growth.reaches(written, || writer.ending_bytes(), most.get()) {
+                source.stop(format!("before the trace file was {most} large"));
+            }
         }
         step = source.next(rows, &mut pieces)?;
     }
