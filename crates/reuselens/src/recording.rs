@@ -233,12 +233,11 @@ fn write(
         return Ok(None);
     }
     file.keep_partial()?;
-    let header = header(source.source());
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
-    let mut writer = native::Writer::new(file, path, &header)?;
+    let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     loop {
         let Some(piece) = piece_of(step) else {
             break;
