@@ -90,6 +90,12 @@ impl Consumer {
         &self.segment.header().control
     }
 
+    /// Whether code ran that lies in memory shared with others.
+    pub fn shared_code(&self) -> bool {
+        let shared = &self.segment.header().shared_code;
+        shared.load(Ordering::Relaxed) != 0
+    }
+
     /// Threads that went on unseen because their code cannot be rewritten.
     pub fn left(&self) -> u32 {
         self.segment.header().left.load(Ordering::Relaxed)

@@ -12,8 +12,9 @@ use reuselens_trace::{
 use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
 use crate::consumer::RawBlock;
-use crate::notes::{Notes, Origin, Table, entered};
+use crate::notes::{Notes, Origin, Shaping, Table, entered};
 use crate::segment::Segment;
+pub(crate) use shaped::ShapedStep;
 
 /// Rows after which a block is given on: what a block of plain records makes.
 pub(crate) const ROWS_WANTED: usize = 4096;
@@ -36,6 +37,9 @@ pub struct Decoder {
     /// Whether that of the raw block is.
     by_call: bool,
     notes: Notes,
+    shaping: Shaping,
+    /// Whether no more shapes are made, because there were too many.
+    shapeless: bool,
     basic_blocks: bool,
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
     tables: BTreeMap<(String, u64, Vec<u8>), Option<Arc<Table>>>,
@@ -95,6 +99,14 @@ impl Decoder {
         self.events.pop_front().map(Step::Event)
     }
 
+    fn origin(&self) -> Origin {
+        Origin {
+            process: self.raw.process,
+            stack_high: self.raw.stack_high,
+            by_call: self.by_call,
+        }
+    }
+
     /// Turns records into rows up to the next control record.
     fn fill(&mut self, block: &mut Block) {
         let first = self.raw.records.get(self.position);
@@ -136,13 +148,11 @@ impl Decoder {
 
     /// Makes rows of the notes that are next, from row `at` on.
     fn expand(&mut self, at: usize, block: &mut Block) {
-        let of = Origin {
-            process: self.raw.process,
-            stack_high: self.raw.stack_high,
-            by_call: self.by_call,
-        };
+        let of = self.origin();
         let records = &mut self.raw.records;
-        self.position = self.notes.expand(of, records, self.position, at, block);
+        self.position = self
+            .notes
+            .expand(of, records, self.position, at, ROWS_WANTED, block);
     }
 
     /// Appends the records that are rows as they stand.
@@ -361,5 +371,6 @@ fn drop_torn_end(block: &mut Block) {
     }
 }
 
+mod shaped;
 #[cfg(test)]
 mod tests;

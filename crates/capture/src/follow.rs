@@ -1,6 +1,7 @@
 //! Programs that take the place of rewritten ones (`exec`): they are stopped at their first instruction,
 //! and the rewriter is put into them too.
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub fn follow(segment: &Segment) -> Option<Followed> {
         return None;
     }
     let pid = exec.pid.load(Ordering::SeqCst);
-    let tracee = Tracee::new(pid);
+    let tracee = Tracee::new(exec.tid.load(Ordering::SeqCst));
     let watched = tracee.seize().is_ok();
     let answer = if watched {
         ExecState::Watched
@@ -42,7 +43,7 @@ pub fn follow(segment: &Segment) -> Option<Followed> {
     exec.state.store(answer as u32, Ordering::SeqCst);
     futex_wake_all(&exec.state);
     let outcome = if watched {
-        stay(&tracee, exec, &segment.path())
+        stay(&tracee, &Tracee::new(pid), exec, &segment.path())
     } else {
         Outcome::Unseen
     };
@@ -69,25 +70,46 @@ fn put_into(tracee: &Tracee, segment: &str) -> bool {
     matches!(over, Ok(Stop::Signal(libc::SIGTRAP, _))) && inject(tracee, segment, 0).is_ok()
 }
 
+/// What comes next of a thread that is about to become another program. If it is not the first of its process it has that
+/// one's number then; whose stop it is.
+fn look<'a>(thread: &'a Tracee, process: &'a Tracee) -> (&'a Tracee, io::Result<Stop>) {
+    if thread == process {
+        return (process, process.wait(true));
+    }
+    // Before that nothing is heard of the process here, unless it is a child of ours and ends.
+    match process.wait(true) {
+        Ok(Stop::Not) | Err(_) => {}
+        stop => return (process, stop),
+    }
+    match thread.wait(true) {
+        // The thread has gone over into the other, or is about to.
+        Err(_) if process.is_there() => (thread, Ok(Stop::Not)),
+        // Its own end is not that of the process: what `exec` takes the place of is the process.
+        Ok(Stop::Gone(_)) => (thread, Ok(Stop::Not)),
+        stop => (thread, stop),
+    }
+}
+
 /// Waits for the new program.
-fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> Outcome {
+fn stay(thread: &Tracee, process: &Tracee, exec: &Exec, segment: &str) -> Outcome {
     const EVENT_EXEC: i32 = libc::PTRACE_EVENT_EXEC;
     let mut failed = false;
     loop {
-        match tracee.wait(true) {
+        let (stopped, stop) = look(thread, process);
+        match stop {
             Ok(Stop::Signal(libc::SIGTRAP, EVENT_EXEC)) => {
-                let exe = tracee.executable();
-                let seen = BuiltIn::at(Path::new(&exe)).run_time || put_into(tracee, segment);
+                let exe = process.executable();
+                let seen = BuiltIn::at(Path::new(&exe)).run_time || put_into(process, segment);
                 // It may have been killed meanwhile.
-                let _ = tracee.let_go();
+                let _ = process.let_go();
                 return if seen { Outcome::Seen } else { Outcome::Unseen };
             }
             Ok(Stop::Signal(..)) if failed => {
-                let _ = tracee.let_go();
+                let _ = stopped.let_go();
                 return Outcome::Seen;
             }
-            Ok(Stop::Signal(signal, 0)) => drop(tracee.go(signal)),
-            Ok(Stop::Signal(..)) => drop(tracee.go(0)),
+            Ok(Stop::Signal(signal, 0)) => drop(stopped.go(signal)),
+            Ok(Stop::Signal(..)) => drop(stopped.go(0)),
             Ok(Stop::Not) => std::thread::sleep(PAUSE),
             Ok(Stop::Gone(status)) => return Outcome::Ended(status),
             Err(_) => return Outcome::Seen,
@@ -95,7 +117,7 @@ fn stay(tracee: &Tracee, exec: &Exec, segment: &str) -> Outcome {
         if !failed && exec.state.load(Ordering::SeqCst) == ExecState::Failed as u32 {
             failed = true;
             // It goes on as it was.
-            let _ = tracee.interrupt();
+            let _ = thread.interrupt();
         }
     }
 }

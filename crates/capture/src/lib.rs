@@ -27,4 +27,4 @@ mod words;
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
 pub use program::{Capture, Launch, carries_basic_blocks, report_size_limits};
-pub use running::Running;
+pub use running::{Delivered, Running};

@@ -6,12 +6,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 
-use reuselens_trace::{Block, Event, Note, ProcessEnd, ProcessId, Source, Step, Stop, TraceError};
+use reuselens_trace::{
+    Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, Stop, TraceError,
+};
 
 use crate::CaptureError;
 use crate::consumer::{Consumer, RawBlock};
 use crate::control::ControlOptions;
-use crate::decode::Decoder;
+use crate::decode::{Decoder, ShapedStep};
 use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
@@ -44,6 +46,15 @@ pub struct Running {
     limiter: Limiter,
     told_control: bool,
     ending: Ending,
+}
+
+/// What [`Running::next_shaped`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// What [`Source::next`] would have.
+    Rows(Step),
+    /// Shapes and words.
+    Shaped,
 }
 
 /// What the program was told of a wish that it end.
@@ -139,6 +150,68 @@ impl Running {
         Err(CaptureError::Vanished {
             program: self.program.clone(),
         })
+    }
+
+    /// As [`Source::next`], but what rewritten code did is handed over as shapes and words where that can be, for who
+    /// needs no rows of it. Either `block` is filled or `shaped` is, as [`Delivered`] says. Where the recording is
+    /// controlled (regions, limits of accesses), all come as rows.
+    ///
+    /// # Errors
+    /// As [`Source::next`].
+    pub fn next_shaped(
+        &mut self,
+        block: &mut Block,
+        shaped: &mut ShapedBlock,
+    ) -> Result<Delivered, TraceError> {
+        if self.control.needs_counts() {
+            return self.next(block).map(Delivered::Rows);
+        }
+        loop {
+            match self.decoder.next_shaped(block, shaped) {
+                Some(ShapedStep::Shaped) if self.limiter.is_stopped() => {}
+                Some(ShapedStep::Shaped) => return Ok(Delivered::Shaped),
+                Some(ShapedStep::Other(step)) => {
+                    if let Some(step) = self.leave(step, block) {
+                        return Ok(Delivered::Rows(step));
+                    }
+                }
+                None if self.refill() => {}
+                None => return Ok(Delivered::Rows(self.last_steps())),
+            }
+        }
+    }
+
+    /// The shapes that [`Self::next_shaped`] has named so far.
+    pub fn shapes(&self) -> &Shapes {
+        self.decoder.shapes()
+    }
+
+    /// A step on its way out, if anything of it is left.
+    fn leave(&mut self, step: Step, block: &mut Block) -> Option<Step> {
+        match &step {
+            Step::Event(event) => self.watch(event),
+            Step::Block if !self.keep(block) => return None,
+            _ => {}
+        }
+        Some(step)
+    }
+
+    /// What comes after all blocks, step by step.
+    fn last_steps(&mut self) -> Step {
+        if !std::mem::replace(&mut self.told_control, true) {
+            let notes = self.limiter.notes(self.consumer.control());
+            self.notes.extend(notes.into_iter().map(Event::Note));
+        }
+        if let Some(event) = self.notes.pop_front() {
+            return Step::Event(event);
+        }
+        if let Some(end) = self.ended
+            && self.saw_run_time()
+            && !std::mem::replace(&mut self.told_end, true)
+        {
+            return Step::Event(Event::ProcessEnded(ProcessId(0), end));
+        }
+        Step::End
     }
 
     /// Gets the decoder its next raw block; false at the end of everything.
@@ -325,9 +398,18 @@ impl Running {
                 "left-unseen",
                 format!(
                     "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
-                     the segment register gs, or the code cache is full), or they called exec beside others"
+                     the segment register gs, or the code cache is full)"
                 ),
                 "build the program with `reuselens cc`",
+            );
+        }
+        if self.consumer.shared_code() {
+            self.note(
+                "shared-code",
+                "code was run in memory that is shared: what the program changed there through its own mappings was seen, what \
+                 other processes or write() changed was not"
+                    .to_owned(),
+                "where that may have been, compare with a run without reuselens",
             );
         }
         self.tell_losses();
@@ -414,32 +496,16 @@ impl Running {
 impl Source for Running {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         loop {
-            if let Some(step) = self.decoder.next(block) {
-                match &step {
-                    Step::Event(event) => self.watch(event),
-                    Step::Block if !self.keep(block) => continue,
-                    _ => {}
+            match self.decoder.next(block) {
+                Some(step) => {
+                    if let Some(step) = self.leave(step, block) {
+                        return Ok(step);
+                    }
                 }
-                return Ok(step);
-            }
-            if !self.refill() {
-                break;
+                None if self.refill() => {}
+                None => return Ok(self.last_steps()),
             }
         }
-        if !std::mem::replace(&mut self.told_control, true) {
-            let notes = self.limiter.notes(self.consumer.control());
-            self.notes.extend(notes.into_iter().map(Event::Note));
-        }
-        if let Some(event) = self.notes.pop_front() {
-            return Ok(Step::Event(event));
-        }
-        if let Some(end) = self.ended
-            && self.saw_run_time()
-            && !std::mem::replace(&mut self.told_end, true)
-        {
-            return Ok(Step::Event(Event::ProcessEnded(ProcessId(0), end)));
-        }
-        Ok(Step::End)
     }
 
     fn has_addresses(&self) -> bool {

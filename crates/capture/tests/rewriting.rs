@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reuselens_capture::{Capture, Launch, Running};
-use reuselens_trace::{Block, Event, Kind, ProcessEnd};
+use reuselens_capture::{Capture, Delivered, Launch, Running};
+use reuselens_trace::{Block, Event, Kind, ProcessEnd, Row, ShapedBlock, Source, Step};
 
 use common::{Told, watch};
 
@@ -167,6 +167,87 @@ fn exceptions_and_jumps() {
 fn code_that_is_made_while_it_runs() {
     let folder = tempfile::tempdir().unwrap();
     same(&build(folder.path(), "generated.c", &[]));
+}
+
+#[test]
+fn code_that_is_mapped_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "twice.c", &[]));
+    assert_eq!(seen.notes, ["shared-code"]);
+}
+
+#[test]
+fn a_thread_that_is_not_the_first_becomes_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..5 {
+        let seen = same_but_notes(&build(folder.path(), "becomes.c", &["-no-pie"]));
+        let ours = seen.processes.iter();
+        assert_eq!(ours.filter(|path| path.ends_with("/becomes")).count(), 2);
+        // What its other threads did last is lost, and that is said.
+        assert!(
+            seen.notes.iter().all(|note| note == "cut-short"),
+            "{:?}",
+            seen.notes
+        );
+        assert!(seen.own[1] >= 100_000, "{:?}", seen.own);
+    }
+}
+
+/// Everything a program does, as rows, whichever way they are handed over.
+fn rows_of(program: &Path, as_shapes: bool) -> (Block, usize) {
+    let mut running = Running::start(&Launch {
+        command: vec![program.into()],
+        capture: Capture::Rewriting,
+        ..Launch::default()
+    })
+    .unwrap();
+    let (mut all, mut block, mut shaped) = (Block::new(), Block::new(), ShapedBlock::new());
+    let mut shapes = 0;
+    loop {
+        let delivered = if as_shapes {
+            running.next_shaped(&mut block, &mut shaped).unwrap()
+        } else {
+            Delivered::Rows(running.next(&mut block).unwrap())
+        };
+        match delivered {
+            Delivered::Shaped => {
+                shapes += shaped.shapes().len();
+                shaped.expand(running.shapes(), &mut block);
+                assert_eq!(block.len(), shaped.rows());
+            }
+            Delivered::Rows(Step::Block) => {}
+            Delivered::Rows(Step::Event(_)) => continue,
+            Delivered::Rows(Step::End) => return (all, shapes),
+        }
+        all.append(block.kinds(), block.sizes(), block.pcs(), block.addrs());
+    }
+}
+
+#[test]
+fn shapes_and_words_stand_for_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    // Instructions of their own kind have masks and ranges, which have no shape.
+    for source in ["counted.c", "instructions.c"] {
+        let program = build(folder.path(), source, &["-no-pie"]);
+        let (rows, none) = rows_of(&program, false);
+        let (again, shapes) = rows_of(&program, true);
+        assert!(none == 0 && shapes > 1000, "{shapes} shapes");
+        assert!(rows.len() > 10_000 && shapes < rows.len());
+        // The start has what the kernel chose at random; the program itself does the same each time.
+        let own = |block: &Block| -> Vec<Row> {
+            block
+                .rows()
+                .filter(|row| (1..1 << 24).contains(&row.pc))
+                .collect()
+        };
+        let (rows, again) = (own(&rows), own(&again));
+        assert!(
+            rows.len() > 1000 && rows == again,
+            "{source}: {} and {} rows",
+            rows.len(),
+            again.len()
+        );
+    }
 }
 
 #[test]

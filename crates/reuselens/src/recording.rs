@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use reuselens_attribute::DataFilter;
-use reuselens_capture::{Launch, Running};
+use reuselens_capture::{Delivered, Launch, Running};
 use reuselens_trace::formats::native;
 use reuselens_trace::{
-    AtomicFile, Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TraceError,
+    AtomicFile, Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step,
+    TraceError,
 };
 use reuselens_units::Bytes;
 
@@ -38,6 +39,12 @@ impl Recorded {
             ended: None,
             notes: Vec::new(),
         }
+    }
+
+    /// Counts a block.
+    fn block(&mut self, rows: usize) {
+        self.rows += rows as u64;
+        self.blocks += 1;
     }
 
     /// Takes over what an event says of the whole.
@@ -76,7 +83,7 @@ pub fn record_program(
 ) -> Result<Option<Recorded>, Error> {
     let file = AtomicFile::create(path, options.force)?;
     let mut running = Running::start(launch)?;
-    let recorded = write(&mut running, file, path, options, Running::stop)?;
+    let recorded = write(&mut Program(&mut running), file, path, options)?;
     running.check_seen()?;
     Ok(recorded.filter(|_| running.saw_run_time()))
 }
@@ -93,23 +100,70 @@ pub fn record(
 ) -> Result<Option<Recorded>, Error> {
     let file = AtomicFile::create(path, force)?;
     let options = RecordingOptions::default();
-    write(&mut Others(source), file, path, &options, |_, _| {})
+    write(&mut Others(source), file, path, &options)
+}
+
+/// What is recorded.
+trait Recordable {
+    fn source(&self) -> &dyn Source;
+
+    /// The next piece; shapes only where `rows` is not set.
+    fn next(&mut self, rows: bool, pieces: &mut Pieces) -> Result<Delivered, TraceError>;
+
+    /// Records no more, for a reason.
+    fn stop(&mut self, why: String);
+
+    /// The shapes named so far.
+    fn shapes(&self) -> Option<&Shapes>;
+}
+
+/// What a piece is delivered in.
+#[derive(Default)]
+struct Pieces {
+    block: Block,
+    shaped: ShapedBlock,
+}
+
+/// A program that runs.
+struct Program<'a>(&'a mut Running);
+
+impl Recordable for Program<'_> {
+    fn source(&self) -> &dyn Source {
+        self.0
+    }
+
+    fn next(&mut self, rows: bool, pieces: &mut Pieces) -> Result<Delivered, TraceError> {
+        if rows {
+            return self.0.next(&mut pieces.block).map(Delivered::Rows);
+        }
+        self.0.next_shaped(&mut pieces.block, &mut pieces.shaped)
+    }
+
+    fn stop(&mut self, why: String) {
+        self.0.stop(why);
+    }
+
+    fn shapes(&self) -> Option<&Shapes> {
+        Some(self.0.shapes())
+    }
 }
 
 /// A source that nobody can stop.
 struct Others<'a>(&'a mut dyn Source);
 
-impl Source for Others<'_> {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        self.0.next(block)
+impl Recordable for Others<'_> {
+    fn source(&self) -> &dyn Source {
+        self.0
     }
 
-    fn has_addresses(&self) -> bool {
-        self.0.has_addresses()
+    fn next(&mut self, _: bool, pieces: &mut Pieces) -> Result<Delivered, TraceError> {
+        self.0.next(&mut pieces.block).map(Delivered::Rows)
     }
 
-    fn describe(&self) -> String {
-        self.0.describe()
+    fn stop(&mut self, _: String) {}
+
+    fn shapes(&self) -> Option<&Shapes> {
+        None
     }
 }
 
@@ -140,64 +194,82 @@ impl Growth {
     }
 }
 
-fn header(source: &impl Source) -> native::Header {
+fn header(source: &dyn Source) -> native::Header {
     native::Header {
         has_addresses: source.has_addresses(),
         description: source.describe(),
     }
 }
 
-fn write<S: Source>(
-    source: &mut S,
+/// A piece of what is recorded; rows and shapes are where they were delivered.
+enum Piece {
+    Shaped,
+    Rows,
+    Event(Event),
+}
+
+/// `None` at the end.
+fn piece_of(delivered: Delivered) -> Option<Piece> {
+    match delivered {
+        Delivered::Shaped => Some(Piece::Shaped),
+        Delivered::Rows(Step::Block) => Some(Piece::Rows),
+        Delivered::Rows(Step::Event(event)) => Some(Piece::Event(event)),
+        Delivered::Rows(Step::End) => None,
+    }
+}
+
+fn write(
+    source: &mut impl Recordable,
     mut file: AtomicFile,
     path: &Path,
     options: &RecordingOptions,
-    stop: impl Fn(&mut S, String),
 ) -> Result<Option<Recorded>, Error> {
-    let mut block = Block::new();
+    let mut pieces = Pieces::default();
+    // What is left out is said of rows.
+    let rows = options.data != DataFilter::All;
     // What is captured is known once the program's first process has shown itself.
-    let mut step = source.next(&mut block)?;
-    if step == Step::End {
+    let mut step = source.next(rows, &mut pieces)?;
+    if step == Delivered::Rows(Step::End) {
         return Ok(None);
     }
     file.keep_partial()?;
-    let header = header(source);
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
-    let mut writer = native::Writer::new(file, path, &header)?;
+    let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     loop {
-        match step {
-            Step::Block => {
-                keeping.block(&mut block);
-                recorded.rows += block.len() as u64;
-                recorded.blocks += 1;
-                writer.block(&block)?;
-                if let Some(most) = options.max_size
-                    && growth.reaches(
-                        written.load(Ordering::Relaxed),
-                        || writer.ending_bytes(),
-                        most.get(),
-                    )
-                {
-                    let why = format!("before the trace file was {most} large");
-                    stop(source, why);
-                }
+        let Some(piece) = piece_of(step) else {
+            break;
+        };
+        match piece {
+            Piece::Shaped => {
+                let shapes = source.shapes();
+                recorded.block(pieces.shaped.rows());
+                shapes.map_or(Ok(()), |shapes| writer.shaped(&pieces.shaped, shapes))?;
             }
-            Step::Event(event) => {
-                // Rare, and needed for all that follows: it goes out at once.
-                let flush = matches!(event, Event::Process(_) | Event::Module(_));
+            Piece::Rows => {
+                keeping.block(&mut pieces.block);
+                recorded.block(pieces.block.len());
+                writer.block(&pieces.block)?;
+            }
+            Piece::Event(event) => {
                 recorded.event(&event);
                 keeping.event(&event);
                 writer.event(&event)?;
-                if flush {
+                // Rare, and needed for all that follows: it goes out at once.
+                if matches!(event, Event::Process(_) | Event::Module(_)) {
                     writer.flush()?;
                 }
             }
-            Step::End => break,
         }
-        step = source.next(&mut block)?;
+        if let Some(most) = options.max_size {
+            let written = written.load(Ordering::Relaxed);
+            if growth.reaches(written, || writer.ending_bytes(), most.get()) {
+                source.stop(format!("before the trace file was {most} large"));
+            }
+        }
+        step = source.next(rows, &mut pieces)?;
     }
     if let Some(note) = keeping.note() {
         writer.event(&Event::Note(note.clone()))?;

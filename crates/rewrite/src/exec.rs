@@ -18,11 +18,6 @@ pub fn before(thread: &mut Thread) {
         return;
     };
     let header = segment.header();
-    if sys::tid() != sys::pid() {
-        // The kernel would give this thread another number while it is watched.
-        header.left.fetch_add(1, Ordering::Relaxed);
-        return;
-    }
     let (exec, pid) = (&header.exec, sys::pid());
     let gone = || {
         header.consumer_gone.load(Ordering::Relaxed) != 0
@@ -35,6 +30,7 @@ pub fn before(thread: &mut Thread) {
         }
         sys::yield_now();
     }
+    exec.tid.store(sys::tid(), Ordering::SeqCst);
     exec.state.store(ExecState::Asked as u32, Ordering::SeqCst);
     while exec.state.load(Ordering::SeqCst) == ExecState::Asked as u32 && !gone() {
         sys::futex_wait(&exec.state, ExecState::Asked as u32);

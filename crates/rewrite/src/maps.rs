@@ -14,6 +14,10 @@ pub struct Mapping {
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
+    /// Whether others that map the file see what is written.
+    pub shared: bool,
+    /// Which file: its device as it is written there, and its number.
+    pub file: ([u8; 8], u64),
     /// Offset in its file.
     pub offset: u64,
     /// Its file; empty if there is none, in brackets if it is something else.
@@ -49,7 +53,11 @@ fn parse(line: &[u8]) -> Option<Mapping> {
     let dash = range.iter().position(|byte| *byte == b'-')?;
     let rights = fields.next()?;
     let offset = hexadecimal(fields.next()?)?;
-    let (_device, _inode) = (fields.next()?, fields.next()?);
+    let (name, number) = (fields.next()?, decimal(fields.next()?)?);
+    let mut device = [0; 8];
+    for (into, from) in device.iter_mut().zip(name) {
+        *into = *from;
+    }
     let path = fields.next().unwrap_or_default();
     let start = path.iter().position(|byte| *byte != b' ');
     Some(Mapping {
@@ -58,6 +66,8 @@ fn parse(line: &[u8]) -> Option<Mapping> {
         readable: rights.first() == Some(&b'r'),
         writable: rights.get(1) == Some(&b'w'),
         executable: rights.get(2) == Some(&b'x'),
+        shared: rights.get(3) == Some(&b's'),
+        file: (device, number),
         offset,
         path: path[start.unwrap_or(path.len())..].to_vec(),
     })
@@ -70,25 +80,41 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
+fn decimal(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |number, digit| {
+        let digit = (*digit as char).to_digit(10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
 /// The mapping that an address is in.
 pub fn around(address: u64) -> Option<Mapping> {
     let found = |mapping: &Mapping| mapping.low <= address && address < mapping.high;
     all().into_iter().find(found)
 }
 
-/// The mapping that code is in: low, high, whether it may be written.
+/// The mapping that code is in: low, high, whether it may change: be written there, or elsewhere if it is shared.
 pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
+    let of = |mapping: &Mapping| {
+        let changes = mapping.writable || mapping.shared;
+        (mapping.low, mapping.high, changes)
+    };
+    with_code(address, of)
+}
+
+/// What is to be known of the mapping that code is in.
+pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
     let inside = |mapping: &&Mapping| mapping.low <= address && address < mapping.high;
     let mut known = KNOWN.lock();
     if let Some(mapping) = known.iter().find(inside) {
-        return Some((mapping.low, mapping.high, mapping.writable));
+        return Some(of(mapping));
     }
     let mapping = around(address)?;
     // Some programs of old may run what they may read.
     if !mapping.executable || !mapping.readable {
         return None;
     }
-    let found = (mapping.low, mapping.high, mapping.writable);
+    let found = of(&mapping);
     known.push(mapping);
     Some(found)
 }

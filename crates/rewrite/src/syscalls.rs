@@ -10,6 +10,8 @@ const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
 const ANONYMOUS: u64 = 0x20;
+/// MAP_SHARED, and part of MAP_SHARED_VALIDATE
+const SHARED: u64 = 1;
 /// MAP_FIXED and MAP_FIXED_NOREPLACE
 const FIXED: u64 = 0x10_0010;
 const SET_NAME: u64 = 15;
@@ -57,6 +59,10 @@ pub fn before(thread: &mut Thread) -> bool {
             exec::before(thread);
             return true;
         }
+        sys::MREMAP => {
+            watch::release(one, one.saturating_add(two));
+            return true;
+        }
         sys::EXIT => process::thread_ends(thread),
         sys::EXIT_GROUP => {
             process::ends(thread);
@@ -84,6 +90,9 @@ pub fn after(thread: &mut Thread) {
         _ if failed => {}
         sys::MMAP => {
             changed(result as u64, bytes);
+            if third & PROT_WRITE != 0 && argument(thread, 3) & SHARED != 0 {
+                watch::renew();
+            }
             let is_block = argument(thread, 3) & (ANONYMOUS | FIXED) == ANONYMOUS;
             if is_block && third & PROT_EXEC == 0 {
                 expand::drain(thread);
@@ -105,10 +114,14 @@ pub fn after(thread: &mut Thread) {
         sys::MREMAP => {
             changed(low, bytes);
             changed(result as u64, third);
+            watch::renew();
         }
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             maps::forget();
             watch::forget(low, low + bytes);
+            if third & PROT_WRITE != 0 {
+                watch::renew();
+            }
             if third & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
                 // It may change from now on without a call: it is watched once it is translated anew.
                 CODES.lock().discard(low, low + bytes);

@@ -21,6 +21,7 @@ mod event;
 pub mod formats;
 mod input;
 mod selection;
+mod shaped;
 mod source;
 mod stage;
 mod stop;
@@ -37,6 +38,7 @@ pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, T
 pub use formats::{AnySource, FORMATS, FormatInfo, open, open_part, read};
 pub use input::Input;
 pub use selection::{Extent, Place, Selected, Selection};
+pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
 pub use source::{Source, Step, TraceError};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;

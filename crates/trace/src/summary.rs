@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Block, Event, Extent, Kind, Source, Step, ThreadId, TraceError};
 
 /// Numbers of kinds that there is room for.
-const KINDS: usize = 32;
+pub(crate) const KINDS: usize = 32;
 
 /// What the blocks and events of a trace add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -69,6 +69,8 @@ pub struct Header {
     pub lost_events: AtomicU64,
     /// Threads that went on unseen because their code cannot be rewritten.
     pub left: AtomicU32,
+    /// Not 0 once code was rewritten that lies in memory shared with others, who can change it unseen.
+    pub shared_code: AtomicU32,
     /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.
     pub wants: AtomicU32,
     /// How much of the dictionary is taken, in units of [`crate::ENTRY_UNIT`] bytes.
@@ -90,6 +92,8 @@ const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
 pub struct Exec {
     /// The process that asks, or 0. Processes wait until it is 0.
     pub pid: AtomicU32,
+    /// Its thread that does. Once the new program runs, that has the number of the process.
+    pub tid: AtomicU32,
     /// An [`ExecState`]; a futex.
     pub state: AtomicU32,
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use reuselens_wire::Registers;
 
 /// A stopped process.
+#[derive(PartialEq, Eq)]
 pub struct Tracee {
     pid: libc::pid_t,
 }
@@ -95,6 +96,11 @@ impl Tracee {
             return Ok(Stop::Signal(libc::WSTOPSIG(status), status >> 16));
         }
         Ok(Stop::Gone(status))
+    }
+
+    /// Whether it lives still, or its end has not been heard yet.
+    pub fn is_there(&self) -> bool {
+        std::path::Path::new(&format!("/proc/{}", self.pid)).exists()
     }
 
     /// Whether it is a program for this processor, in 64 bits.

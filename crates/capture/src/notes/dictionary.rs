@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::{Columns, Kind};
+use reuselens_trace::{Columns, Kind, ShapedBlock, WORDS_AT_ONCE};
 use reuselens_wire::{
     CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
 };
 
 use super::rows::one;
 use super::table::{Descriptor, GROUP, Table, Tally};
-use super::{Found, WORDS};
+use super::{Found, Shaping, WORDS};
 use crate::segment::Segment;
 
 /// What is known of the dictionary so far.
@@ -24,6 +24,10 @@ pub(super) struct Dictionary {
     /// By the same how many rows it has.
     tallies: Vec<Rows>,
     rows: Vec<EntryRow>,
+    /// By the number of an entry its shape, once a note was to be one.
+    shapes: Vec<ShapeOf>,
+    /// The places of shapes' words in notes.
+    places: Vec<u8>,
     /// Bytes of all entries read. Entries do not overlap, so there are never more than the dictionary has; a program
     /// that has written over it must not cost more either.
     bytes: usize,
@@ -63,6 +67,20 @@ impl Rows {
             records: if all { found.records } else { 0 },
         }
     }
+}
+
+/// How a note becomes words of a shape, in sixteen bytes.
+#[derive(Clone, Copy, Default)]
+struct ShapeOf {
+    shape: u32,
+    /// Where the places of its words are.
+    first: u32,
+    words: u16,
+    rows: u16,
+    /// Records of the note; 0 if nothing is known of it.
+    records: u16,
+    /// Whether it has few words, and no place but the head's is left out.
+    few: bool,
 }
 
 /// After so many equal notes there are likely more: who goes through all of them at once is faster.
@@ -137,6 +155,97 @@ impl Dictionary {
         counted[Kind::Exit as usize] += exits;
         counted[Kind::Enter as usize] += enters;
         counted[Kind::Operand as usize] += enters;
+    }
+
+    /// Appends the notes from `position` on that are known and whose rows are always there, up to `wanted` rows.
+    /// `position` moves on.
+    pub fn shape(
+        &mut self,
+        words: &mut [u64],
+        position: &mut usize,
+        wanted: usize,
+        (shaping, into): (&mut Shaping, &mut ShapedBlock),
+    ) {
+        while into.rows() < wanted {
+            let Some(&head) = words.get(2 * *position + 1) else {
+                return;
+            };
+            if head >> 56 != u64::from(CODED) {
+                return;
+            }
+            let (number, records) = unpack_head(head as u32);
+            let mut of = self
+                .shapes
+                .get(number as usize)
+                .copied()
+                .unwrap_or_default();
+            if usize::from(of.records) != records || records == 0 {
+                match self.learn_shape(number, head, shaping) {
+                    Some(learnt) => of = learnt,
+                    None => return,
+                }
+            }
+            let rest = &mut words[2 * *position..];
+            if rest.len() < 2 * records {
+                return;
+            }
+            let rows = usize::from(of.rows);
+            match rest.first_chunk_mut::<{ WORDS_AT_ONCE + 1 }>() {
+                Some(note) if of.few => {
+                    note[1] = note[0];
+                    if let Some(words) = note[1..].first_chunk() {
+                        into.push_few(of.shape, rows, words, usize::from(of.words));
+                    }
+                }
+                _ => {
+                    if rows > 0 {
+                        let note = &rest[..2 * records];
+                        let first = of.first as usize;
+                        let places = &self.places[first..first + usize::from(of.words)];
+                        let mut words = [0; WORDS];
+                        for (word, &place) in words.iter_mut().zip(places) {
+                            *word = note.get(usize::from(place)).copied().unwrap_or(0);
+                        }
+                        into.push(of.shape, rows, &words[..places.len()]);
+                    }
+                }
+            }
+            *position += records;
+        }
+    }
+
+    /// The shape of the notes with this head, if they have one.
+    #[cold]
+    #[inline(never)]
+    fn learn_shape(&mut self, number: u32, head: u64, shaping: &mut Shaping) -> Option<ShapeOf> {
+        let (_, found) = self.find(head)?;
+        let found = *found;
+        if found.conditions.is_some() {
+            return None;
+        }
+        let first = self.places.len();
+        let shape = match found.rows {
+            0 => u32::MAX,
+            _ => shaping.of(&self.table, &found, &mut self.places)?,
+        };
+        let places = &self.places[first..];
+        let next = |index: usize| if index == 0 { 0 } else { index + 1 };
+        let dense =
+            (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
+        let of = ShapeOf {
+            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE,
+            shape,
+            first: first as u32,
+            words: (self.places.len() - first) as u16,
+            rows: found.rows,
+            records: found.records,
+        };
+        if self.shapes.len() <= number as usize {
+            let length = (number as usize + 1).next_power_of_two();
+            self.shapes.resize(length, ShapeOf::default());
+        }
+        self.shapes[number as usize] = of;
+        Some(of)
     }
 
     pub fn new(segment: Arc<Segment>) -> Dictionary {
@@ -224,127 +333,4 @@ impl Dictionary {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use reuselens_wire::{DICTIONARY_OFFSET, ENTRY_UNIT, Record, WireKind, head_word, note_head};
-    use std::os::unix::fs::FileExt as _;
-    use std::sync::atomic::Ordering;
-
-    fn entry(words: u32, rows: usize) -> Entry {
-        Entry {
-            rows: rows as u32,
-            words,
-            ..Entry::default()
-        }
-    }
-
-    fn load(word: u64) -> EntryRow {
-        EntryRow {
-            meta: Record::new(WireKind::Load, 8, 0x4000, 0).word1,
-            displacement: 0,
-            word,
-        }
-    }
-
-    #[test]
-    fn what_is_refused_leaves_nothing_behind() {
-        let mut dictionary = Dictionary::default();
-        assert!(dictionary.add(3, &entry(2, 2), &[load(0); 2]).is_some());
-        let sizes = |dictionary: &Dictionary| {
-            let table = &dictionary.table;
-            (table.groups.len(), table.conditions.len(), dictionary.bytes)
-        };
-        let before = sizes(&dictionary);
-        let mut late = vec![load(0).masked(0, 4); 255];
-        late.push(load(9));
-        for (words, rows) in [
-            (0, &[][..]),
-            (0, &[load(0)]),
-            (3, &[load(0)]),
-            (2, &late[..]),
-            (2, &[load(0); 257]),
-        ] {
-            let added = dictionary.add(4, &entry(words, rows.len()), rows);
-            assert_eq!(added, None, "{words} words, {} rows", rows.len());
-            assert_eq!(sizes(&dictionary), before);
-        }
-        assert!(dictionary.add(4, &entry(2, 1), &[load(0)]).is_some());
-    }
-
-    #[test]
-    fn entries_that_overlap_cost_no_more_than_the_dictionary_has() {
-        let mut dictionary = Dictionary::default();
-        let rows = [load(0); 256];
-        dictionary.bytes = DICTIONARY_BYTES - 3 * entry_bytes(256);
-        let added =
-            (0..9).filter(|&number| dictionary.add(number, &entry(2, 256), &rows).is_some());
-        assert_eq!(added.count(), 3);
-    }
-
-    #[test]
-    fn an_entry_is_known_once_it_is_written_and_not_before() {
-        let segment = Arc::new(Segment::create(0).unwrap());
-        let mut dictionary = Dictionary::new(Arc::clone(&segment));
-        let file = std::fs::File::options()
-            .write(true)
-            .open(segment.path())
-            .unwrap();
-        let number = 6_u32;
-        let head = head_word(note_head(number, 4));
-        let used = |units: u32| {
-            let used = &segment.header().dictionary_used;
-            used.store(units, Ordering::Relaxed);
-        };
-        // A stray note names what nobody has taken yet, and then what is taken, but not written.
-        assert!(dictionary.find(head).is_none());
-        used(number + 4);
-        assert!(dictionary.find(head).is_none());
-        let row = load(2);
-        let words = [0, 0, 4 << 32 | 1, 0, row.meta, row.displacement, row.word];
-        let at = (DICTIONARY_OFFSET + number as usize * ENTRY_UNIT) as u64;
-        file.write_all_at(words.map(u64::to_le_bytes).as_flattened(), at)
-            .unwrap();
-        // Its end is not within what is taken.
-        used(number + 3);
-        assert!(dictionary.find(head).is_none());
-        used(number + 4);
-        let (_, found) = dictionary.find(head).unwrap();
-        assert_eq!((found.rows, found.records), (1, 2));
-        assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
-        assert!(
-            dictionary
-                .find(head_word(note_head(number + 4, 4)))
-                .is_none()
-        );
-    }
-
-    #[test]
-    fn parts_have_the_first_rows_of_others_and_no_others() {
-        let mut dictionary = Dictionary::default();
-        let rows = [load(0), load(2).masked(3, 4), load(5)];
-        assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
-        let part = |words, rows, of| Entry {
-            of,
-            ..entry(words, rows)
-        };
-        let mut none = Vec::new();
-        let mut add = |number, entry: &Entry| {
-            let of = entry.of - 1;
-            dictionary.add_part(number, entry, of, &mut none)
-        };
-        assert!(add(20, &part(2, 1, 10)).is_some());
-        assert!(add(21, &part(4, 2, 10)).is_some());
-        // More rows than there are, words and masks that the note does not have, a whole that nobody knows.
-        for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
-            let added = add(22, &part(words, rows, of));
-            assert_eq!(added, None, "{rows} rows of {of}, {words} words");
-        }
-        let mut found = |number, words| {
-            let (_, found) = dictionary.find(head_word(note_head(number, words)))?;
-            Some((found.rows, found.conditions.is_some(), found.tally.loads))
-        };
-        assert_eq!(found(20, 2), Some((1, false, 1)));
-        assert_eq!(found(21, 4), Some((2, true, 2)));
-        assert_eq!(found(22, 6), None);
-    }
-}
+mod tests;

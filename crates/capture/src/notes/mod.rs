@@ -6,6 +6,7 @@
 
 mod dictionary;
 mod rows;
+mod shapes;
 mod table;
 
 pub(crate) use table::SECTION;
@@ -13,15 +14,16 @@ pub(crate) use table::SECTION;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reuselens_trace::{Block, Columns, Kind};
+use reuselens_trace::{Block, Columns, Kind, ShapedBlock};
 use reuselens_wire::{
     CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, unpack_enter,
 };
 
-use crate::decode::{PLAIN, ROWS_WANTED};
+use crate::decode::PLAIN;
 use crate::segment::{Segment, words_of};
 use dictionary::Dictionary;
 use rows::{addresses, code, count_some, last, one, some};
+pub(crate) use shapes::Shaping;
 pub(crate) use table::Table;
 use table::{Descriptor, GROUP, ROWS_MOST};
 
@@ -66,20 +68,63 @@ impl Notes {
         self.tables.entry(process).or_default().insert(0, table);
     }
 
+    /// Appends the notes from `position` on as shapes and words, and the function entries and single rows between them, until
+    /// there are `wanted` rows or up to what has no shape of its own. Returns where it stopped.
+    pub fn shape(
+        &mut self,
+        of: Origin,
+        records: &mut [Record],
+        mut position: usize,
+        wanted: usize,
+        (shaping, into): (&mut Shaping, &mut ShapedBlock),
+    ) -> usize {
+        let words = words_of(records);
+        while into.rows() < wanted {
+            self.dictionary
+                .shape(words, &mut position, wanted, (shaping, into));
+            let &[word0, word1] = words
+                .get(2 * position..2 * position + 2)
+                .unwrap_or_default()
+            else {
+                break;
+            };
+            let record = Record { word0, word1 };
+            let fits = if record.kind() == WireKind::Enter as u8 {
+                let (return_address, stack_pointer) = entered(record, of.stack_high);
+                let alone = (record.pc(), Kind::Enter, u8::from(of.by_call), true);
+                shaping.one(alone, stack_pointer, Some(return_address), into)
+            } else {
+                match plain_kind(record.word1) {
+                    Some(kind) if kind.operands() == 0 && kind != Kind::Operand => {
+                        let alone = (record.pc(), kind, record.size(), false);
+                        shaping.one(alone, record.word0, None, into)
+                    }
+                    _ => false,
+                }
+            };
+            if !fits {
+                break;
+            }
+            position += 1;
+        }
+        position
+    }
+
     /// Makes rows of the notes from `position` on, from row `at` of the block on, and of the records between them that are rows, up to
-    /// the first other record or until there are enough rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
+    /// the first other record or until there are `wanted` rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
     pub fn expand(
         &mut self,
         of: Origin,
         records: &mut [Record],
         mut position: usize,
         mut at: usize,
+        wanted: usize,
         block: &mut Block,
     ) -> usize {
         let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
         let (end, most) = match self.counted {
             Some(_) => (at + ROWS_COUNTING, usize::MAX),
-            None => (at.max(ROWS_WANTED), at.max(ROWS_WANTED)),
+            None => (at.max(wanted), at.max(wanted)),
         };
         let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);

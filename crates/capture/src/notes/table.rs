@@ -234,6 +234,12 @@ impl Table {
         self.descriptors.get(place as usize)
     }
 
+    /// The group of row `row` of a descriptor, and its place there.
+    pub(super) fn row_of(&self, of: &Descriptor, row: usize) -> Option<(&Group, usize)> {
+        let group = self.groups.get(of.group as usize + row / GROUP)?;
+        Some((group, row % GROUP))
+    }
+
     /// The groups of a descriptor's rows.
     #[inline]
     pub(super) fn groups_of(&self, of: &Descriptor) -> &[Group] {

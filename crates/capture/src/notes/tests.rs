@@ -2,6 +2,7 @@
 
 use super::table::tests::{bytes, table};
 use super::*;
+use crate::decode::ROWS_WANTED;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};
 
 const LOW: u64 = 0x4000;
@@ -15,7 +16,7 @@ fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Rows, u64) {
     let mut notes = Notes::default();
     notes.add(3, Arc::new(table(descriptors, LOW)));
     let mut block = Block::new();
-    notes.expand(of(3), records, 0, 0, &mut block);
+    notes.expand(of(3), records, 0, 0, ROWS_WANTED, &mut block);
     let rows = block
         .rows()
         .map(|row| (row.kind, row.size, row.pc, row.addr));
@@ -106,7 +107,7 @@ fn long_stretches_are_cut_between_notes() {
     let (mut position, mut total) = (0, 0);
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(of(0), &mut records, position, 0, &mut block);
+        position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
         assert!(block.len() <= ROWS_WANTED + ROWS_MOST);
         total += block.len();
     }
@@ -125,7 +126,7 @@ fn a_row_keeps_its_operand_wherever_the_cut_falls() {
         let (mut position, mut kinds) = (0, Vec::new());
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(of(0), &mut records, position, 0, &mut block);
+            position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
             assert_ne!(block.kinds()[0], Kind::Operand, "{before}");
             kinds.extend_from_slice(block.kinds());
         }
@@ -210,7 +211,7 @@ fn many_equal_masked_notes_are_cut_and_counted() {
         let (mut position, mut total) = (0, 0);
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(of(0), &mut records, position, 0, &mut block);
+            position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
             total += block.len();
         }
         let seen = notes.counted.unwrap_or_default();
@@ -273,7 +274,7 @@ fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
     let (mut position, mut found) = (0, Vec::new());
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(of(1), &mut records, position, 0, &mut block);
+        position = notes.expand(of(1), &mut records, position, 0, ROWS_WANTED, &mut block);
         let rows = block.rows();
         found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
     }
@@ -307,7 +308,14 @@ fn unknown_heads_and_entries_without_sense_are_refused() {
         (note_head(5, 2), 2),
     ] {
         let mut records = [record(8, head_word(head)), record(0, 0)];
-        notes.expand(of(1), &mut records[..1], 0, 0, &mut Block::new());
+        notes.expand(
+            of(1),
+            &mut records[..1],
+            0,
+            0,
+            ROWS_WANTED,
+            &mut Block::new(),
+        );
         assert_eq!(notes.lost, lost);
     }
 }

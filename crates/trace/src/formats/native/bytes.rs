@@ -47,6 +47,28 @@ pub(super) fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
     *at += 1;
 }
 
+/// As [`put_at`], without a branch over the length of most numbers; writes over up to eight bytes.
+#[inline(always)]
+pub(super) fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) {
+    if value >> 56 != 0 {
+        return put_at(bytes, at, value);
+    }
+    let length = (70 - (value | 1).leading_zeros()) / 7;
+    let others = ENDS & !(u64::MAX << (8 * (length - 1)));
+    if let Some(into) = bytes[*at..].first_chunk_mut() {
+        *into = (squeeze.spread(value) | others).to_le_bytes();
+    }
+    *at += length as usize;
+}
+
+/// Seven bits of a number of 56 in each byte.
+#[inline(always)]
+pub(super) const fn spread(bits: u64) -> u64 {
+    let bits = (bits & 0x0fff_ffff) | ((bits << 4) & 0x0fff_ffff_0000_0000);
+    let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits << 2) & 0x3fff_0000_3fff_0000);
+    (bits & 0x007f_007f_007f_007f) | ((bits << 1) & 0x7f00_7f00_7f00_7f00)
+}
+
 #[inline]
 pub(super) const fn zigzag(difference: u64) -> u64 {
     let signed = difference.cast_signed();
@@ -140,6 +162,21 @@ impl<'a> Cursor<'a> {
             }
             _ => self.longer_number(),
         }
+    }
+
+    /// The next variable-length number, without a branch over the length of most.
+    #[inline(always)]
+    pub(super) fn any_number(&mut self, squeeze: impl Squeeze) -> Result<u64, Damage> {
+        let Some(word) = self.word() else {
+            return self.long_number();
+        };
+        let ends = !word & ENDS;
+        if ends == 0 {
+            return self.long_number();
+        }
+        self.at += (ends.trailing_zeros() / 8 + 1) as usize;
+        // As in `longer_number`.
+        Ok(squeeze.squeeze(word & (ends ^ (ends - 1))))
     }
 
     /// Goes on by that many bytes, which are there.
@@ -286,71 +323,4 @@ impl<'a> Cursor<'a> {
 const END: Damage = Damage("a chunk ends in the middle of a number or text");
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_come_back() {
-        let numbers = [
-            0,
-            1,
-            127,
-            128,
-            16383,
-            16384,
-            u64::MAX >> 1,
-            u64::MAX - 1,
-            u64::MAX,
-        ];
-        let mut bytes = Vec::new();
-        for number in numbers {
-            put(&mut bytes, number);
-            put_signed(&mut bytes, number);
-        }
-        let mut cursor = Cursor::new(&bytes, 0);
-        for number in numbers {
-            assert_eq!(cursor.number(), Ok(number));
-            assert_eq!(cursor.signed(), Ok(number));
-        }
-        assert!(cursor.is_at_end());
-    }
-
-    #[test]
-    fn numbers_of_every_length_come_back_before_any_bytes() {
-        for bits in 0..=64 {
-            for number in [
-                (1_u128 << bits) - 1,
-                1_u128 << bits,
-                (1_u128 << bits) * 2 / 3,
-            ] {
-                let number = number as u64;
-                for after in [&[][..], &[0; 9], &[0xff; 9], &[0x7f, 0x80]] {
-                    let mut bytes = Vec::new();
-                    put(&mut bytes, number);
-                    let length = bytes.len();
-                    bytes.extend_from_slice(after);
-                    let mut cursor = Cursor::new(&bytes, 0);
-                    assert_eq!(cursor.number(), Ok(number), "{number:#x}");
-                    assert_eq!(cursor.at(), length, "{number:#x}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn small_steps_back_are_one_byte() {
-        let mut bytes = Vec::new();
-        put_signed(&mut bytes, 8_u64.wrapping_neg());
-        assert_eq!(bytes.len(), 1);
-    }
-
-    #[test]
-    fn what_is_cut_or_too_long_is_damage() {
-        assert!(Cursor::new(&[0x80; 3], 0).number().is_err());
-        assert!(Cursor::new(&[0xff; 11], 0).number().is_err());
-        let too_large = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02];
-        assert!(Cursor::new(&too_large, 0).number().is_err());
-        assert!(Cursor::new(&[5, b'a'], 0).bytes().is_err());
-        assert!(Cursor::new(&[1, 0xff], 0).text().is_err());
-    }
-}
+mod tests;

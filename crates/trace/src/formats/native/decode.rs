@@ -1,9 +1,11 @@
 //! Streams to rows and events.
 
 use crate::formats::native::bytes::{Cursor, Damage};
-use crate::formats::native::encode::{BLOCK, Totals};
+use crate::formats::native::decode_shaped::{SLACK, ShapeDecoder};
+use crate::formats::native::encode::{BLOCK, SHAPED, Totals};
 use crate::formats::native::rows::{Rows, Streams};
-use crate::formats::native::{MAX_BLOCK_ROWS, dispatch, events};
+use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
+use crate::shaped::SHAPE_ROWS_MOST;
 use crate::{Block, Event, ProcessId, ThreadId};
 
 /// What comes next in a chunk.
@@ -33,6 +35,7 @@ impl Stream {
 /// The state of a chunk being read.
 pub(super) struct Decoder {
     rows: Rows,
+    shapes: ShapeDecoder,
     stamp: u64,
     heads: Stream,
     described: Stream,
@@ -45,6 +48,7 @@ impl Decoder {
     pub(super) fn new() -> Decoder {
         Decoder {
             rows: Rows::new(),
+            shapes: ShapeDecoder::new(),
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
@@ -76,6 +80,7 @@ impl Decoder {
             at = stream.end;
         }
         self.rows.clear();
+        self.shapes.clear();
         self.stamp = 0;
         if at == plain.len() {
             Ok(())
@@ -97,6 +102,10 @@ impl Decoder {
                 self.block(plain, &mut heads, rows)?;
                 Piece::Block
             }
+            SHAPED => {
+                self.shaped(plain, &mut heads, rows)?;
+                Piece::Block
+            }
             tag => Piece::Event(events::get(tag, &mut heads)?),
         };
         self.heads.at = heads.at();
@@ -109,30 +118,73 @@ impl Decoder {
         heads: &mut Cursor<'_>,
         rows: &mut Block,
     ) -> Result<(), Damage> {
+        self.head(heads, rows)?;
+        let count: usize = heads.small()?;
+        // Every row has at least one byte of tokens.
+        if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
+            return Err(MORE_ROWS);
+        }
+        let (decoder, mut streams) = (
+            &mut self.rows,
+            streams(plain, &self.described, &self.tokens, &self.addrs),
+        );
+        let read = dispatch::block(decoder, &mut streams, &mut rows.overwrite(count));
+        self.went_on(&streams);
+        read
+    }
+
+    fn shaped(
+        &mut self,
+        plain: &[u8],
+        heads: &mut Cursor<'_>,
+        rows: &mut Block,
+    ) -> Result<(), Damage> {
+        self.head(heads, rows)?;
+        let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
+        // Every note has at least one byte of tokens.
+        let most = self.tokens.end - self.tokens.at;
+        if count > MAX_SHAPED_ROWS || notes > most || count > notes.saturating_mul(SHAPE_ROWS_MOST)
+        {
+            return Err(MORE_ROWS);
+        }
+        let (decoder, mut streams) = (
+            &mut self.shapes,
+            streams(plain, &self.described, &self.tokens, &self.addrs),
+        );
+        let columns = &mut rows.overwrite(count + SLACK);
+        let read = dispatch::shaped(decoder, &mut streams, (notes, count), columns);
+        rows.truncate(count);
+        self.went_on(&streams);
+        read
+    }
+
+    fn head(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
         rows.process = ProcessId(heads.small()?);
         rows.thread = ThreadId(heads.small()?);
         rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
         rows.last_stamp = rows.first_stamp.wrapping_add(heads.signed()?);
         self.stamp = rows.last_stamp;
-        let count: usize = heads.small()?;
-        // Every row has at least one byte of tokens.
-        if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
-            return Err(Damage("a block claims more rows than its chunk can hold"));
-        }
-        self.rows(plain, count, rows)
+        Ok(())
     }
 
-    fn rows(&mut self, plain: &[u8], count: usize, rows: &mut Block) -> Result<(), Damage> {
-        let mut streams = Streams {
-            described: self.described.cursor(plain),
-            tokens: self.tokens.cursor(plain),
-            addrs: self.addrs.cursor(plain),
-        };
-        dispatch::block(&mut self.rows, &mut streams, &mut rows.overwrite(count))?;
+    fn went_on(&mut self, streams: &Streams<'_>) {
         self.described.at = streams.described.at();
         self.tokens.at = streams.tokens.at();
         self.addrs.at = streams.addrs.at();
-        Ok(())
+    }
+}
+
+/// What rows are made of, from where it is read on.
+fn streams<'a>(
+    plain: &'a [u8],
+    described: &Stream,
+    tokens: &Stream,
+    addrs: &Stream,
+) -> Streams<'a> {
+    Streams {
+        described: described.cursor(plain),
+        tokens: tokens.cursor(plain),
+        addrs: addrs.cursor(plain),
     }
 }
 
@@ -152,6 +204,7 @@ pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
     }
 }
 
+const MORE_ROWS: Damage = Damage("a block claims more rows than its chunk can hold");
 const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
-//! The hot loop of decoding, compiled for any processor and for those since about 2020, which gather the bits
+//! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::Columns;
-use crate::formats::native::bytes::{Damage, ENDS, squeezed};
+use crate::formats::native::bytes::{Damage, ENDS, spread, squeezed};
+use crate::formats::native::decode_shaped::ShapeDecoder;
+use crate::formats::native::encode_shaped::ShapeEncoder;
 use crate::formats::native::rows::{Rows, Streams};
+use crate::{Columns, ShapedBlock, Shapes};
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
     /// The number in the bytes of `word`: without their top bits.
     fn squeeze(self, word: u64) -> u64;
+
+    /// Seven bits of a number of 56 in each byte.
+    fn spread(self, number: u64) -> u64;
 }
 
 /// On any processor.
@@ -19,6 +24,11 @@ impl Squeeze for Portable {
     #[inline(always)]
     fn squeeze(self, word: u64) -> u64 {
         squeezed(word)
+    }
+
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        spread(number)
     }
 }
 
@@ -49,6 +59,12 @@ impl Squeeze for Newer {
         // SAFETY: there is a `Newer` only where the extension was seen.
         unsafe { std::arch::x86_64::_pext_u64(word, !ENDS) }
     }
+
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        // SAFETY: as in `squeeze`.
+        unsafe { std::arch::x86_64::_pdep_u64(number, !ENDS) }
+    }
 }
 
 /// [`Rows::block_here`] for the processor at hand.
@@ -64,6 +80,60 @@ pub(super) fn block(
         return unsafe { newer(rows, processor, streams, columns) };
     }
     rows.block_here(Portable, streams, columns)
+}
+
+/// [`ShapeEncoder::block_here`] for the processor at hand.
+pub(super) fn encode(
+    encoder: &mut ShapeEncoder,
+    block: &ShapedBlock,
+    shapes: &Shapes,
+    streams: [&mut Vec<u8>; 3],
+) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_encode(encoder, processor, block, shapes, streams) };
+    }
+    encoder.block_here(Portable, block, shapes, streams)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_encode(
+    encoder: &mut ShapeEncoder,
+    processor: Newer,
+    block: &ShapedBlock,
+    shapes: &Shapes,
+    streams: [&mut Vec<u8>; 3],
+) -> Option<usize> {
+    encoder.block_here(processor, block, shapes, streams)
+}
+
+/// [`ShapeDecoder::block_here`] for the processor at hand.
+pub(super) fn shaped(
+    shapes: &mut ShapeDecoder,
+    streams: &mut Streams<'_>,
+    counts: (usize, usize),
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_shaped(shapes, processor, streams, counts, columns) };
+    }
+    shapes.block_here(Portable, streams, counts, columns)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_shaped(
+    shapes: &mut ShapeDecoder,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    counts: (usize, usize),
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    shapes.block_here(processor, streams, counts, columns)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
-use crate::formats::native::events;
-use crate::{Block, Event, Row};
+use crate::formats::native::encode_shaped::ShapeEncoder;
+use crate::formats::native::{dispatch, events};
+use crate::summary::KINDS;
+use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
 
 /// A chunk is written when it has this many rows.
 pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
@@ -15,6 +17,8 @@ const TOGETHER: usize = 64;
 
 /// Head of a block; every other head is an event's.
 pub(super) const BLOCK: u8 = 0;
+/// Head of a block of shapes.
+pub(super) const SHAPED: u8 = 16;
 
 /// The streams of a chunk in the making.
 pub(super) struct Encoder {
@@ -23,6 +27,7 @@ pub(super) struct Encoder {
     /// For each site the one that followed it last time; 0 = none yet.
     nexts: Vec<u32>,
     index: Index,
+    shapes: ShapeEncoder,
     /// The program counter of the site last described: others lie near it.
     pc: u64,
     /// The last stamp written.
@@ -40,6 +45,7 @@ impl Encoder {
             trails: vec![Trail::default()],
             nexts: vec![START as u32],
             index: Index::new(),
+            shapes: ShapeEncoder::new(),
             pc: 0,
             stamp: 0,
             heads: Vec::new(),
@@ -59,21 +65,36 @@ impl Encoder {
     }
 
     pub(super) fn block(&mut self, block: &Block) {
-        self.heads.push(BLOCK);
-        put(&mut self.heads, block.process.0.into());
-        put(&mut self.heads, block.thread.0.into());
-        put_signed(&mut self.heads, block.first_stamp.wrapping_sub(self.stamp));
-        put_signed(
-            &mut self.heads,
-            block.last_stamp.wrapping_sub(block.first_stamp),
-        );
+        let stamps = (block.first_stamp, block.last_stamp);
+        self.head(BLOCK, block.process, block.thread, stamps);
         put(&mut self.heads, block.len() as u64);
-        self.stamp = block.last_stamp;
         self.rows(block);
     }
 
-    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone.
-    pub(super) fn finish(&mut self, plain: &mut Vec<u8>) {
+    /// Adds a block of shapes; how many rows it has. `None`, and the chunk is of no use any more, if it does not fit
+    /// `shapes`.
+    pub(super) fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Option<usize> {
+        let stamps = (block.first_stamp, block.last_stamp);
+        self.head(SHAPED, block.process, block.thread, stamps);
+        let streams = [&mut self.described, &mut self.tokens, &mut self.addrs];
+        let rows = dispatch::encode(&mut self.shapes, block, shapes, streams)?;
+        put(&mut self.heads, block.shapes().len() as u64);
+        put(&mut self.heads, rows as u64);
+        Some(rows)
+    }
+
+    fn head(&mut self, tag: u8, process: ProcessId, thread: ThreadId, (first, last): (u64, u64)) {
+        self.heads.push(tag);
+        put(&mut self.heads, process.0.into());
+        put(&mut self.heads, thread.0.into());
+        put_signed(&mut self.heads, first.wrapping_sub(self.stamp));
+        put_signed(&mut self.heads, last.wrapping_sub(first));
+        self.stamp = last;
+    }
+
+    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone. Adds the rows of shapes
+    /// to `kinds`.
+    pub(super) fn finish(&mut self, plain: &mut Vec<u8>, kinds: &mut [u64; KINDS]) {
         plain.clear();
         plain.reserve(self.len() + 40);
         let streams = [
@@ -95,6 +116,7 @@ impl Encoder {
         self.nexts.clear();
         self.nexts.push(START as u32);
         self.index.clear();
+        self.shapes.finish(kinds);
         self.pc = 0;
         self.stamp = 0;
     }

@@ -7,7 +7,7 @@ use crate::{Input, TraceError};
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
 /// The version that is written.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 /// The first version with an index and a trailer.
 pub(super) const INDEXED: u16 = 2;
 const ADDRESSES: u16 = 1;

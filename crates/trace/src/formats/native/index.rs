@@ -17,8 +17,8 @@ use std::ops::Range;
 use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
 use crate::formats::native::encode::Totals;
 use crate::formats::native::events;
-use crate::summary::{Summary, joined, stamps};
-use crate::{Block, Event, Kind, Selection, ThreadId};
+use crate::summary::{KINDS, Summary, joined, stamps};
+use crate::{Block, Event, Kind, Selection, ShapedBlock, ThreadId};
 
 /// Bytes of a trailer.
 pub(super) const TRAILER: usize = 24;
@@ -64,6 +64,35 @@ impl Index {
             chunk.stamps = joined(chunk.stamps, stamps(block));
             *chunk.threads.entry(block.thread).or_default() += block.len() as u64;
         }
+    }
+
+    /// Adds a block of shapes of the chunk that is being written. What its rows are is said by [`Self::rows_of_shapes`].
+    pub(super) fn shaped(&mut self, chunk: &mut ChunkEntry, block: &ShapedBlock, rows: usize) {
+        let rows = rows as u64;
+        for (blocks, sum) in [
+            (&mut self.summary.blocks, &mut self.summary.rows),
+            (&mut chunk.blocks, &mut chunk.rows),
+        ] {
+            *blocks += 1;
+            *sum += rows;
+        }
+        if rows > 0 {
+            let known = block.first_stamp != 0 || block.last_stamp != 0;
+            let stamps = known.then_some((block.first_stamp, block.last_stamp));
+            self.summary.stamps = joined(self.summary.stamps, stamps);
+            chunk.stamps = joined(chunk.stamps, stamps);
+            *self.summary.threads.entry(block.thread).or_default() += rows;
+            *chunk.threads.entry(block.thread).or_default() += rows;
+        }
+    }
+
+    /// Adds the rows of each kind that shapes stood for in the chunk that is being written.
+    pub(super) fn rows_of_shapes(&mut self, chunk: &mut ChunkEntry, kinds: &[u64; KINDS]) {
+        let accesses = self.summary.accesses();
+        for (sum, rows) in self.summary.kinds.iter_mut().zip(kinds) {
+            *sum += rows;
+        }
+        chunk.accesses += self.summary.accesses() - accesses;
     }
 
     /// Adds an event of the chunk that is being written.

@@ -7,7 +7,8 @@
 //! chunk   = kind u32 (1 = pieces, 2 = ending, 3 = index)  number u32  stored u32  plain u32
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
-//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns`)
+//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for blocks of rows,
+//!           `shapes` for those of shapes, which files have since version 3)
 //! ending  = chunks, blocks, rows, events before it (varints)
 //! index, trailer: see `index`; files of version 1 have neither
 //! ```
@@ -23,8 +24,10 @@ pub(crate) mod chunk;
 mod columns;
 mod crew;
 mod decode;
+mod decode_shaped;
 mod dispatch;
 mod encode;
+mod encode_shaped;
 mod events;
 mod find;
 mod header;
@@ -33,6 +36,7 @@ mod part;
 mod reader;
 mod replay;
 mod rows;
+mod shapes;
 mod team;
 mod writer;
 
@@ -53,6 +57,8 @@ pub const SUMMARY: &str =
 
 /// The most rows that one block of a native file has. A larger one is refused by the writer.
 pub const MAX_BLOCK_ROWS: usize = 1 << 22;
+/// The same of one of shapes.
+pub const MAX_SHAPED_ROWS: usize = 1 << 20;
 
 /// Whether the file begins with the magic, or is too short to hold all of it.
 pub fn detect(head: &[u8]) -> Confidence {

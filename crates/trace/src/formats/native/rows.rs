@@ -253,4 +253,4 @@ fn put(columns: &mut Columns<'_>, at: usize, site: &Site, addr: u64) {
     columns.addrs[at] = addr;
 }
 
-const SITE: Damage = Damage("a row names a site that is not there");
+pub(super) const SITE: Damage = Damage("a row names a site that is not there");

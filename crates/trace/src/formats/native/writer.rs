@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
 use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::formats::native::{Header, MAX_BLOCK_ROWS};
-use crate::{Block, Event, TraceError};
+use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS};
+use crate::summary::KINDS;
+use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
 
 /// The fastest of the usual levels: while a program is recorded, packing takes as long as all else, and level 3 makes
 /// files smaller by a tenth only.
@@ -90,14 +91,34 @@ impl<W: Write> Writer<W> {
         self.flush_if_full()
     }
 
+    /// Adds a block of shapes. Always of the same source's `shapes`, whose numbers never mean another shape. Readers get
+    /// the rows that it stands for as one block. Cost: that of its notes and words, not of its rows.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says, or if it has over
+    /// [`MAX_SHAPED_ROWS`] rows. The file then ends with the last whole chunk: later calls fail too.
+    pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
+        let rows = self.encoder.shaped(block, shapes);
+        let Some(rows) = rows.filter(|&rows| rows <= MAX_SHAPED_ROWS) else {
+            self.broken = true;
+            return Err(self.refuse(format!(
+                "a block of shapes has other words than they, or more than {MAX_SHAPED_ROWS} rows"
+            )));
+        };
+        self.index.shaped(&mut self.waiting, block, rows);
+        self.flush_if_full()
+    }
+
     /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
     ///
     /// # Errors
     /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         if self.encoder.len() > 0 {
-            self.encoder.finish(&mut self.plain);
+            let mut kinds = [0; KINDS];
+            self.encoder.finish(&mut self.plain, &mut kinds);
             let mut chunk = std::mem::take(&mut self.waiting);
+            self.index.rows_of_shapes(&mut chunk, &kinds);
             chunk.offset = self.written;
             self.chunk(Content::Pieces)?;
             self.index.chunks.push(chunk);
@@ -129,6 +150,11 @@ impl<W: Write> Writer<W> {
     /// Rows added so far.
     pub fn rows(&self) -> u64 {
         self.index.summary.rows
+    }
+
+    /// Accesses in the chunks that were written; those of blocks of shapes count once their chunk is.
+    pub fn accesses(&self) -> u64 {
+        self.index.summary.accesses()
     }
 
     /// Bytes handed to `out` so far.

@@ -1,0 +1,118 @@
+//! How fast what is captured is encoded: a program runs, and what it does is written as a native trace into nowhere.
+//!
+//! ```text
+//! cargo run --release -p reuselens-capture --example encode -- ./program args           # shapes and words, where there are such
+//! cargo run --release -p reuselens-capture --example encode -- --rows ./program args    # rows, as any other source's
+//! ```
+//!
+//! The first 40 M rows are kept in memory and encoded a few times (checksums and packing included, a disk not). The best is printed on the
+//! standard error. What capture delivers in the same time is what `count` shows.
+
+use std::ffi::OsString;
+use std::io::{Result, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use reuselens_capture::{Delivered, Launch, Running};
+use reuselens_trace::formats::native;
+use reuselens_trace::{Block, ShapedBlock, Shapes, Source, Step};
+
+/// Takes all and keeps nothing.
+struct Nowhere;
+
+impl Write for Nowhere {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs of each measurement.
+const RUNS: usize = 5;
+/// Rows that are kept to be encoded.
+const KEPT: usize = 40 << 20;
+
+/// What was captured.
+enum Piece {
+    Rows(Block),
+    Shaped(ShapedBlock),
+}
+
+fn main() {
+    let mut command: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let rows_only = command.first().is_some_and(|first| first == "--rows");
+    if rows_only {
+        command.remove(0);
+    }
+    let launch = Launch {
+        command,
+        ..Launch::default()
+    };
+    let mut running = Running::start(&launch).expect("the program starts");
+    let (mut pieces, mut kept) = (Vec::new(), 0);
+    let (mut notes, mut words) = (0, 0);
+    while kept < KEPT {
+        let (mut block, mut shaped) = (Block::new(), ShapedBlock::new());
+        let delivered = if rows_only {
+            running.next(&mut block).map(Delivered::Rows)
+        } else {
+            running.next_shaped(&mut block, &mut shaped)
+        };
+        match delivered.expect("a live source cannot be corrupt") {
+            Delivered::Shaped => {
+                kept += shaped.rows();
+                notes += shaped.shapes().len();
+                words += shaped.words().len();
+                pieces.push(Piece::Shaped(shaped));
+            }
+            Delivered::Rows(Step::Block) => {
+                kept += block.len();
+                pieces.push(Piece::Rows(block));
+            }
+            Delivered::Rows(Step::Event(_)) => {}
+            Delivered::Rows(Step::End) => break,
+        }
+    }
+    let shapes = running.shapes().clone();
+    running.wait();
+    let mut best = (f64::INFINITY, 0, 0);
+    for _ in 0..RUNS {
+        let begun = Instant::now();
+        let (accesses, bytes) = encode(&pieces, &shapes);
+        let seconds = begun.elapsed().as_secs_f64();
+        if seconds < best.0 {
+            best = (seconds, accesses, bytes);
+        }
+    }
+    let (seconds, accesses, bytes) = best;
+    let speed = |count: u64| count as f64 / seconds / 1e6;
+    eprintln!(
+        "{kept} rows ({notes} shapes with {words} words), {accesses} accesses: {:.0} M rows/s, {:.0} M accesses/s, {:.4} bytes \
+         per access",
+        speed(kept as u64),
+        speed(accesses),
+        bytes as f64 / accesses as f64
+    );
+}
+
+/// Encodes what was captured; accesses and bytes.
+fn encode(pieces: &[Piece], shapes: &Shapes) -> (u64, u64) {
+    let header = native::Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let path = Path::new("nowhere");
+    let mut writer = native::Writer::new(Nowhere, path, &header).expect("nowhere takes all");
+    for piece in pieces {
+        match piece {
+            Piece::Rows(block) => writer.block(block),
+            Piece::Shaped(block) => writer.shaped(block, shapes),
+        }
+        .expect("nowhere takes all");
+    }
+    writer.flush().expect("nowhere takes all");
+    (writer.accesses(), writer.bytes_written())
+}

@@ -1,0 +1,123 @@
+//! Entries of the dictionary, and those that make no sense.
+
+use super::*;
+use reuselens_wire::{DICTIONARY_OFFSET, ENTRY_UNIT, Record, WireKind, head_word, note_head};
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::Ordering;
+
+fn entry(words: u32, rows: usize) -> Entry {
+    Entry {
+        rows: rows as u32,
+        words,
+        ..Entry::default()
+    }
+}
+
+fn load(word: u64) -> EntryRow {
+    EntryRow {
+        meta: Record::new(WireKind::Load, 8, 0x4000, 0).word1,
+        displacement: 0,
+        word,
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    let mut dictionary = Dictionary::default();
+    assert!(dictionary.add(3, &entry(2, 2), &[load(0); 2]).is_some());
+    let sizes = |dictionary: &Dictionary| {
+        let table = &dictionary.table;
+        (table.groups.len(), table.conditions.len(), dictionary.bytes)
+    };
+    let before = sizes(&dictionary);
+    let mut late = vec![load(0).masked(0, 4); 255];
+    late.push(load(9));
+    for (words, rows) in [
+        (0, &[][..]),
+        (0, &[load(0)]),
+        (3, &[load(0)]),
+        (2, &late[..]),
+        (2, &[load(0); 257]),
+    ] {
+        let added = dictionary.add(4, &entry(words, rows.len()), rows);
+        assert_eq!(added, None, "{words} words, {} rows", rows.len());
+        assert_eq!(sizes(&dictionary), before);
+    }
+    assert!(dictionary.add(4, &entry(2, 1), &[load(0)]).is_some());
+}
+
+#[test]
+fn entries_that_overlap_cost_no_more_than_the_dictionary_has() {
+    let mut dictionary = Dictionary::default();
+    let rows = [load(0); 256];
+    dictionary.bytes = DICTIONARY_BYTES - 3 * entry_bytes(256);
+    let added = (0..9).filter(|&number| dictionary.add(number, &entry(2, 256), &rows).is_some());
+    assert_eq!(added.count(), 3);
+}
+
+#[test]
+fn an_entry_is_known_once_it_is_written_and_not_before() {
+    let segment = Arc::new(Segment::create(0).unwrap());
+    let mut dictionary = Dictionary::new(Arc::clone(&segment));
+    let file = std::fs::File::options()
+        .write(true)
+        .open(segment.path())
+        .unwrap();
+    let number = 6_u32;
+    let head = head_word(note_head(number, 4));
+    let used = |units: u32| {
+        let used = &segment.header().dictionary_used;
+        used.store(units, Ordering::Relaxed);
+    };
+    // A stray note names what nobody has taken yet, and then what is taken, but not written.
+    assert!(dictionary.find(head).is_none());
+    used(number + 4);
+    assert!(dictionary.find(head).is_none());
+    let row = load(2);
+    let words = [0, 0, 4 << 32 | 1, 0, row.meta, row.displacement, row.word];
+    let at = (DICTIONARY_OFFSET + number as usize * ENTRY_UNIT) as u64;
+    file.write_all_at(words.map(u64::to_le_bytes).as_flattened(), at)
+        .unwrap();
+    // Its end is not within what is taken.
+    used(number + 3);
+    assert!(dictionary.find(head).is_none());
+    used(number + 4);
+    let (_, found) = dictionary.find(head).unwrap();
+    assert_eq!((found.rows, found.records), (1, 2));
+    assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
+    assert!(
+        dictionary
+            .find(head_word(note_head(number + 4, 4)))
+            .is_none()
+    );
+}
+
+#[test]
+fn parts_have_the_first_rows_of_others_and_no_others() {
+    let mut dictionary = Dictionary::default();
+    let rows = [load(0), load(2).masked(3, 4), load(5)];
+    assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
+    let part = |words, rows, of| Entry {
+        of,
+        ..entry(words, rows)
+    };
+    let mut none = Vec::new();
+    let mut add = |number, entry: &Entry| {
+        let of = entry.of - 1;
+        dictionary.add_part(number, entry, of, &mut none)
+    };
+    assert!(add(20, &part(2, 1, 10)).is_some());
+    assert!(add(21, &part(4, 2, 10)).is_some());
+    // More rows than there are, words and masks that the note does not have, a whole that nobody knows.
+    for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
+        let added = add(22, &part(words, rows, of));
+        assert_eq!(added, None, "{rows} rows of {of}, {words} words");
+    }
+    let mut found = |number, words| {
+        let (_, found) = dictionary.find(head_word(note_head(number, words)))?;
+        Some((found.rows, found.conditions.is_some(), found.tally.loads))
+    };
+    assert_eq!(found(20, 2), Some((1, false, 1)));
+    assert_eq!(found(21, 4), Some((2, true, 2)));
+    assert_eq!(found(22, 6), None);
+}

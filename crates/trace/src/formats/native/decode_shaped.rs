@@ -1,0 +1,287 @@
+//! Tokens and words of shapes to rows.
+
+use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
+use crate::formats::native::encode::ENOUGH_ROWS;
+use crate::formats::native::rows::{SITE, Streams};
+use crate::formats::native::shapes::{AGAIN, FEW, NEW, Nexts, OTHER, START, Trails, Word, follow};
+use crate::formats::native::{MAX_SHAPED_ROWS, dispatch::Squeeze};
+use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
+use crate::{Columns, Kind};
+
+/// Rows are written so many at a time.
+const GROUP: usize = 4;
+/// Groups that are written in any case: more than most shapes have.
+const GROUPS: usize = 2;
+/// Columns must be that much longer than the rows that are wanted.
+pub(super) const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
+/// The most rows of shapes that a writer's chunk has. What a forged chunk can cost: about 300 MiB.
+const MOST_ROWS: usize = ENOUGH_ROWS as usize + MAX_SHAPED_ROWS;
+
+/// Rows as words complete them.
+#[derive(Clone, Copy)]
+struct Group {
+    pcs: [u64; GROUP],
+    displacements: [u64; GROUP],
+    /// All ones for rows that have a word, or 0.
+    masks: [u64; GROUP],
+    kinds: [Kind; GROUP],
+    sizes: [u8; GROUP],
+    words: [u8; GROUP],
+}
+
+const NO_GROUP: Group = Group {
+    pcs: [0; GROUP],
+    displacements: [0; GROUP],
+    masks: [0; GROUP],
+    kinds: [Kind::Load; GROUP],
+    sizes: [0; GROUP],
+    words: [0; GROUP],
+};
+
+/// A note: where its shape's rows are, and its words.
+#[derive(Clone, Copy)]
+struct Note {
+    first_group: u32,
+    first_word: u32,
+    rows: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Site {
+    nexts: Nexts,
+    first_word: u32,
+    first_group: u32,
+    words: u16,
+    rows: u16,
+}
+
+/// What the notes of a chunk have shown so far.
+pub(super) struct ShapeDecoder {
+    sites: Vec<Site>,
+    /// Those of all sites, and [`FEW`] more.
+    words: Vec<Word>,
+    /// Those of all sites, and [`GROUPS`] more.
+    groups: Vec<Group>,
+    /// The notes of a block, their words, and what those are.
+    notes: Vec<Note>,
+    plan: Vec<Word>,
+    values: Vec<u64>,
+    trails: Trails,
+    described: Vec<ShapeRow>,
+    /// Rows of the chunk so far.
+    rows: usize,
+}
+
+impl ShapeDecoder {
+    pub(super) fn new() -> ShapeDecoder {
+        ShapeDecoder {
+            sites: vec![Site::default()],
+            words: vec![Word::default(); FEW],
+            groups: vec![NO_GROUP; GROUPS],
+            notes: Vec::new(),
+            plan: Vec::new(),
+            values: Vec::new(),
+            trails: Trails::default(),
+            described: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// Forgets everything: a chunk begins.
+    pub(super) fn clear(&mut self) {
+        self.sites.truncate(1);
+        self.sites[START] = Site::default();
+        self.words.truncate(FEW);
+        self.groups.truncate(GROUPS);
+        self.trails.clear();
+        self.rows = 0;
+    }
+
+    /// Fills the columns of a block with the rows of `notes` notes, `rows` in all. The columns are longer by [`SLACK`].
+    #[inline(always)]
+    pub(super) fn block_here(
+        &mut self,
+        squeeze: impl Squeeze,
+        streams: &mut Streams<'_>,
+        (notes, rows): (usize, usize),
+        columns: &mut Columns<'_>,
+    ) -> Result<(), Damage> {
+        self.rows += rows;
+        if self.rows > MOST_ROWS {
+            return Err(Damage(
+                "a chunk has more rows than any writer puts into one",
+            ));
+        }
+        let words = self.notes(streams, notes, rows)?;
+        self.values(squeeze, &mut streams.addrs, words)?;
+        let mut at = 0;
+        for note in &self.notes {
+            let first = note.first_group as usize;
+            let words = self.values[note.first_word as usize..].first_chunk();
+            let few: Option<&[Group; GROUPS]> = self.groups[first..].first_chunk();
+            let (Some(words), Some(few)) = (words, few) else {
+                return Err(ROWS);
+            };
+            fill(few, words, at, columns);
+            let rows = note.rows as usize;
+            if rows > GROUPS * GROUP {
+                let others = &self.groups[first + GROUPS..first + rows.div_ceil(GROUP)];
+                fill(others, words, at + GROUPS * GROUP, columns);
+            }
+            at += rows;
+        }
+        Ok(())
+    }
+
+    /// Reads the tokens of a block that has `rows` rows; how many words its notes have. Which those are is in `plan` then.
+    #[inline(always)]
+    fn notes(
+        &mut self,
+        streams: &mut Streams<'_>,
+        notes: usize,
+        rows: usize,
+    ) -> Result<usize, Damage> {
+        let mut plan = std::mem::take(&mut self.plan);
+        self.notes.clear();
+        let (mut before, mut words, mut left) = (START, 0, rows);
+        for _ in 0..notes {
+            let token = streams.tokens.number()?;
+            let number = self.number(token, before, &mut streams.described)?;
+            before = number as usize;
+            let site = self.sites[before];
+            left = left.checked_sub(usize::from(site.rows)).ok_or(ROWS)?;
+            self.notes.push(Note {
+                first_group: site.first_group,
+                first_word: words as u32,
+                rows: site.rows.into(),
+            });
+            let (first, count) = (site.first_word as usize, usize::from(site.words));
+            if words + count + FEW > plan.len() {
+                plan.resize((words + count + FEW).next_power_of_two(), Word::default());
+            }
+            // As many as most have; what is too much is written over.
+            let few: Option<&[Word; FEW]> = self.words[first..].first_chunk();
+            if let (Some(few), Some(into)) = (few, plan[words..].first_chunk_mut()) {
+                *into = *few;
+            }
+            if count > FEW {
+                plan[words..words + count].copy_from_slice(&self.words[first..first + count]);
+            }
+            words += count;
+        }
+        self.plan = plan;
+        if left == 0 { Ok(words) } else { Err(ROWS) }
+    }
+
+    /// Reads the words of a block.
+    #[inline(always)]
+    fn values(
+        &mut self,
+        squeeze: impl Squeeze,
+        addrs: &mut Cursor<'_>,
+        words: usize,
+    ) -> Result<(), Damage> {
+        if self.values.len() < words + SHAPE_WORDS_MOST {
+            self.values.resize(words + SHAPE_WORDS_MOST, 0);
+        }
+        let trails = self.trails.trails.as_mut_slice();
+        let mut step = 0;
+        for (word, into) in self.plan[..words].iter().zip(&mut self.values) {
+            let difference = unzigzag(addrs.any_number(squeeze)?);
+            let trail = &mut trails[word.trail as usize];
+            step = trail.advance(difference, step);
+            *into = trail.last.wrapping_sub(word.displacement);
+        }
+        Ok(())
+    }
+
+    /// The number of the shape that a token stands for.
+    #[inline(always)]
+    fn number(
+        &mut self,
+        token: u64,
+        before: usize,
+        described: &mut Cursor<'_>,
+    ) -> Result<u32, Damage> {
+        let nexts = self.sites[before].nexts;
+        if token == AGAIN && nexts[0] != 0 {
+            return Ok(nexts[0]);
+        }
+        let number = match token {
+            NEW => self.describe(described)?,
+            OTHER => nexts[1],
+            AGAIN => 0,
+            token => u32::try_from(token - OTHER).unwrap_or(0),
+        };
+        if number == 0 || number as usize >= self.sites.len() {
+            return Err(SITE);
+        }
+        follow(&mut self.sites[before].nexts, number);
+        Ok(number)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn describe(&mut self, from: &mut Cursor<'_>) -> Result<u32, Damage> {
+        let words = self.trails.get(from, &mut self.described)?;
+        let rows = self.described.len();
+        if self.groups.len() + rows > MOST_ROWS {
+            return Err(Damage(
+                "a chunk has more sites than any writer puts into one",
+            ));
+        }
+        let (old_words, old_groups) = (self.words.len() - FEW, self.groups.len() - GROUPS);
+        self.sites.push(Site {
+            first_word: old_words as u32,
+            first_group: old_groups as u32,
+            words: words as u16,
+            rows: rows as u16,
+            ..Site::default()
+        });
+        self.words.truncate(old_words);
+        self.trails
+            .words_of(&self.described, words, &mut self.words);
+        self.words.resize(self.words.len() + FEW, Word::default());
+        self.groups.truncate(old_groups);
+        self.groups
+            .extend(self.described.chunks(GROUP).map(Group::of));
+        self.groups.resize(self.groups.len() + GROUPS, NO_GROUP);
+        Ok(self.sites.len() as u32 - 1)
+    }
+}
+
+impl Group {
+    /// Some rows; what is too much is anything.
+    fn of(rows: &[ShapeRow]) -> Group {
+        let row = |lane: usize| rows.get(lane).unwrap_or(&rows[0]);
+        Group {
+            pcs: std::array::from_fn(|lane| row(lane).pc),
+            displacements: std::array::from_fn(|lane| row(lane).displacement),
+            masks: std::array::from_fn(|lane| u64::from(row(lane).word.is_some()).wrapping_neg()),
+            kinds: std::array::from_fn(|lane| row(lane).kind),
+            sizes: std::array::from_fn(|lane| row(lane).size),
+            words: std::array::from_fn(|lane| row(lane).word.unwrap_or(0)),
+        }
+    }
+}
+
+/// Writes the rows of a note, whole groups at a time: what is too much is written over, or taken off at the end.
+#[inline(always)]
+fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], at: usize, columns: &mut Columns<'_>) {
+    let kinds = columns.kinds[at..].as_chunks_mut::<GROUP>().0;
+    let sizes = columns.sizes[at..].as_chunks_mut::<GROUP>().0;
+    let pcs = columns.pcs[at..].as_chunks_mut::<GROUP>().0;
+    let addrs = columns.addrs[at..].as_chunks_mut::<GROUP>().0;
+    let into = kinds.iter_mut().zip(sizes).zip(pcs).zip(addrs);
+    for (group, (((kinds, sizes), pcs), addrs)) in groups.iter().zip(into) {
+        *kinds = group.kinds;
+        *sizes = group.sizes;
+        *pcs = group.pcs;
+        *addrs = std::array::from_fn(|lane| {
+            let word = words[usize::from(group.words[lane]) % SHAPE_WORDS_MOST];
+            (word & group.masks[lane]).wrapping_add(group.displacements[lane])
+        });
+    }
+}
+
+const ROWS: Damage = Damage("a block has other rows than it claims");

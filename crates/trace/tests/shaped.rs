@@ -1,0 +1,228 @@
+//! Blocks of shapes in native files: the rows that they stand for come out; what is damaged is an error.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Piece, Random, drain, open};
+use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, Writer};
+use reuselens_trace::{
+    Block, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, Selection, ShapeRow, ShapedBlock, Shapes,
+    Summary, ThreadId,
+};
+
+const KINDS: [Kind; 7] = [
+    Kind::Load,
+    Kind::Store,
+    Kind::Atomic,
+    Kind::RangeLoad,
+    Kind::Enter,
+    Kind::Exit,
+    Kind::Operand,
+];
+
+/// Shapes of all sizes; some have the same program counters, some have words that no row has.
+fn shapes(random: &mut Random, count: usize) -> Shapes {
+    let mut shapes = Shapes::new();
+    for _ in 0..count {
+        let most = [4, 20, SHAPE_ROWS_MOST][random.below(3)];
+        let rows = 1 + random.below(most);
+        let most = [1, 4, SHAPE_WORDS_MOST][random.below(3)];
+        let words = random.below(1 + most);
+        let row = |random: &mut Random| ShapeRow {
+            kind: KINDS[random.below(KINDS.len())],
+            size: random.below(256) as u8,
+            pc: 0x40_0000 + random.below(300) as u64,
+            word: (words > 0 && random.below(8) > 0).then(|| random.below(words) as u8),
+            displacement: random.next() >> random.below(64),
+        };
+        let rows: Vec<ShapeRow> = (0..rows).map(|_| row(random)).collect();
+        assert!(shapes.add(&rows).is_some());
+    }
+    shapes
+}
+
+/// A block in which shapes come again, at addresses that often go on as before.
+fn shaped(random: &mut Random, shapes: &Shapes, notes: usize) -> ShapedBlock {
+    let mut block = ShapedBlock::new();
+    block.thread = ThreadId(random.below(3) as u32);
+    block.first_stamp = random.next() >> 40;
+    block.last_stamp = block.first_stamp + random.below(100) as u64;
+    let (mut base, mut shape) = (random.next(), 0);
+    for note in 0..notes {
+        if random.below(4) == 0 {
+            shape = random.below(shapes.len()) as u32;
+        }
+        if random.below(9) == 0 {
+            base = random.next() >> random.below(64);
+        }
+        let words = shapes.words(shape) as u64;
+        let words: Vec<u64> = (0..words)
+            .map(|word| base.wrapping_add(word << 20) + 8 * note as u64)
+            .collect();
+        block.push(shape, shapes.rows(shape).len(), &words);
+    }
+    block
+}
+
+fn expanded(shaped: &ShapedBlock, shapes: &Shapes) -> Block {
+    let mut block = Block::new();
+    shaped.expand(shapes, &mut block);
+    block
+}
+
+fn writer() -> Writer<Vec<u8>> {
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    Writer::new(Vec::new(), Path::new("trace"), &header).unwrap()
+}
+
+/// A file of blocks of shapes and of rows, by turns and in several chunks, and what is in it.
+fn file(random: &mut Random) -> (Vec<u8>, Vec<Piece>) {
+    let count = 1 + random.below(300);
+    let shapes = shapes(random, count);
+    let (mut writer, mut pieces) = (writer(), Vec::new());
+    for _ in 0..random.below(20) {
+        let notes = random.below(400);
+        let shaped = shaped(random, &shapes, notes);
+        let block = expanded(&shaped, &shapes);
+        assert_eq!(block.len(), shaped.rows());
+        if random.below(3) == 0 {
+            writer.block(&block).unwrap();
+        } else {
+            writer.shaped(&shaped, &shapes).unwrap();
+        }
+        pieces.push(Piece::Block(block));
+        if random.below(5) == 0 {
+            writer.flush().unwrap();
+        }
+    }
+    (writer.finish().unwrap(), pieces)
+}
+
+#[test]
+fn the_rows_that_shapes_stand_for_come_out() {
+    let mut random = Random(1);
+    for _ in 0..200 {
+        let (bytes, pieces) = file(&mut random);
+        let (read, error) = drain(&mut open(&bytes, None).unwrap());
+        assert!(error.is_none(), "{error:?}");
+        assert_eq!(read, pieces);
+    }
+}
+
+#[test]
+fn what_the_index_says_is_what_is_read() {
+    let mut random = Random(2);
+    for _ in 0..50 {
+        let (bytes, pieces) = file(&mut random);
+        let mut all = Summary::default();
+        for piece in &pieces {
+            if let Piece::Block(block) = piece {
+                all.block(block);
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.rltrace");
+        std::fs::write(&path, &bytes).unwrap();
+        let survey = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
+        assert_eq!(survey.no_index, None);
+        assert_eq!(survey.summary, all);
+    }
+}
+
+#[test]
+fn large_blocks_and_many_chunks_come_out() {
+    let mut random = Random(3);
+    let shapes = shapes(&mut random, 40);
+    let (mut writer, mut pieces) = (writer(), Vec::new());
+    for _ in 0..6 {
+        let shaped = shaped(&mut random, &shapes, 12_000);
+        writer.shaped(&shaped, &shapes).unwrap();
+        pieces.push(Piece::Block(expanded(&shaped, &shapes)));
+    }
+    let (read, error) = drain(&mut open(&writer.finish().unwrap(), None).unwrap());
+    assert!(error.is_none() && read == pieces);
+}
+
+#[test]
+fn a_loop_takes_next_to_nothing() {
+    let mut shapes = Shapes::new();
+    let row = |lane: u64| ShapeRow {
+        kind: Kind::Load,
+        size: 8,
+        pc: 0x40,
+        word: Some((lane % 2) as u8),
+        displacement: 8 * lane,
+    };
+    let number = shapes.add(&[0, 1, 2, 3, 4, 5, 6, 7].map(row)).unwrap();
+    let mut writer = writer();
+    for turns in 0..100_u64 {
+        let mut block = ShapedBlock::new();
+        for turn in 0..1000 {
+            let at = 0x7000_0000 + 64 * (turns * 1000 + turn);
+            block.push(number, 8, &[at, at + (1 << 30)]);
+        }
+        writer.shaped(&block, &shapes).unwrap();
+    }
+    let bytes = writer.finish().unwrap().len();
+    assert!(bytes < 4000, "{bytes} bytes of 800,000 rows");
+}
+
+#[test]
+fn what_does_not_fit_its_shapes_is_refused() {
+    let mut shapes = Shapes::new();
+    let row = ShapeRow {
+        kind: Kind::Load,
+        size: 8,
+        pc: 1,
+        word: Some(0),
+        displacement: 0,
+    };
+    let number = shapes.add(&[row]).unwrap();
+    let block = |pushed: &[(u32, &[u64])]| {
+        let mut block = ShapedBlock::new();
+        for (shape, words) in pushed {
+            block.push(*shape, 1, words);
+        }
+        block
+    };
+    let wrong = [
+        block(&[(number, &[])]),
+        block(&[(number, &[1, 2])]),
+        block(&[(number + 1, &[1])]),
+    ];
+    for wrong in wrong {
+        let mut writer = writer();
+        writer.shaped(&block(&[(number, &[5])]), &shapes).unwrap();
+        writer.flush().unwrap();
+        let error = writer.shaped(&wrong, &shapes).unwrap_err().to_string();
+        assert!(error.contains("other words"), "{error}");
+        assert!(writer.flush().is_err());
+    }
+    let mut large = ShapedBlock::new();
+    for word in 0..=MAX_SHAPED_ROWS as u64 {
+        large.push(number, 1, &[word]);
+    }
+    assert!(writer().shaped(&large, &shapes).is_err());
+}
+
+#[test]
+fn a_changed_byte_is_an_error_and_never_other_rows() {
+    let mut random = Random(4);
+    let (bytes, pieces) = file(&mut random);
+    let all: Vec<Row> = common::rows(&pieces);
+    for _ in 0..300 {
+        let mut bytes = bytes.clone();
+        let at = random.below(bytes.len());
+        bytes[at] ^= 1 << random.below(8);
+        let Ok(mut source) = open(&bytes, Some("native")) else {
+            continue;
+        };
+        let (read, error) = drain(&mut source);
+        assert!(error.is_some() || at >= bytes.len() - 24, "byte {at}");
+        assert!(all.starts_with(&common::rows(&read)));
+    }
+}
