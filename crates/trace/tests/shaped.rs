@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{Piece, Random, drain, open};
-use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, Writer};
+use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
 use reuselens_trace::{
     Block, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, Selection, ShapeRow, ShapedBlock, Shapes,
     Summary, ThreadId,
@@ -138,13 +138,51 @@ fn large_blocks_and_many_chunks_come_out() {
     let mut random = Random(3);
     let shapes = shapes(&mut random, 40);
     let (mut writer, mut pieces) = (writer(), Vec::new());
-    for _ in 0..6 {
-        let shaped = shaped(&mut random, &shapes, 12_000);
+    for _ in 0..30 {
+        let shaped = shaped(&mut random, &shapes, 2000);
         writer.shaped(&shaped, &shapes).unwrap();
         pieces.push(Piece::Block(expanded(&shaped, &shapes)));
     }
     let (read, error) = drain(&mut open(&writer.finish().unwrap(), None).unwrap());
     assert!(error.is_none() && read == pieces);
+}
+
+/// As many shapes of one row as there are blocks of 4096 notes, each with a program counter of its own.
+fn shapes_of_one_row(count: usize, words: usize) -> (Shapes, Vec<ShapedBlock>) {
+    let mut shapes = Shapes::new();
+    let mut blocks = vec![ShapedBlock::new()];
+    for pc in 0..count as u64 {
+        let row = ShapeRow {
+            kind: Kind::Load,
+            size: 8,
+            pc,
+            word: Some(words as u8 - 1),
+            displacement: 0,
+        };
+        let number = shapes.add(&[row]).unwrap();
+        if blocks.last().is_none_or(|block| block.rows() == 4096) {
+            blocks.push(ShapedBlock::new());
+        }
+        let block = blocks.last_mut().unwrap();
+        block.push(number, 1, &vec![8 * pc; words]);
+    }
+    (shapes, blocks)
+}
+
+#[test]
+fn what_describes_much_is_written_as_several_chunks() {
+    for (count, words) in [(300_000, 1), (20_000, SHAPE_WORDS_MOST)] {
+        let (shapes, blocks) = shapes_of_one_row(count, words);
+        let (mut writer, mut pieces) = (writer(), Vec::new());
+        for block in &blocks {
+            writer.shaped(block, &shapes).unwrap();
+            pieces.push(Piece::Block(expanded(block, &shapes)));
+        }
+        assert!(writer.bytes_written() > 1000, "chunks were written");
+        let (read, error) = drain(&mut open(&writer.finish().unwrap(), None).unwrap());
+        assert!(error.is_none(), "{error:?}");
+        assert!(read == pieces);
+    }
 }
 
 #[test]
@@ -206,6 +244,18 @@ fn what_does_not_fit_its_shapes_is_refused() {
     for word in 0..=MAX_SHAPED_ROWS as u64 {
         large.push(number, 1, &[word]);
     }
+    assert!(writer().shaped(&large, &shapes).is_err());
+    let wide = ShapeRow {
+        word: Some(SHAPE_WORDS_MOST as u8 - 1),
+        ..row
+    };
+    let wide = shapes.add(&[wide]).unwrap();
+    let mut large = ShapedBlock::new();
+    for _ in 0..MAX_SHAPED_WORDS / SHAPE_WORDS_MOST {
+        large.push(wide, 1, &[5; SHAPE_WORDS_MOST]);
+    }
+    writer().shaped(&large, &shapes).unwrap();
+    large.push(number, 1, &[5]);
     assert!(writer().shaped(&large, &shapes).is_err());
 }
 

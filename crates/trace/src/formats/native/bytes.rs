@@ -148,6 +148,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// How many bytes come.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
     pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
@@ -320,7 +325,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-const END: Damage = Damage("a chunk ends in the middle of a number or text");
+pub(super) const END: Damage = Damage("a chunk ends in the middle of a number or text");
 
 #[cfg(test)]
 mod tests;
