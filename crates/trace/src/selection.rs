@@ -39,7 +39,8 @@ impl Selection {
 
     /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its first row.
     pub fn cut(&self, block: &mut Block, first: u64) -> bool {
-        if !self.wants_thread(block.thread) || !self.wants_stamps(stamps(block)) {
+        let stamps = stamps(block.first_stamp, block.last_stamp);
+        if !self.wants_thread(block.thread) || !self.wants_stamps(stamps) {
             return false;
         }
         let kinds = block.kinds();

@@ -44,13 +44,14 @@ impl Summary {
 
     /// Adds a block.
     pub fn block(&mut self, block: &Block) {
-        self.blocks += 1;
-        self.rows += block.len() as u64;
         add_kinds(&mut self.kinds, block.kinds());
-        if !block.is_empty() {
-            self.stamps = joined(self.stamps, stamps(block));
-            *self.threads.entry(block.thread).or_default() += block.len() as u64;
-        }
+        self.run(Run::of(block));
+    }
+
+    /// Adds a block but for what kinds its rows are of.
+    pub(crate) fn run(&mut self, run: Run) {
+        let (blocks, rows) = (&mut self.blocks, &mut self.rows);
+        run.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
     }
 
     /// Rows of this kind.
@@ -80,10 +81,43 @@ impl Summary {
     }
 }
 
+/// What a block is but for its rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) thread: ThreadId,
+    pub(crate) rows: u64,
+    pub(crate) stamps: Option<(u64, u64)>,
+}
+
+impl Run {
+    pub(crate) fn of(block: &Block) -> Run {
+        Run {
+            thread: block.thread,
+            rows: block.len() as u64,
+            stamps: stamps(block.first_stamp, block.last_stamp),
+        }
+    }
+
+    /// Adds it to what is known of other blocks.
+    pub(crate) fn add_to(
+        self,
+        blocks: &mut u64,
+        rows: &mut u64,
+        stamps: &mut Option<(u64, u64)>,
+        threads: &mut BTreeMap<ThreadId, u64>,
+    ) {
+        *blocks += 1;
+        *rows += self.rows;
+        if self.rows > 0 {
+            *stamps = joined(*stamps, self.stamps);
+            *threads.entry(self.thread).or_default() += self.rows;
+        }
+    }
+}
+
 /// The stamps of a block, if it has any.
-pub(crate) fn stamps(block: &Block) -> Option<(u64, u64)> {
-    let known = block.first_stamp != 0 || block.last_stamp != 0;
-    known.then_some((block.first_stamp, block.last_stamp))
+pub(crate) fn stamps(first: u64, last: u64) -> Option<(u64, u64)> {
+    (first != 0 || last != 0).then_some((first, last))
 }
 
 /// From the first of both to the last of both.

@@ -4,16 +4,26 @@
 
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::damage::{damage, rows_of};
-use common::{Random, native, open, sample};
+use common::{Random, drain, native, open, sample};
+use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_trace::{
+    Block, Input, Kind, SHAPE_ROWS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId,
+};
 
 const ROUNDS: u64 = 3000;
 /// What damage puts in: ends of numbers, and what text readers cut at.
 const BYTES: &[u8] = &[0, 0x7f, 0x80, 0xff, b'\n', b' ', b','];
 
 fn fuzz(seed: u64, valid: &[u8], format: Option<&str>) {
+    fuzz_up_to(4, seed, valid, format);
+}
+
+/// Damages a file in which a byte stands for so many rows at most.
+fn fuzz_up_to(most: usize, seed: u64, valid: &[u8], format: Option<&str>) {
     let mut random = Random(seed);
     for round in 0..ROUNDS {
         let mut bytes = valid.to_vec();
@@ -25,7 +35,7 @@ fn fuzz(seed: u64, valid: &[u8], format: Option<&str>) {
             "{format:?} seed {seed} round {round}"
         );
         assert!(
-            rows <= 4 * bytes.len() + 1,
+            rows <= most * bytes.len() + 1,
             "more rows than the bytes can hold: {rows}"
         );
     }
@@ -87,6 +97,109 @@ fn native_chunks_with_good_checksums() {
         read_some > ROUNDS as usize / 10,
         "the damage should reach the rows: {read_some}"
     );
+}
+
+const KINDS: [Kind; 4] = [Kind::Load, Kind::Store, Kind::Enter, Kind::Operand];
+
+/// Shapes of a few rows that share words, program counters and displacements.
+fn shapes(random: &mut Random) -> Shapes {
+    let mut shapes = Shapes::new();
+    let row = |random: &mut Random| ShapeRow {
+        kind: KINDS[random.below(KINDS.len())],
+        size: 8,
+        pc: 0x4000 + random.below(100) as u64,
+        word: (random.below(4) > 0).then(|| random.below(5) as u8),
+        displacement: random.below(300) as u64,
+    };
+    for _ in 0..6 {
+        let rows = 1 + random.below(9);
+        let rows: Vec<ShapeRow> = (0..rows).map(|_| row(random)).collect();
+        shapes.add(&rows).unwrap();
+    }
+    shapes
+}
+
+fn shaped(random: &mut Random, shapes: &Shapes, number: u32) -> ShapedBlock {
+    let mut block = ShapedBlock::new();
+    block.thread = ThreadId(number % 2);
+    block.first_stamp = 100 * u64::from(number);
+    block.last_stamp = block.first_stamp + 50;
+    for _ in 0..8 {
+        let shape = random.below(shapes.len()) as u32;
+        let words = 0..shapes.words(shape);
+        let words: Vec<u64> = words.map(|_| random.next() >> random.below(64)).collect();
+        block.push(shape, shapes.rows(shape).len(), &words);
+    }
+    block
+}
+
+/// A file without a description: a chunk of two blocks of shapes with one of rows between, and one of another two.
+fn shaped_file(random: &mut Random) -> Vec<u8> {
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("trace"), &header).unwrap();
+    let (shapes, mut rows) = (shapes(random), Block::new());
+    for number in 0..4 {
+        let block = shaped(random, &shapes, number);
+        writer.shaped(&block, &shapes).unwrap();
+        match number {
+            0 => {
+                block.expand(&shapes, &mut rows);
+                writer.block(&rows).unwrap();
+            }
+            1 => writer.flush().unwrap(),
+            _ => {}
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// The same of blocks of shapes. A note is at least a byte, and has no more rows than a shape.
+#[test]
+fn shapes_with_good_checksums() {
+    let (mut read_some, mut refused) = (0, 0);
+    for seed in 0..ROUNDS / 10 {
+        let mut random = Random(seed);
+        let bytes = shaped_file(&mut random);
+        let stored = u32::from_le_bytes(bytes[28..32].try_into().unwrap()) as usize;
+        let plain = zstd::bulk::decompress(&bytes[44..44 + stored], 1 << 20).unwrap();
+        for round in 0..30 {
+            let mut plain = plain.clone();
+            damage(&mut random, &mut plain, BYTES);
+            let mut file = bytes[..20].to_vec();
+            push_chunk(&mut file, &plain);
+            let began = Instant::now();
+            let rows = rows_of(open(&file, Some("native")));
+            assert!(began.elapsed() < Duration::from_secs(10), "seed {seed}");
+            assert!(rows <= SHAPE_ROWS_MOST * plain.len(), "seed {seed}");
+            if round == 0 {
+                assert_eq!(with_threads(&file, 1), with_threads(&file, 3));
+            }
+            read_some += usize::from(rows > 0);
+            refused += usize::from(rows == 0);
+        }
+    }
+    let least = ROUNDS as usize / 10;
+    assert!(
+        read_some > least && refused > least,
+        "{read_some} {refused}"
+    );
+}
+
+/// What that many threads read of a native file, and the error in words.
+fn with_threads(bytes: &[u8], threads: usize) -> (Vec<common::Piece>, Option<String>) {
+    let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "trace");
+    let mut reader = Reader::with_threads(input, threads).unwrap();
+    let (pieces, error) = drain(&mut reader);
+    (pieces, error.map(|error| error.to_string()))
+}
+
+#[test]
+fn native_file_of_shapes() {
+    let bytes = shaped_file(&mut Random(9));
+    fuzz_up_to(SHAPE_ROWS_MOST, 9, &bytes, Some("native"));
 }
 
 fn push_chunk(file: &mut Vec<u8>, plain: &[u8]) {

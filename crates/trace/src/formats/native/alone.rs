@@ -35,11 +35,12 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    pub(super) fn new() -> std::io::Result<Alone> {
+    /// For files of this version.
+    pub(super) fn new(version: u16) -> std::io::Result<Alone> {
         Ok(Alone {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(),
+            decoder: Decoder::new(version),
             rows: Block::new(),
             chunk: None,
         })

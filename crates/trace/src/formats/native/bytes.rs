@@ -1,6 +1,6 @@
 //! Variable-length numbers: seven bits a byte, low ones first; signed ones zig-zag.
 
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::{Portable, Squeeze};
 
 /// The bytes are not what the writer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +148,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// How many bytes come.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
     pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
@@ -160,7 +165,7 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(u64::from(byte))
             }
-            _ => self.longer_number(),
+            _ => self.any_number(Portable),
         }
     }
 
@@ -175,7 +180,7 @@ impl<'a> Cursor<'a> {
             return self.long_number();
         }
         self.at += (ends.trailing_zeros() / 8 + 1) as usize;
-        // As in `longer_number`.
+        // Keeps the bytes up to the first that ends a number.
         Ok(squeeze.squeeze(word & (ends ^ (ends - 1))))
     }
 
@@ -255,21 +260,6 @@ impl<'a> Cursor<'a> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// A number of two to eight bytes without a branch for each, or any other.
-    #[inline(always)]
-    fn longer_number(&mut self) -> Result<u64, Damage> {
-        let Some(word) = self.word() else {
-            return self.long_number();
-        };
-        let ends = !word & ENDS;
-        if ends == 0 {
-            return self.long_number();
-        }
-        self.at += (ends.trailing_zeros() / 8 + 1) as usize;
-        // Keeps the bytes up to the first that ends a number.
-        Ok(squeezed(word & (ends ^ (ends - 1))))
-    }
-
     /// The next difference.
     #[inline(always)]
     pub(crate) fn signed(&mut self) -> Result<u64, Damage> {
@@ -320,7 +310,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-const END: Damage = Damage("a chunk ends in the middle of a number or text");
+pub(super) const END: Damage = Damage("a chunk ends in the middle of a number or text");
 
 #[cfg(test)]
 mod tests;

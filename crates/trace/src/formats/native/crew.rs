@@ -60,11 +60,11 @@ impl Crew {
         }
     }
 
-    /// As many as `threads`; with one, or none, it is the caller's.
-    pub(super) fn hire(threads: usize) -> std::io::Result<Crew> {
+    /// As many as `threads` for a file of this version; with one, or none, it is the caller's.
+    pub(super) fn hire(threads: usize, version: u16) -> std::io::Result<Crew> {
         match threads {
-            0 | 1 => Alone::new().map(|alone| Crew::Alone(Box::new(alone), Block::new())),
-            threads => Team::new(threads).map(Crew::Team),
+            0 | 1 => Alone::new(version).map(|alone| Crew::Alone(Box::new(alone), Block::new())),
+            threads => Team::new(threads, version).map(Crew::Team),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::{SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, Totals};
+use crate::formats::native::header::SHAPES;
 use crate::formats::native::rows::{Rows, Streams};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
@@ -36,6 +37,8 @@ impl Stream {
 pub(super) struct Decoder {
     rows: Rows,
     shapes: ShapeDecoder,
+    /// The file's.
+    version: u16,
     stamp: u64,
     heads: Stream,
     described: Stream,
@@ -44,11 +47,12 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that is at its end.
-    pub(super) fn new() -> Decoder {
+    /// A decoder for files of this version that is at its end.
+    pub(super) fn new(version: u16) -> Decoder {
         Decoder {
             rows: Rows::new(),
             shapes: ShapeDecoder::new(),
+            version,
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
@@ -102,6 +106,7 @@ impl Decoder {
                 self.block(plain, &mut heads, rows)?;
                 Piece::Block
             }
+            SHAPED if self.version < SHAPES => return Err(TOO_OLD),
             SHAPED => {
                 self.shaped(plain, &mut heads, rows)?;
                 Piece::Block
@@ -205,6 +210,7 @@ pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
 }
 
 const MORE_ROWS: Damage = Damage("a block claims more rows than its chunk can hold");
+const TOO_OLD: Damage = Damage("a block is of shapes, which files of its version have not");
 const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
 
 #[cfg(test)]
@@ -244,7 +250,7 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(), Block::new());
+        let (mut decoder, mut rows) = (Decoder::new(SHAPES), Block::new());
         decoder.begin(&plain).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));

@@ -1,10 +1,12 @@
 //! Tokens and words of shapes to rows.
 
-use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
+use crate::formats::native::bytes::{Cursor, Damage, END, unzigzag};
 use crate::formats::native::encode::ENOUGH_ROWS;
 use crate::formats::native::rows::{SITE, Streams};
-use crate::formats::native::shapes::{AGAIN, FEW, NEW, Nexts, OTHER, START, Trails, Word, follow};
-use crate::formats::native::{MAX_SHAPED_ROWS, dispatch::Squeeze};
+use crate::formats::native::shapes::{
+    AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Words, follow,
+};
+use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Columns, Kind};
 
@@ -14,7 +16,7 @@ const GROUP: usize = 4;
 const GROUPS: usize = 2;
 /// Columns must be that much longer than the rows that are wanted.
 pub(super) const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
-/// The most rows of shapes that a writer's chunk has. What a forged chunk can cost: about 300 MiB.
+/// The most rows of shapes that a writer's chunk has.
 const MOST_ROWS: usize = ENOUGH_ROWS as usize + MAX_SHAPED_ROWS;
 
 /// Rows as words complete them.
@@ -55,16 +57,16 @@ struct Site {
     rows: u16,
 }
 
-/// What the notes of a chunk have shown so far.
+/// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what writers put into one
+/// ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at most, for each thread that decodes.
 pub(super) struct ShapeDecoder {
     sites: Vec<Site>,
-    /// Those of all sites, and [`FEW`] more.
-    words: Vec<Word>,
+    words: Words,
     /// Those of all sites, and [`GROUPS`] more.
     groups: Vec<Group>,
     /// The notes of a block, their words, and what those are.
     notes: Vec<Note>,
-    plan: Vec<Word>,
+    plan: Plan,
     values: Vec<u64>,
     trails: Trails,
     described: Vec<ShapeRow>,
@@ -76,10 +78,10 @@ impl ShapeDecoder {
     pub(super) fn new() -> ShapeDecoder {
         ShapeDecoder {
             sites: vec![Site::default()],
-            words: vec![Word::default(); FEW],
+            words: Words::new(),
             groups: vec![NO_GROUP; GROUPS],
             notes: Vec::new(),
-            plan: Vec::new(),
+            plan: Plan::default(),
             values: Vec::new(),
             trails: Trails::default(),
             described: Vec::new(),
@@ -91,7 +93,7 @@ impl ShapeDecoder {
     pub(super) fn clear(&mut self) {
         self.sites.truncate(1);
         self.sites[START] = Site::default();
-        self.words.truncate(FEW);
+        self.words.clear();
         self.groups.truncate(GROUPS);
         self.trails.clear();
         self.rows = 0;
@@ -112,8 +114,8 @@ impl ShapeDecoder {
                 "a chunk has more rows than any writer puts into one",
             ));
         }
-        let words = self.notes(streams, notes, rows)?;
-        self.values(squeeze, &mut streams.addrs, words)?;
+        self.notes(streams, notes, rows)?;
+        self.values(squeeze, &mut streams.addrs)?;
         let mut at = 0;
         for note in &self.notes {
             let first = note.first_group as usize;
@@ -133,17 +135,20 @@ impl ShapeDecoder {
         Ok(())
     }
 
-    /// Reads the tokens of a block that has `rows` rows; how many words its notes have. Which those are is in `plan` then.
+    /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan` then.
     #[inline(always)]
     fn notes(
         &mut self,
         streams: &mut Streams<'_>,
         notes: usize,
         rows: usize,
-    ) -> Result<usize, Damage> {
+    ) -> Result<(), Damage> {
+        // Every word has at least one byte.
+        let most = streams.addrs.left().min(MAX_SHAPED_WORDS);
         let mut plan = std::mem::take(&mut self.plan);
+        plan.clear();
         self.notes.clear();
-        let (mut before, mut words, mut left) = (START, 0, rows);
+        let (mut before, mut left) = (START, rows);
         for _ in 0..notes {
             let token = streams.tokens.number()?;
             let number = self.number(token, before, &mut streams.described)?;
@@ -152,41 +157,30 @@ impl ShapeDecoder {
             left = left.checked_sub(usize::from(site.rows)).ok_or(ROWS)?;
             self.notes.push(Note {
                 first_group: site.first_group,
-                first_word: words as u32,
+                first_word: plan.len() as u32,
                 rows: site.rows.into(),
             });
             let (first, count) = (site.first_word as usize, usize::from(site.words));
-            if words + count + FEW > plan.len() {
-                plan.resize((words + count + FEW).next_power_of_two(), Word::default());
-            }
-            // As many as most have; what is too much is written over.
-            let few: Option<&[Word; FEW]> = self.words[first..].first_chunk();
-            if let (Some(few), Some(into)) = (few, plan[words..].first_chunk_mut()) {
-                *into = *few;
-            }
-            if count > FEW {
-                plan[words..words + count].copy_from_slice(&self.words[first..first + count]);
-            }
-            words += count;
+            plan.push(&self.words, first, count, most).ok_or(END)?;
         }
         self.plan = plan;
-        if left == 0 { Ok(words) } else { Err(ROWS) }
+        match left {
+            0 if self.plan.len() <= most => Ok(()),
+            0 => Err(END),
+            _ => Err(ROWS),
+        }
     }
 
     /// Reads the words of a block.
     #[inline(always)]
-    fn values(
-        &mut self,
-        squeeze: impl Squeeze,
-        addrs: &mut Cursor<'_>,
-        words: usize,
-    ) -> Result<(), Damage> {
-        if self.values.len() < words + SHAPE_WORDS_MOST {
-            self.values.resize(words + SHAPE_WORDS_MOST, 0);
+    fn values(&mut self, squeeze: impl Squeeze, addrs: &mut Cursor<'_>) -> Result<(), Damage> {
+        let words = self.plan.words();
+        if self.values.len() < words.len() + SHAPE_WORDS_MOST {
+            self.values.resize(words.len() + SHAPE_WORDS_MOST, 0);
         }
         let trails = self.trails.trails.as_mut_slice();
         let mut step = 0;
-        for (word, into) in self.plan[..words].iter().zip(&mut self.values) {
+        for (word, into) in words.iter().zip(&mut self.values) {
             let difference = unzigzag(addrs.any_number(squeeze)?);
             let trail = &mut trails[word.trail as usize];
             step = trail.advance(difference, step);
@@ -225,23 +219,21 @@ impl ShapeDecoder {
     fn describe(&mut self, from: &mut Cursor<'_>) -> Result<u32, Damage> {
         let words = self.trails.get(from, &mut self.described)?;
         let rows = self.described.len();
-        if self.groups.len() + rows > MOST_ROWS {
+        let old_groups = self.groups.len() - GROUPS;
+        let groups = old_groups + rows.div_ceil(GROUP);
+        if groups > MOST_SHAPE_ROWS || self.words.len() + words > MOST_SHAPE_WORDS {
             return Err(Damage(
                 "a chunk has more sites than any writer puts into one",
             ));
         }
-        let (old_words, old_groups) = (self.words.len() - FEW, self.groups.len() - GROUPS);
+        let first_word = self.words.add(&mut self.trails, &self.described, words);
         self.sites.push(Site {
-            first_word: old_words as u32,
+            first_word: first_word as u32,
             first_group: old_groups as u32,
             words: words as u16,
             rows: rows as u16,
             ..Site::default()
         });
-        self.words.truncate(old_words);
-        self.trails
-            .words_of(&self.described, words, &mut self.words);
-        self.words.resize(self.words.len() + FEW, Word::default());
         self.groups.truncate(old_groups);
         self.groups
             .extend(self.described.chunks(GROUP).map(Group::of));
@@ -285,3 +277,6 @@ fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], at: usize, columns: &
 }
 
 const ROWS: Damage = Damage("a block has other rows than it claims");
+
+#[cfg(test)]
+mod tests;

@@ -60,6 +60,11 @@ impl Encoder {
         self.heads.len() + self.described.len() + self.tokens.len() + self.addrs.len()
     }
 
+    /// Whether what is to be known of its shapes takes so much that the chunk is to be written.
+    pub(super) fn is_full(&self) -> bool {
+        self.shapes.is_full()
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
         events::put(&mut self.heads, event);
     }

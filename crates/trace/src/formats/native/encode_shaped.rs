@@ -2,7 +2,9 @@
 
 use crate::formats::native::bytes::{LONGEST, put_any, zigzag};
 use crate::formats::native::dispatch::Squeeze;
-use crate::formats::native::shapes::{AGAIN, FEW, NEW, Nexts, OTHER, START, Trails, Word};
+use crate::formats::native::shapes::{
+    AGAIN, ENOUGH_DESCRIBED, NEW, Nexts, OTHER, Plan, START, Trails, Words,
+};
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
 
@@ -32,10 +34,8 @@ pub(super) struct ShapeEncoder {
     /// By a shape's number in the source that in the chunk, or 0.
     places: Vec<u32>,
     sites: Vec<Site>,
-    /// Those of all sites, and [`FEW`] more.
-    words: Vec<Word>,
-    /// Those of the notes of a block.
-    plan: Vec<Word>,
+    words: Words,
+    plan: Plan,
     trails: Trails,
     /// The kinds of all rows described.
     kinds: Vec<Kind>,
@@ -46,11 +46,16 @@ impl ShapeEncoder {
         ShapeEncoder {
             places: Vec::new(),
             sites: vec![Site::default()],
-            words: vec![Word::default(); FEW],
-            plan: Vec::new(),
+            words: Words::new(),
+            plan: Plan::default(),
             trails: Trails::default(),
             kinds: Vec::new(),
         }
+    }
+
+    /// Whether the chunk describes so much that it is to be written.
+    pub(super) fn is_full(&self) -> bool {
+        self.kinds.len() >= ENOUGH_DESCRIBED || self.words.len() >= ENOUGH_DESCRIBED
     }
 
     /// Adds up the rows of each kind, and forgets everything.
@@ -64,7 +69,7 @@ impl ShapeEncoder {
         }
         self.sites.truncate(1);
         self.sites[START] = Site::default();
-        self.words.truncate(FEW);
+        self.words.clear();
         self.trails.clear();
         self.kinds.clear();
     }
@@ -83,9 +88,6 @@ impl ShapeEncoder {
             self.places.resize(shapes.len().next_power_of_two(), 0);
         }
         let rows = self.tokens(squeeze, block, shapes, described, tokens)?;
-        if self.plan.len() < block.words().len() {
-            return None;
-        }
         self.addresses(squeeze, block.words(), addrs);
         Some(rows)
     }
@@ -104,7 +106,9 @@ impl ShapeEncoder {
         let mut at = tokens.len();
         tokens.resize(at + block.shapes().len() * TOKEN + ROOM, 0);
         let mut plan = std::mem::take(&mut self.plan);
-        let (mut before, mut rows, mut words) = (START, 0, 0);
+        plan.clear();
+        let most = block.words().len();
+        let (mut before, mut rows) = (START, 0);
         for &shape in block.shapes() {
             let mut number = *self.places.get(shape as usize)?;
             let mut is_new = false;
@@ -127,22 +131,11 @@ impl ShapeEncoder {
             site.uses += 1;
             rows += site.rows as usize;
             let (first, count) = (site.first as usize, site.words as usize);
-            if words + count + FEW > plan.len() {
-                plan.resize((words + count + FEW).next_power_of_two(), Word::default());
-            }
-            // As many as most have; what is too much is written over.
-            let few: Option<&[Word; FEW]> = self.words[first..].first_chunk();
-            if let (Some(few), Some(into)) = (few, plan[words..].first_chunk_mut()) {
-                *into = *few;
-            }
-            if count > FEW {
-                plan[words..words + count].copy_from_slice(&self.words[first..first + count]);
-            }
-            words += count;
+            plan.push(&self.words, first, count, most)?;
         }
         tokens.truncate(at);
         self.plan = plan;
-        (words == block.words().len()).then_some(rows)
+        (self.plan.len() == most).then_some(rows)
     }
 
     /// Writes how far each word is from what is expected of it.
@@ -152,7 +145,7 @@ impl ShapeEncoder {
         addrs.resize(at + words.len() * LONGEST, 0);
         let mut step = 0;
         let trails = self.trails.trails.as_mut_slice();
-        for (&value, word) in words.iter().zip(&self.plan) {
+        for (&value, word) in words.iter().zip(self.plan.words()) {
             let trail = &mut trails[word.trail as usize];
             let (difference, made) = trail.learn(value.wrapping_add(word.displacement), step);
             put_any(squeeze, addrs, &mut at, zigzag(difference));
@@ -169,19 +162,15 @@ impl ShapeEncoder {
         let words = shapes.words(shape);
         self.trails.put(described, rows);
         let number = self.sites.len() as u32;
+        let first = self.words.add(&mut self.trails, rows, words);
         self.sites.push(Site {
-            first: (self.words.len() - FEW) as u32,
+            first: first as u32,
             words: words as u32,
             shape,
             first_row: self.kinds.len() as u32,
             rows: rows.len() as u32,
             ..Site::default()
         });
-        let end = self.words.len() - FEW;
-        self.words.truncate(end);
-        self.trails.words_of(rows, words, &mut self.words);
-        let end = self.words.len() + FEW;
-        self.words.resize(end, Word::default());
         self.places[shape as usize] = number;
         self.kinds.extend(rows.iter().map(|row| row.kind));
         Some(number)

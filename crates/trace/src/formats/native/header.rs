@@ -10,6 +10,8 @@ pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
 const VERSION: u16 = 3;
 /// The first version with an index and a trailer.
 pub(super) const INDEXED: u16 = 2;
+/// The first version with blocks of shapes.
+pub(super) const SHAPES: u16 = 3;
 const ADDRESSES: u16 = 1;
 const FIXED: usize = 16;
 const MAX_DESCRIPTION: usize = 64 << 10;

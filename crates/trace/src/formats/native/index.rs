@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
 use crate::formats::native::encode::Totals;
 use crate::formats::native::events;
-use crate::summary::{KINDS, Summary, joined, stamps};
+use crate::summary::{KINDS, Run, Summary, joined, stamps};
 use crate::{Block, Event, Kind, Selection, ShapedBlock, ThreadId};
 
 /// Bytes of a trailer.
@@ -41,6 +41,14 @@ pub struct ChunkEntry {
     pub threads: BTreeMap<ThreadId, u64>,
 }
 
+impl ChunkEntry {
+    /// Adds a block but for how many of its rows are accesses.
+    fn run(&mut self, run: Run) {
+        let (blocks, rows) = (&mut self.blocks, &mut self.rows);
+        run.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
+    }
+}
+
 /// What is where in a native file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
@@ -57,33 +65,19 @@ impl Index {
     pub(super) fn block(&mut self, chunk: &mut ChunkEntry, block: &Block) {
         let accesses = self.summary.accesses();
         self.summary.block(block);
-        chunk.blocks += 1;
-        chunk.rows += block.len() as u64;
         chunk.accesses += self.summary.accesses() - accesses;
-        if !block.is_empty() {
-            chunk.stamps = joined(chunk.stamps, stamps(block));
-            *chunk.threads.entry(block.thread).or_default() += block.len() as u64;
-        }
+        chunk.run(Run::of(block));
     }
 
     /// Adds a block of shapes of the chunk that is being written. What its rows are is said by [`Self::rows_of_shapes`].
     pub(super) fn shaped(&mut self, chunk: &mut ChunkEntry, block: &ShapedBlock, rows: usize) {
-        let rows = rows as u64;
-        for (blocks, sum) in [
-            (&mut self.summary.blocks, &mut self.summary.rows),
-            (&mut chunk.blocks, &mut chunk.rows),
-        ] {
-            *blocks += 1;
-            *sum += rows;
-        }
-        if rows > 0 {
-            let known = block.first_stamp != 0 || block.last_stamp != 0;
-            let stamps = known.then_some((block.first_stamp, block.last_stamp));
-            self.summary.stamps = joined(self.summary.stamps, stamps);
-            chunk.stamps = joined(chunk.stamps, stamps);
-            *self.summary.threads.entry(block.thread).or_default() += rows;
-            *chunk.threads.entry(block.thread).or_default() += rows;
-        }
+        let run = Run {
+            thread: block.thread,
+            rows: rows as u64,
+            stamps: stamps(block.first_stamp, block.last_stamp),
+        };
+        self.summary.run(run);
+        chunk.run(run);
     }
 
     /// Adds the rows of each kind that shapes stood for in the chunk that is being written.

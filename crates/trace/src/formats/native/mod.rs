@@ -57,8 +57,10 @@ pub const SUMMARY: &str =
 
 /// The most rows that one block of a native file has. A larger one is refused by the writer.
 pub const MAX_BLOCK_ROWS: usize = 1 << 22;
-/// The same of one of shapes.
-pub const MAX_SHAPED_ROWS: usize = 1 << 20;
+/// The same of one of shapes. Capture makes some thousands.
+pub const MAX_SHAPED_ROWS: usize = 1 << 17;
+/// The most words of one of shapes.
+pub const MAX_SHAPED_WORDS: usize = 1 << 19;
 
 /// Whether the file begins with the magic, or is too short to hold all of it.
 pub fn detect(head: &[u8]) -> Confidence {

@@ -130,7 +130,7 @@ impl Reader {
     }
 
     fn hire(&self) -> Result<Crew, TraceError> {
-        Crew::hire(self.threads).map_err(|error| self.failed(error))
+        Crew::hire(self.threads, self.version).map_err(|error| self.failed(error))
     }
 
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {

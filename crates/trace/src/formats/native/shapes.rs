@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use crate::Kind;
 use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
 use crate::formats::native::columns::Trail;
-use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
+use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
+use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
 
 /// The shape before the first note of every block.
 pub(super) const START: usize = 0;
@@ -29,8 +30,12 @@ pub(super) const NEW: u64 = 1;
 /// Token: as the time before last.
 pub(super) const OTHER: u64 = 2;
 
-/// Words that are copied at once: more than most shapes have.
-pub(super) const FEW: usize = 8;
+/// A chunk is written when its shapes have this many rows, or this many words. `gzip` and `sort` have about ten thousand rows.
+pub(super) const ENOUGH_DESCRIBED: usize = 1 << 17;
+/// The most rows that the shapes of a writer's chunk have: whatever the last block describes, it has notes of.
+pub(super) const MOST_SHAPE_ROWS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_ROWS;
+/// The most words that they have.
+pub(super) const MOST_SHAPE_WORDS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_WORDS;
 
 /// Which shapes came after one: the last, and the last that was another; 0 = none yet.
 pub(super) type Nexts = [u32; 2];
@@ -46,6 +51,110 @@ pub(super) fn follow(nexts: &mut Nexts, number: u32) {
 pub(super) struct Word {
     pub(super) trail: u32,
     pub(super) displacement: u64,
+}
+
+/// The words of all shapes of a chunk, and [`WORDS_AT_ONCE`] more.
+pub(super) struct Words(Vec<Word>);
+
+impl Words {
+    pub(super) fn new() -> Words {
+        Words(vec![Word::default(); WORDS_AT_ONCE])
+    }
+
+    /// Forgets everything: a chunk begins.
+    pub(super) fn clear(&mut self) {
+        self.0.truncate(WORDS_AT_ONCE);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len() - WORDS_AT_ONCE
+    }
+
+    /// Adds the words of a shape of these rows; where they begin.
+    pub(super) fn add(&mut self, trails: &mut Trails, rows: &[ShapeRow], count: usize) -> usize {
+        let first = self.len();
+        self.0.truncate(first);
+        trails.words_of(rows, count, &mut self.0);
+        self.0
+            .resize(first + count + WORDS_AT_ONCE, Word::default());
+        first
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Word>()
+    }
+}
+
+/// The words of a block's notes, one note's after the other's.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// Those from `used` on are anything.
+    words: Vec<Word>,
+    used: usize,
+}
+
+impl Plan {
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn words(&self) -> &[Word] {
+        &self.words[..self.used]
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Appends `count` of `words`. `None` if memory for more than `most` would be needed, which is the caller's to check
+    /// at the end: most calls are without a look at it.
+    #[inline(always)]
+    pub(super) fn push(
+        &mut self,
+        words: &Words,
+        first: usize,
+        count: usize,
+        most: usize,
+    ) -> Option<()> {
+        let end = self.used + count;
+        if end + WORDS_AT_ONCE > self.words.len() {
+            self.grow(end, most)?;
+        }
+        // As many as most have; what is too much is written over.
+        let few: Option<&[Word; WORDS_AT_ONCE]> = words.0[first..].first_chunk();
+        if let (Some(few), Some(into)) = (few, self.words[self.used..].first_chunk_mut()) {
+            *into = *few;
+        }
+        if count > WORDS_AT_ONCE {
+            self.words[self.used..end].copy_from_slice(&words.0[first..first + count]);
+        }
+        self.used = end;
+        Some(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, used: usize, most: usize) -> Option<()> {
+        let most = most.min(MAX_SHAPED_WORDS);
+        if used > most {
+            return None;
+        }
+        let length = used.next_power_of_two().max(WORDS_AT_ONCE);
+        self.words.resize(
+            length.min(MAX_SHAPED_WORDS) + WORDS_AT_ONCE,
+            Word::default(),
+        );
+        Some(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<Word>()
+    }
 }
 
 /// Which sites have trails.
@@ -66,7 +175,7 @@ impl Trails {
     }
 
     /// The words of a shape of these rows, appended to `words`. Those that no row has come last, with a trail of their own.
-    pub(super) fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
+    fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
         let first = words.len();
         let none = Word {
             trail: u32::MAX,
@@ -105,6 +214,13 @@ impl Trails {
             self.trails.push(Trail::default());
         }
         number
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        // A map has a byte for each slot besides, and an eighth of them stays free.
+        let slot = size_of::<((u64, Kind, u8), u32)>() + 1;
+        self.trails.capacity() * size_of::<Trail>() + self.by_site.capacity() * slot * 8 / 7
     }
 
     /// Describes a shape.

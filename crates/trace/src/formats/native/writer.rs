@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
 use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS};
+use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::summary::KINDS;
 use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
 
@@ -96,13 +96,13 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says, or if it has over
-    /// [`MAX_SHAPED_ROWS`] rows. The file then ends with the last whole chunk: later calls fail too.
+    /// [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends with the last whole chunk: later calls fail too.
     pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
         let rows = self.encoder.shaped(block, shapes);
         let Some(rows) = rows.filter(|&rows| rows <= MAX_SHAPED_ROWS) else {
             self.broken = true;
             return Err(self.refuse(format!(
-                "a block of shapes has other words than they, or more than {MAX_SHAPED_ROWS} rows"
+                "a block of shapes has other words than they, or more than {MAX_SHAPED_ROWS} rows or {MAX_SHAPED_WORDS} words"
             )));
         };
         self.index.shaped(&mut self.waiting, block, rows);
@@ -176,10 +176,11 @@ impl<W: Write> Writer<W> {
     }
 
     fn flush_if_full(&mut self) -> Result<(), TraceError> {
-        if self.waiting.rows < ENOUGH_ROWS && self.encoder.len() < ENOUGH_BYTES {
-            return Ok(());
+        let much = self.waiting.rows >= ENOUGH_ROWS || self.encoder.len() >= ENOUGH_BYTES;
+        if much || self.encoder.is_full() {
+            return self.flush();
         }
-        self.flush()
+        Ok(())
     }
 
     /// Writes the chunk that is in `plain`.
