@@ -238,10 +238,7 @@ fn write(
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
-    loop {
-        let Some(piece) = piece_of(step) else {
-            break;
-        };
+    while let Some(piece) = piece_of(step) {
         match piece {
             Piece::Shaped => {
                 let shapes = source.shapes();
