@@ -250,11 +250,14 @@ impl Running {
                 self.take_complete();
                 self.unfinished.extend(self.consumer.reap(&dead));
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.ended = Some(process_end(status));
+            match self.child.try_wait() {
+                Ok(Some(status)) => self.ended = Some(process_end(status)),
+                Ok(None) if self.unfinished.is_empty() => self.consumer.nap(),
+                Ok(None) => {}
+                Err(_) => self.ended = Some(ProcessEnd::Unknown),
+            }
+            if self.ended.is_some() {
                 self.interrupts = None;
-            } else if self.unfinished.is_empty() {
-                self.consumer.nap();
             }
         }
     }

@@ -193,6 +193,20 @@ fn a_thread_that_is_not_the_first_becomes_a_program() {
     }
 }
 
+#[test]
+fn calls_of_exec_that_fail_hold_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "fails.c", &[]));
+    let echo = seen.processes.iter().filter(|path| path.ends_with("echo"));
+    assert_eq!(echo.count(), 1);
+    // Processes end while their threads run on.
+    assert!(
+        seen.notes.iter().all(|note| note == "cut-short"),
+        "{:?}",
+        seen.notes
+    );
+}
+
 /// Everything a program does, as rows, whichever way they are handed over.
 fn rows_of(program: &Path, as_shapes: bool) -> (Block, usize) {
     let mut running = Running::start(&Launch {
