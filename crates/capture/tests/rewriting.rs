@@ -173,7 +173,19 @@ fn code_that_is_made_while_it_runs() {
 fn code_that_is_mapped_twice() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same_but_notes(&build(folder.path(), "twice.c", &[]));
+    assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
     assert_eq!(seen.notes, ["shared-code"]);
+}
+
+#[test]
+fn code_that_is_changed_beside_code_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "beside.c", &[]);
+    for _ in 0..2 {
+        let seen = same_but_notes(&program);
+        assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
+        assert_eq!(seen.notes, ["shared-code"]);
+    }
 }
 
 #[test]
