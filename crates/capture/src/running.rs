@@ -455,7 +455,8 @@ impl Running {
                 "leave the program's files as they are while it runs",
             );
         }
-        let (threads, events) = self.consumer.losses();
+        let (threads, mut events) = self.consumer.losses();
+        events += self.decoder.lost_rows();
         if threads > 0 {
             self.note(
                 "unrecorded-threads",
