@@ -112,11 +112,7 @@ pub fn after(thread: &mut Thread) {
                 modules::look(&mut thread.channel);
             }
         }
-        sys::SHMAT => {
-            let low = result as u64;
-            changed(low, maps::end_of_segment(low).saturating_sub(low));
-            watch::renew();
-        }
+        sys::SHMAT => attached(result as u64),
         sys::PRCTL if low == SET_NAME && !thread.borrowed => {
             expand::drain(thread);
             process::announce_name(thread);
@@ -165,6 +161,12 @@ fn shared(low: u64, is_file: bool) {
             CODES.lock().discard(low, high);
         }
     }
+}
+
+/// A segment has been attached by `shmat`.
+fn attached(low: u64) {
+    changed(low, maps::end_of_segment(low).saturating_sub(low));
+    watch::renew();
 }
 
 /// `shmdt` of the program: how long the segment is can be seen only before.
