@@ -10,7 +10,7 @@ use reuselens_wire::{
     SlotState,
 };
 
-use crate::follow::{Followed, follow};
+use crate::follow::{Followed, Follower};
 use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
 
 /// The records of one block.
@@ -34,6 +34,7 @@ pub struct Consumer {
     overtaken: Vec<RawBlock>,
     /// Threads that were killed with events that only they knew.
     cut_short: u32,
+    follower: Follower,
 }
 
 /// What has been read through a slot, so that nothing is read twice.
@@ -68,6 +69,7 @@ impl Consumer {
             next_reap: Instant::now(),
             overtaken: Vec::new(),
             cut_short: 0,
+            follower: Follower::default(),
         }
     }
 
@@ -102,8 +104,8 @@ impl Consumer {
     }
 
     /// Looks after a process that is about to call `exec`.
-    pub fn follow(&self) -> Option<Followed> {
-        follow(&self.segment)
+    pub fn follow(&mut self) -> Option<Followed> {
+        self.follower.follow(&self.segment)
     }
 
     /// The next full block, if one waits.

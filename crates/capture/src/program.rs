@@ -239,7 +239,7 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
         stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
     }
     inject(tracee, segment, 0)?;
-    Ok(tracee.let_go()?)
+    Ok(tracee.let_go(0)?)
 }
 
 /// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).

@@ -250,11 +250,14 @@ impl Running {
                 self.take_complete();
                 self.unfinished.extend(self.consumer.reap(&dead));
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.ended = Some(process_end(status));
+            match self.child.try_wait() {
+                Ok(Some(status)) => self.ended = Some(process_end(status)),
+                Ok(None) if self.unfinished.is_empty() => self.consumer.nap(),
+                Ok(None) => {}
+                Err(_) => self.ended = Some(ProcessEnd::Unknown),
+            }
+            if self.ended.is_some() {
                 self.interrupts = None;
-            } else if self.unfinished.is_empty() {
-                self.consumer.nap();
             }
         }
     }
@@ -452,7 +455,8 @@ impl Running {
                 "leave the program's files as they are while it runs",
             );
         }
-        let (threads, events) = self.consumer.losses();
+        let (threads, mut events) = self.consumer.losses();
+        events += self.decoder.lost_rows();
         if threads > 0 {
             self.note(
                 "unrecorded-threads",

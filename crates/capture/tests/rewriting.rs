@@ -173,7 +173,19 @@ fn code_that_is_made_while_it_runs() {
 fn code_that_is_mapped_twice() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same_but_notes(&build(folder.path(), "twice.c", &[]));
+    assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
     assert_eq!(seen.notes, ["shared-code"]);
+}
+
+#[test]
+fn code_that_is_changed_beside_code_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(folder.path(), "beside.c", &[]);
+    for _ in 0..2 {
+        let seen = same_but_notes(&program);
+        assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
+        assert_eq!(seen.notes, ["shared-code"]);
+    }
 }
 
 #[test]
@@ -191,6 +203,20 @@ fn a_thread_that_is_not_the_first_becomes_a_program() {
         );
         assert!(seen.own[1] >= 100_000, "{:?}", seen.own);
     }
+}
+
+#[test]
+fn calls_of_exec_that_fail_hold_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "fails.c", &[]));
+    let echo = seen.processes.iter().filter(|path| path.ends_with("echo"));
+    assert_eq!(echo.count(), 1);
+    // Processes end while their threads run on.
+    assert!(
+        seen.notes.iter().all(|note| note == "cut-short"),
+        "{:?}",
+        seen.notes
+    );
 }
 
 /// Everything a program does, as rows, whichever way they are handed over.

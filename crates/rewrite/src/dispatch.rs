@@ -81,6 +81,12 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
 
 /// Translates; `None` if there is no code.
 fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
+    let (allocator, results) = modules::allocator_at(pc);
+    // From here on nobody can be let write to the page between the look at its rights and its translation.
+    let mut codes = CODES.lock();
+    if let Some(head) = codes.find(pc) {
+        return Some(head);
+    }
     let (_, mut high, mut writable) = maps::code_around(pc)?;
     // A block may go on into the next mapping, which may be written even if this one is not.
     while high - pc < LOOK
@@ -90,14 +96,9 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         writable |= too;
     }
     if writable {
-        watch::watch(pc);
+        watch::watch(&mut codes, pc);
     }
     let length = (high - pc).min(LOOK) as usize;
-    let (allocator, results) = modules::allocator_at(pc);
-    let mut codes = CODES.lock();
-    if let Some(head) = codes.find(pc) {
-        return Some(head);
-    }
     if codes.is_full() {
         drop(codes);
         thread.left = true;

@@ -1,6 +1,6 @@
 //! Programs that take the place of this one.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::ExecState;
 
@@ -24,9 +24,14 @@ pub fn before(thread: &mut Thread) {
             || !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
     };
     let (free, ours) = (Ordering::Relaxed, Ordering::AcqRel);
-    while exec.pid.compare_exchange(0, pid, ours, free).is_err() {
+    while let Err(owner) = exec.pid.compare_exchange(0, pid, ours, free) {
         if gone() {
             return;
+        }
+        // Killed before it could ask: nobody else would ever give its turn away.
+        let idle = exec.state.load(Ordering::SeqCst) == ExecState::Idle as u32;
+        if idle && owner != 0 && !sys::process_exists(owner) {
+            let _ = exec.pid.compare_exchange(owner, 0, ours, free);
         }
         sys::yield_now();
     }
@@ -44,7 +49,8 @@ pub fn after(thread: &Thread) {
         return;
     };
     let exec = &segment.header().exec;
-    if exec.pid.load(Ordering::SeqCst) == sys::pid() {
+    let own = |own: u32, of: &AtomicU32| of.load(Ordering::SeqCst) == own;
+    if own(sys::pid(), &exec.pid) && own(sys::tid(), &exec.tid) {
         let (watched, failed) = (ExecState::Watched as u32, ExecState::Failed as u32);
         let order = Ordering::SeqCst;
         let _ = exec.state.compare_exchange(watched, failed, order, order);

@@ -44,6 +44,8 @@ pub mod syscalls;
 pub mod thread;
 #[path = "watch.rs"]
 pub mod watch;
+#[path = "writes.rs"]
+pub mod writes;
 #[path = "x86_64/mod.rs"]
 pub mod x86_64;
 

@@ -16,6 +16,9 @@ pub struct Mapping {
     pub executable: bool,
     /// Whether others that map the file see what is written.
     pub shared: bool,
+    /// Whether what is read there may change though nothing is written there: it is shared, or private, but of a file that is
+    /// shared elsewhere in this process. Known of mappings that code is in.
+    pub changes: bool,
     /// Which file: its device as it is written there, and its number.
     pub file: ([u8; 8], u64),
     /// Offset in its file.
@@ -67,6 +70,7 @@ fn parse(line: &[u8]) -> Option<Mapping> {
         writable: rights.get(1) == Some(&b'w'),
         executable: rights.get(2) == Some(&b'x'),
         shared: rights.get(3) == Some(&b's'),
+        changes: false,
         file: (device, number),
         offset,
         path: path[start.unwrap_or(path.len())..].to_vec(),
@@ -93,10 +97,10 @@ pub fn around(address: u64) -> Option<Mapping> {
     all().into_iter().find(found)
 }
 
-/// The mapping that code is in: low, high, whether it may change: be written there, or elsewhere if it is shared.
+/// The mapping that code is in: low, high, whether it may change: be written there or elsewhere.
 pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
     let of = |mapping: &Mapping| {
-        let changes = mapping.writable || mapping.shared;
+        let changes = mapping.writable || mapping.changes;
         (mapping.low, mapping.high, changes)
     };
     with_code(address, of)
@@ -109,7 +113,7 @@ pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
     if let Some(mapping) = known.iter().find(inside) {
         return Some(of(mapping));
     }
-    let mapping = around(address)?;
+    let mapping = code_mapping(address)?;
     // Some programs of old may run what they may read.
     if !mapping.executable || !mapping.readable {
         return None;
@@ -117,6 +121,57 @@ pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
     let found = of(&mapping);
     known.push(mapping);
     Some(found)
+}
+
+fn code_mapping(address: u64) -> Option<Mapping> {
+    let all = all();
+    let mut mapping = all
+        .iter()
+        .find(|mapping| mapping.low <= address && address < mapping.high)?
+        .clone();
+    // A private page is what the file is until it is written to.
+    let same = |other: &Mapping| other.shared && other.file == mapping.file;
+    mapping.changes = mapping.shared || (mapping.file.1 != 0 && all.iter().any(same));
+    Some(mapping)
+}
+
+/// Where private code lies of the file that is mapped at an address: low and high.
+pub fn code_of_the_file_at(address: u64) -> Vec<(u64, u64)> {
+    let all = all();
+    let file = all
+        .iter()
+        .find(|mapping| mapping.low <= address && address < mapping.high)
+        .map(|mapping| mapping.file)
+        .filter(|file| file.1 != 0);
+    let code =
+        |mapping: &&Mapping| Some(mapping.file) == file && mapping.executable && !mapping.shared;
+    let found = all.iter().filter(code);
+    found.map(|mapping| (mapping.low, mapping.high)).collect()
+}
+
+/// The end of what `shmat` has mapped at an address, in pieces by now perhaps.
+pub fn end_of_segment(address: u64) -> u64 {
+    let all = all();
+    let mut pieces = all.iter().skip_while(|mapping| mapping.low != address);
+    let Some(first) = pieces.next() else {
+        return address;
+    };
+    let follows = |end: u64, next: &Mapping| {
+        (next.low == end
+            && next.file == first.file
+            && next.offset == end - first.low + first.offset)
+            .then_some(next.high)
+    };
+    pieces
+        .map_while({
+            let mut end = first.high;
+            move |next| {
+                end = follows(end, next)?;
+                Some(end)
+            }
+        })
+        .last()
+        .unwrap_or(first.high)
 }
 
 /// Mappings have changed.

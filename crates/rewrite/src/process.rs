@@ -156,10 +156,10 @@ fn fork(thread: &mut Thread, new: &New) -> i64 {
     let result = {
         let _held = (
             codes::CODES.lock(),
+            watch::hold(),
             maps::hold(),
             modules::hold(),
             signals::hold(),
-            watch::hold(),
         );
         let threads = THREADS.lock();
         let ended = ENDED.lock();

@@ -264,7 +264,9 @@ unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *mut C
     let here = context.registers[RIP];
     let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0;
     if is_fault {
-        if (signal == SIGSEGV || signal == SIGBUS) && watch::unwatch(info[2]) {
+        const DENIED: i32 = 2;
+        let may_be_ours = signal == SIGSEGV || signal == SIGBUS;
+        if may_be_ours && watch::unwatch(info[2], signal == SIGSEGV && code == DENIED) {
             return;
         }
         if !codes::is_cache(here) {

@@ -4,7 +4,9 @@
 use super::codes::CODES;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
-use super::{allocations, exec, expand, leave, maps, modules, process, signals, sys, watch};
+use super::{
+    allocations, exec, expand, leave, maps, modules, process, signals, sys, watch, writes,
+};
 
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
@@ -60,15 +62,23 @@ pub fn before(thread: &mut Thread) -> bool {
             return true;
         }
         sys::MREMAP => {
-            watch::release(one, one.saturating_add(two));
+            // Of no bytes a second mapping of the same shared memory is made, with the same rights.
+            let bytes = if two == 0 { three } else { two };
+            watch::release(one, one.saturating_add(bytes));
             return true;
         }
+        sys::SHMDT => detach(one),
         sys::EXIT => process::thread_ends(thread),
         sys::EXIT_GROUP => {
             process::ends(thread);
             return true;
         }
-        _ => return true,
+        _ => {
+            if watch::is_used() {
+                writes::release(thread.call_number, [one, two, three]);
+            }
+            return true;
+        }
     };
     thread.registers[usize::from(RAX)] = result as u64;
     false
@@ -91,7 +101,7 @@ pub fn after(thread: &mut Thread) {
         sys::MMAP => {
             changed(result as u64, bytes);
             if third & PROT_WRITE != 0 && argument(thread, 3) & SHARED != 0 {
-                watch::renew();
+                shared(result as u64, argument(thread, 3) & ANONYMOUS == 0);
             }
             let is_block = argument(thread, 3) & (ANONYMOUS | FIXED) == ANONYMOUS;
             if is_block && third & PROT_EXEC == 0 {
@@ -102,6 +112,7 @@ pub fn after(thread: &mut Thread) {
                 modules::look(&mut thread.channel);
             }
         }
+        sys::SHMAT => attached(result as u64),
         sys::PRCTL if low == SET_NAME && !thread.borrowed => {
             expand::drain(thread);
             process::announce_name(thread);
@@ -139,6 +150,34 @@ fn changed(low: u64, bytes: u64) {
     maps::forget();
     watch::forget(low, high);
     CODES.lock().discard(low, high);
+}
+
+/// Shared memory may be written at `low` from now on. Private code of the same file is what is written there, as long as it
+/// has not been written to itself.
+fn shared(low: u64, is_file: bool) {
+    watch::renew();
+    if is_file {
+        for (low, high) in maps::code_of_the_file_at(low) {
+            CODES.lock().discard(low, high);
+        }
+    }
+}
+
+/// A segment has been attached by `shmat`.
+fn attached(low: u64) {
+    changed(low, maps::end_of_segment(low).saturating_sub(low));
+    watch::renew();
+}
+
+/// `shmdt` of the program: how long the segment is can be seen only before.
+fn detach(low: u64) -> i64 {
+    let high = maps::end_of_segment(low);
+    // SAFETY: the program's own call.
+    let result = unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };
+    if result == 0 {
+        changed(low, high.saturating_sub(low));
+    }
+    result
 }
 
 /// `sigaltstack` of the program.

@@ -3,9 +3,10 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
+use core::ops::DerefMut;
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::codes::CODES;
+use super::codes::{CODES, Codes};
 use super::lock::Lock;
 use super::maps::{self, Mapping};
 use super::segment::Segment;
@@ -20,6 +21,8 @@ static WATCHED: Lock<Watched> = Lock::new(Watched {
     pages: BTreeMap::new(),
     shared: BTreeSet::new(),
 });
+
+static USED: AtomicBool = AtomicBool::new(false);
 
 struct Watched {
     pages: BTreeMap<u64, Page>,
@@ -47,9 +50,74 @@ impl Watched {
             entry.code.push(code);
         }
         if !known {
+            USED.store(true, Ordering::SeqCst);
             set_rights(page, rights & !WRITE);
         }
     }
+
+    /// Protects all other mappings through which a page of code may be written.
+    fn watch_others(&mut self, code: u64) {
+        if self.shared.contains(&code) {
+            return;
+        }
+        if let Some(segment) = Segment::get() {
+            segment.header().shared_code.store(1, Ordering::Relaxed);
+        }
+        let all = maps::all();
+        let address = code << 12;
+        let Some(own) = all
+            .iter()
+            .find(|own| own.low <= address && address < own.high)
+        else {
+            return;
+        };
+        let offset = own.offset + (address - own.low);
+        for other in all
+            .iter()
+            .filter(|other| other.shared && other.file == own.file)
+        {
+            let place = offset.wrapping_sub(other.offset);
+            let page = other.low.wrapping_add(place) >> 12;
+            let writable = other.writable || self.pages.contains_key(&page);
+            if place < other.high - other.low && page != code && writable {
+                self.protect(page, rights(other) | WRITE, code);
+            }
+        }
+        self.shared.insert(code);
+    }
+
+    /// The pages that are watched in a range of memory.
+    fn within(&self, low: u64, high: u64) -> Vec<u64> {
+        let pages = self.pages.range(low >> 12..high.div_ceil(4096));
+        pages.map(|page| *page.0).collect()
+    }
+
+    fn remove(&mut self, page: u64) -> Option<Page> {
+        let removed = self.pages.remove(&page)?;
+        for code in &removed.code {
+            self.shared.remove(code);
+        }
+        Some(removed)
+    }
+
+    /// Lets pages be written. The code that was translated from them is gone before anything can be written there and
+    /// translated again: all of it happens with the codes locked.
+    fn give_back(&mut self, codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
+        for page in pages {
+            if let Some(watched) = self.remove(page) {
+                discard(codes, watched.code);
+                set_rights(page, watched.rights);
+            }
+        }
+        // What was read of the mappings meanwhile says that the pages are not writable.
+        maps::forget();
+    }
+}
+
+/// Locks this module's state. Who does holds the codes, so that no other thread translates from a page between what is done to
+/// the page and to its code.
+fn lock(_: &mut Codes) -> impl DerefMut<Target = Watched> + use<> {
+    WATCHED.lock()
 }
 
 fn set_rights(page: u64, rights: u64) {
@@ -65,146 +133,96 @@ fn rights(mapping: &Mapping) -> u64 {
 }
 
 /// What is thrown away where pages of code have changed.
-fn discard(pages: impl IntoIterator<Item = u64>) {
+fn discard(codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
     for page in pages {
-        CODES.lock().discard(page << 12, (page + 1) << 12);
+        codes.discard(page << 12, (page + 1) << 12);
     }
 }
 
-/// Protects the page of an address, which code is translated from, against writes that go unseen, and the next page, into which
-/// that code may go on; each if it may be written, here or through another mapping.
-pub fn watch(address: u64) {
+/// Whether any page has ever been protected. Most programs have no code that could be written.
+pub fn is_used() -> bool {
+    USED.load(Ordering::SeqCst)
+}
+
+/// Protects the page of an address, which code is about to be translated from, against writes that go unseen, and the next
+/// page, into which that code may go on; each if it may be written, here or through another mapping.
+pub fn watch(codes: &mut Codes, address: u64) {
+    let mut watched = lock(codes);
     let page = address >> 12;
     for page in [page, page + 1] {
         let found = maps::with_code(page << 12, |mapping| {
-            (mapping.writable, mapping.shared, rights(mapping))
+            (mapping.writable, mapping.changes, rights(mapping))
         });
-        let Some((writable, shared, rights)) = found else {
+        let Some((writable, changes, rights)) = found else {
             continue;
         };
-        {
-            let mut watched = WATCHED.lock();
-            // What is watched already, as other code's, is not writable, as the kernel sees it.
-            if writable || watched.pages.contains_key(&page) {
-                watched.protect(page, rights, page);
-            }
+        // What is watched already, as other code's, is not writable, as the kernel sees it.
+        if writable || watched.pages.contains_key(&page) {
+            watched.protect(page, rights, page);
         }
-        if shared {
-            watch_others(page);
+        if changes {
+            watched.watch_others(page);
         }
     }
 }
 
-/// Protects all other mappings through which a page of code in shared memory may be written.
-fn watch_others(code: u64) {
-    if WATCHED.lock().shared.contains(&code) {
-        return;
-    }
-    if let Some(segment) = Segment::get() {
-        segment.header().shared_code.store(1, Ordering::Relaxed);
-    }
-    let all = maps::all();
-    let address = code << 12;
-    let Some(own) = all
-        .iter()
-        .find(|own| own.low <= address && address < own.high)
-    else {
-        return;
-    };
-    let offset = own.offset + (address - own.low);
-    let mut watched = WATCHED.lock();
-    for other in all
-        .iter()
-        .filter(|other| other.shared && other.file == own.file)
-    {
-        let place = offset.wrapping_sub(other.offset);
-        let page = (other.low + place) >> 12;
-        let writable = other.writable || watched.pages.contains_key(&page);
-        if place < other.high - other.low && page != code && writable {
-            watched.protect(page, rights(other) | WRITE, code);
-        }
-    }
-    watched.shared.insert(code);
-}
-
-/// Whether a fault was the program's write to a page that is watched; it may write there from now on.
-pub fn unwatch(address: u64) -> bool {
-    let page = address >> 12;
-    let Some(watched) = WATCHED.lock().remove(page) else {
+/// Whether a fault was the program's write to a page that is watched, or was until now; it may write there from now on.
+/// `denied`: whether the page is there and lacks a right.
+pub fn unwatch(address: u64, denied: bool) -> bool {
+    if !is_used() {
         return false;
-    };
-    discard(watched.code);
-    set_rights(page, watched.rights);
-    // What was read of the mappings meanwhile says that the page is not writable.
-    maps::forget();
-    true
-}
-
-impl Watched {
-    fn remove(&mut self, page: u64) -> Option<Page> {
-        let removed = self.pages.remove(&page)?;
-        for code in &removed.code {
-            self.shared.remove(code);
-        }
-        Some(removed)
     }
+    let mut codes = CODES.lock();
+    let mut watched = lock(&mut codes);
+    let page = address >> 12;
+    if watched.pages.contains_key(&page) {
+        watched.give_back(&mut codes, [page]);
+        return true;
+    }
+    // Two threads that write at once: the other one's fault came first.
+    denied && maps::around(address).is_some_and(|mapping| mapping.writable)
 }
 
 /// The kernel could not write for the program: perhaps only because of us. Whether pages were watched;
 /// none is from now on.
 pub fn unwatch_all() -> bool {
-    let pages = {
-        let mut watched = WATCHED.lock();
-        watched.shared.clear();
-        core::mem::take(&mut watched.pages)
-    };
-    let any = !pages.is_empty();
-    for (page, watched) in pages {
-        discard(watched.code);
-        set_rights(page, watched.rights);
-    }
-    maps::forget();
-    any
+    release(0, u64::MAX)
 }
 
-/// Memory from `low` to `high` is about to be moved, with the rights that its pages have: they get back what they had.
-pub fn release(low: u64, high: u64) {
-    let pages: Vec<u64> = {
-        let watched = WATCHED.lock();
-        let pages = watched.pages.range(low >> 12..high.div_ceil(4096));
-        pages.map(|page| *page.0).collect()
-    };
-    for page in pages {
-        unwatch(page << 12);
+/// Memory from `low` to `high` is about to be written by the kernel, or to be moved with the rights that its pages have: they
+/// get back what they had. Whether any was watched.
+pub fn release(low: u64, high: u64) -> bool {
+    if !is_used() || high <= low {
+        return false;
     }
+    let mut codes = CODES.lock();
+    let mut watched = lock(&mut codes);
+    let pages = watched.within(low, high);
+    let any = !pages.is_empty();
+    watched.give_back(&mut codes, pages);
+    any
 }
 
 /// Memory from `low` to `high` has got new rights or is gone: it is not watched. Code elsewhere that could be changed there
 /// is translated anew, and then it is seen who can change it.
 pub fn forget(low: u64, high: u64) {
     let range = low >> 12..high.div_ceil(4096);
-    let mut elsewhere = Vec::new();
-    {
-        let mut watched = WATCHED.lock();
-        let gone: Vec<u64> = watched
-            .pages
-            .range(range.clone())
-            .map(|page| *page.0)
-            .collect();
-        for page in gone {
-            let codes = watched.remove(page).map_or(Vec::new(), |page| page.code);
-            elsewhere.extend(codes.into_iter().filter(|code| !range.contains(code)));
-        }
-        watched.shared.retain(|code| !range.contains(code));
+    let mut codes = CODES.lock();
+    let mut watched = lock(&mut codes);
+    for page in watched.within(low, high) {
+        let code = watched.remove(page).map_or(Vec::new(), |page| page.code);
+        let elsewhere = code.into_iter().filter(|code| !range.contains(code));
+        discard(&mut codes, elsewhere);
     }
-    discard(elsewhere);
+    watched.shared.retain(|code| !range.contains(code));
 }
 
 /// Shared memory may be written in another place from now on: code in such memory is translated anew, and then that place is
 /// found.
 pub fn renew() {
-    let shared = core::mem::take(&mut WATCHED.lock().shared);
-    discard(shared);
+    let mut codes = CODES.lock();
+    let shared = core::mem::take(&mut lock(&mut codes).shared);
+    discard(&mut codes, shared);
 }
 
 /// Holds the lock of this module, for a fork.

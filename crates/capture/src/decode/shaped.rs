@@ -17,6 +17,11 @@ impl Decoder {
         &self.shaping.shapes
     }
 
+    /// Rows that could not be given on as shapes.
+    pub fn lost_rows(&self) -> u64 {
+        self.shaping.lost
+    }
+
     /// As [`Self::next`], but notes of rewritten code are given on as shapes and words.
     pub fn next_shaped(
         &mut self,

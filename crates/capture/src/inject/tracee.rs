@@ -69,9 +69,9 @@ impl Tracee {
         self.request(libc::PTRACE_SYSCALL, 0, 0)
     }
 
-    /// Lets it go on, no longer traced.
-    pub fn let_go(&self) -> io::Result<()> {
-        self.request(libc::PTRACE_DETACH, 0, 0)
+    /// Lets it go on, no longer traced, with a signal or 0.
+    pub fn let_go(&self, signal: i32) -> io::Result<()> {
+        self.request(libc::PTRACE_DETACH, 0, signal as u64)
     }
 
     /// Waits for the next stop; does not wait with `only_look`.
@@ -98,9 +98,16 @@ impl Tracee {
         Ok(Stop::Gone(status))
     }
 
-    /// Whether it lives still, or its end has not been heard yet.
-    pub fn is_there(&self) -> bool {
-        std::path::Path::new(&format!("/proc/{}", self.pid)).exists()
+    /// Whether this thread traces it: then what becomes of it is heard here, its end too.
+    pub fn is_ours(&self) -> bool {
+        // SAFETY: no arguments.
+        let own = unsafe { libc::gettid() };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid));
+        let tracer = status.unwrap_or_default().lines().find_map(|line| {
+            let number = line.strip_prefix("TracerPid:")?;
+            number.trim().parse().ok()
+        });
+        tracer == Some(own)
     }
 
     /// Whether it is a program for this processor, in 64 bits.

@@ -81,6 +81,8 @@ struct ShapeOf {
     records: u16,
     /// Whether it has few words, and no place but the head's is left out.
     few: bool,
+    /// Whether it is known to have no shape.
+    none: bool,
 }
 
 /// After so many equal notes there are likely more: who goes through all of them at once is faster.
@@ -197,6 +199,7 @@ impl Dictionary {
                         into.push_few(of.shape, rows, words, usize::from(of.words));
                     }
                 }
+                _ if of.none => return,
                 _ => {
                     if rows > 0 {
                         let note = &rest[..2 * records];
@@ -214,27 +217,26 @@ impl Dictionary {
         }
     }
 
-    /// The shape of the notes with this head, if they have one.
+    /// The shape of the notes with this head, or that they have none; `None` if nothing is known of them.
     #[cold]
     #[inline(never)]
     fn learn_shape(&mut self, number: u32, head: u64, shaping: &mut Shaping) -> Option<ShapeOf> {
         let (_, found) = self.find(head)?;
         let found = *found;
-        if found.conditions.is_some() {
-            return None;
-        }
         let first = self.places.len();
         let shape = match found.rows {
-            0 => u32::MAX,
-            _ => shaping.of(&self.table, &found, &mut self.places)?,
+            _ if found.conditions.is_some() => None,
+            0 => Some(u32::MAX),
+            _ => shaping.of(&self.table, &found, &mut self.places),
         };
         let places = &self.places[first..];
         let next = |index: usize| if index == 0 { 0 } else { index + 1 };
         let dense =
             (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
         let of = ShapeOf {
-            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE,
-            shape,
+            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE && shape.is_some(),
+            none: shape.is_none(),
+            shape: shape.unwrap_or(u32::MAX),
             first: first as u32,
             words: (self.places.len() - first) as u16,
             rows: found.rows,

@@ -25,6 +25,8 @@ pub struct Shaping {
     rows: Vec<ShapeRow>,
     /// Rows that were made of what has no shape.
     pub scratch: Block,
+    /// Rows for which there was no room after all.
+    pub lost: u64,
 }
 
 impl Default for Shaping {
@@ -35,6 +37,7 @@ impl Default for Shaping {
             recent: vec![None; RECENT],
             rows: Vec::new(),
             scratch: Block::new(),
+            lost: 0,
         }
     }
 }
@@ -151,6 +154,9 @@ impl Shaping {
             let alone = (row.pc, row.kind, row.size, operand.is_some());
             let fits = self.one(alone, row.addr, operand.map(|row| row.addr), into);
             debug_assert!(fits);
+            if !fits {
+                self.lost += 1 + u64::from(operand.is_some());
+            }
         }
         drop(rows);
         self.scratch = scratch;

@@ -121,3 +121,31 @@ fn parts_have_the_first_rows_of_others_and_no_others() {
     assert_eq!(found(21, 4), Some((2, true, 2)));
     assert_eq!(found(22, 6), None);
 }
+
+#[test]
+fn what_has_no_shape_is_looked_at_once() {
+    let mut dictionary = Dictionary::default();
+    let rows = [load(0).masked(3, 4), load(2)];
+    assert!(dictionary.add(3, &entry(4, 2), &rows).is_some());
+    let many = [load(0); 256];
+    assert!(dictionary.add(300, &entry(2, 256), &many).is_some());
+    let (mut shaping, mut into) = (Shaping::default(), ShapedBlock::new());
+    let mut shape = |dictionary: &mut Dictionary, number, words: u32| {
+        let mut note = vec![7; words as usize];
+        note[1] = head_word(note_head(number, words));
+        let mut position = 0;
+        let to = (&mut shaping, &mut into);
+        dictionary.shape(&mut note, &mut position, 100, to);
+        position
+    };
+    assert_eq!(shape(&mut dictionary, 3, 4), 0);
+    let known = dictionary.shapes[3];
+    assert!(known.none && known.records == 2 && dictionary.places.is_empty());
+    // It stays so, and others are not touched by it.
+    assert_eq!(shape(&mut dictionary, 3, 4), 0);
+    assert_eq!(shape(&mut dictionary, 300, 2), 1);
+    assert!(!dictionary.shapes[300].none);
+    // What nobody knows may come to be known.
+    assert_eq!(shape(&mut dictionary, 5, 2), 0);
+    assert!(!dictionary.shapes[5].none && dictionary.shapes[5].records == 0);
+}

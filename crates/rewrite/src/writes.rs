@@ -1,0 +1,57 @@
+//! Where system calls let the kernel write: what is watched there is let go before. A call that fails for it may have taken
+//! what it was to hand over: a datagram is lost then, and a second attempt finds the next one.
+
+use super::{sys, watch};
+
+/// `struct iovec`: where, and how many bytes.
+const VECTOR_BYTES: u64 = 16;
+/// `struct mmsghdr`: a message, and how long it was.
+const MESSAGE_BYTES: u64 = 64;
+/// The kernel takes no more vectors, and no more messages, at once.
+const MOST: u64 = 1024;
+
+/// Before a call with these first arguments.
+pub fn release(number: u64, [one, two, three]: [u64; 3]) {
+    match number {
+        sys::READ | sys::PREAD | sys::RECVFROM | sys::GETDENTS64 => bytes(two, three),
+        sys::GETRANDOM => bytes(one, two),
+        sys::READV | sys::PREADV | sys::PREADV2 | sys::PROCESS_VM_READV => vectors(two, three),
+        sys::RECVMSG => message(two),
+        sys::RECVMMSG => {
+            for index in 0..three.min(MOST) {
+                message(two.wrapping_add(index * MESSAGE_BYTES));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn bytes(low: u64, bytes: u64) {
+    watch::release(low, low.saturating_add(bytes));
+}
+
+fn vectors(at: u64, count: u64) {
+    for index in 0..count.min(MOST) {
+        let Some([low, length]) = words(at.wrapping_add(index * VECTOR_BYTES)) else {
+            return;
+        };
+        bytes(low, length);
+    }
+}
+
+/// `struct msghdr`: name, vectors, control data, each with how many; and flags, which the kernel writes as well.
+fn message(at: u64) {
+    let Some([name, name_bytes, first, count, control, control_bytes]) = words(at) else {
+        return;
+    };
+    bytes(at, MESSAGE_BYTES);
+    bytes(name, name_bytes & 0xffff_ffff);
+    bytes(control, control_bytes);
+    vectors(first, count);
+}
+
+/// Words of the program's memory, if they are all there.
+fn words<const COUNT: usize>(at: u64) -> Option<[u64; COUNT]> {
+    let mut words = [[0; 8]; COUNT];
+    sys::peek(at, words.as_flattened_mut()).then(|| words.map(u64::from_le_bytes))
+}
