@@ -48,10 +48,9 @@ const FEW: usize = 1 << 13;
 /// both of the next.
 #[inline(always)]
 fn after(line: usize, lines_past: u32, lines: usize) -> usize {
-    let other = line ^ 1;
     // The first pair was entered at either line, all others at their first.
     let next = if lines_past.is_multiple_of(2) {
-        other
+        line ^ 1
     } else {
         (line | 1) + 1
     };

@@ -26,8 +26,8 @@ pub(crate) trait Table {
     /// [`NEVER`](super::line::NEVER). There must be room.
     fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32;
 
-    /// Does the same if that needs no more than the memory at `home`. If it does, asks for that which it needs, and
-    /// the same can be had by [`replace`](Self::replace), for all accesses to the item in order.
+    /// Does the same if that needs no more than the memory at `home`. `None` if more is needed, which is then asked for:
+    /// call [`replace`](Self::replace) later, for all accesses to that item in order.
     fn replace_at_home(
         &mut self,
         compare: impl Compare,
