@@ -122,7 +122,7 @@ impl Plan {
     ) -> Option<()> {
         let end = self.used + count;
         if end + WORDS_AT_ONCE > self.words.len() {
-            self.grow(end, most)?;
+            grow(&mut self.words, end, most)?;
         }
         // As many as most have; what is too much is written over.
         let few: Option<&[Word; WORDS_AT_ONCE]> = words.0[first..].first_chunk();
@@ -136,25 +136,24 @@ impl Plan {
         Some(())
     }
 
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, used: usize, most: usize) -> Option<()> {
-        let most = most.min(MAX_SHAPED_WORDS);
-        if used > most {
-            return None;
-        }
-        let length = used.next_power_of_two().max(WORDS_AT_ONCE);
-        self.words.resize(
-            length.min(MAX_SHAPED_WORDS) + WORDS_AT_ONCE,
-            Word::default(),
-        );
-        Some(())
-    }
-
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<Word>()
     }
+}
+
+/// Makes room for so many words. Not of the plan as a whole, so that how many are used need not be in memory.
+#[cold]
+#[inline(never)]
+fn grow(words: &mut Vec<Word>, used: usize, most: usize) -> Option<()> {
+    let most = most.min(MAX_SHAPED_WORDS);
+    if used > most {
+        return None;
+    }
+    let length = used.next_power_of_two().max(WORDS_AT_ONCE);
+    let length = length.min(MAX_SHAPED_WORDS) + WORDS_AT_ONCE;
+    words.resize(length, Word::default());
+    Some(())
 }
 
 /// Which sites have trails.
