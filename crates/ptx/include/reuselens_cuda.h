@@ -118,6 +118,7 @@ REUSELENS_D unsigned atomicCAS(unsigned *p, unsigned c, unsigned v) { return __n
 REUSELENS_D unsigned long long atomicCAS(unsigned long long *p, unsigned long long c, unsigned long long v) { return __nvvm_atom_cas_gen_ll((long long *)p, (long long)c, (long long)v); }
 
 // Numbers.
+REUSELENS_D float __int_as_float(int a) { return __builtin_bit_cast(float, a); }
 REUSELENS_D int min(int a, int b) { return a < b ? a : b; }
 REUSELENS_D unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 REUSELENS_D int max(int a, int b) { return a > b ? a : b; }
@@ -148,10 +149,17 @@ REUSELENS_D float sinf(float a) { return __sinf(a); }
 REUSELENS_D float cosf(float a) { return __cosf(a); }
 REUSELENS_D float tanf(float a) { return __sinf(a) / __cosf(a); }
 REUSELENS_D float log10f(float a) { return log2f(a) * 0.3010299957f; }
-// Singles: off by some units in the last place where the exponent is large.
-REUSELENS_D float powf(float a, float b) { return b == 0.0f ? 1.0f : exp2f(b * log2f(a)); }
-REUSELENS_D float __powf(float a, float b) { return powf(a, b); }
+REUSELENS_D float __powf(float a, float b) { return exp2f(b * log2f(a)); }
+// In singles: off by some units in the last place where the result is far from 1.
+REUSELENS_D float powf(float a, float b) {
+  if (a == 1.0f || b == 0.0f) return 1.0f;
+  float r = __powf(fabsf(a), b);
+  if (!(a < 0.0f) || fabsf(b) >= 16777216.0f) return r;
+  if (b != truncf(b)) return __int_as_float(0x7fffffff);
+  return ((int)b & 1) ? -r : r;
+}
 REUSELENS_D float fdividef(float a, float b) { return a / b; }
+REUSELENS_D float __fdividef(float a, float b) { return a / b; }
 REUSELENS_D double fmin(double a, double b) { return __nvvm_fmin_d(a, b); }
 REUSELENS_D double fmax(double a, double b) { return __nvvm_fmax_d(a, b); }
 REUSELENS_D double floor(double a) { return __builtin_floor(a); }
@@ -167,7 +175,6 @@ REUSELENS_D int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
 REUSELENS_D unsigned __byte_perm(unsigned a, unsigned b, unsigned s) { return __nvvm_prmt(a, b, s); }
 REUSELENS_D int __float_as_int(float a) { return __builtin_bit_cast(int, a); }
 REUSELENS_D unsigned __float_as_uint(float a) { return __builtin_bit_cast(unsigned, a); }
-REUSELENS_D float __int_as_float(int a) { return __builtin_bit_cast(float, a); }
 REUSELENS_D float __uint_as_float(unsigned a) { return __builtin_bit_cast(float, a); }
 REUSELENS_D int __float2int_rn(float a) { return __nvvm_f2i_rn(a); }
 REUSELENS_D int __float2int_rz(float a) { return __nvvm_f2i_rz(a); }

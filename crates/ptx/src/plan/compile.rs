@@ -89,7 +89,8 @@ fn is_nvcc(compiler: &str) -> bool {
 /// If there is no compiler, or it says no.
 pub fn compile(path: &Path) -> Result<String, CompileError> {
     for variable in ["NVCC", "CUDA_CLANG"] {
-        let Ok(compiler) = std::env::var(variable) else {
+        let set = std::env::var(variable).ok();
+        let Some(compiler) = set.filter(|value| !value.is_empty()) else {
             continue;
         };
         return with(&compiler, path).map_err(|error| match error {

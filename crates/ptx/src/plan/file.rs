@@ -49,11 +49,14 @@ struct LaunchOf {
     while_set: Option<String>,
 }
 
+/// How often a launch with `while` is repeated at most, if nothing is said: a buffer that never becomes zeros must end too.
+const MOST_TIMES: u32 = 10_000;
+
 impl LaunchOf {
     /// How often, at most.
     fn times(&self) -> u32 {
         let unless_said = if self.while_set.is_some() {
-            u32::MAX
+            MOST_TIMES
         } else {
             1
         };

@@ -46,7 +46,7 @@ pub struct Step {
     pub shared: u64,
     /// One for each parameter.
     pub arguments: Vec<Given>,
-    /// How often, at most. A description that says nothing of it means once, or with `while_set` without end.
+    /// How often, at most. A description that says nothing of it means once, or with `while_set` ten thousand times.
     pub repeat: u32,
     /// Buffers that are set to zeros before each time.
     pub zero: Vec<String>,

@@ -56,7 +56,7 @@ impl Groups {
                 "{name}: {found} lines, but the launch has {threads} threads: partition the hypergraph that --hgr writes of this stream"
             )));
         }
-        let mut warps = vec![Vec::with_capacity(lanes); threads as usize / lanes];
+        let mut warps = vec![Vec::new(); threads as usize / lanes];
         let count = warps.len();
         for (thread, line) in text.lines().enumerate() {
             let group = line.trim().parse::<usize>().ok();
@@ -91,7 +91,7 @@ pub fn fits(run: &Run, lanes: usize) -> Result<(u64, usize), SimtError> {
     let block = run.block_threads() as usize;
     if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {
         return Err(SimtError::Unfit(format!(
-            "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps, or leave out --lanes"
+            "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps"
         )));
     }
     let found = run.launch().grid.count().saturating_mul(block as u64);

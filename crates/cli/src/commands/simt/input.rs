@@ -134,7 +134,7 @@ impl Input {
         let name = reuselens_ptx::readable(&run.launch().kernel);
         match (self.launch, run.is_last()) {
             (1, true) => name,
-            (1, false) => format!("{name} (launch 1; --launch N takes another)"),
+            (1, false) => format!("{name} (launch 1)"),
             (launch, _) => format!("{name} (launch {launch})"),
         }
     }
@@ -190,7 +190,7 @@ impl Machine {
                 let of: Vec<String> = scenarios.iter().map(u8::to_string).collect();
                 eprintln!(
                     "reuselens: warning: {option} has no effect in scenario {scenario}; it is for --scenario {}",
-                    of.join(" or ")
+                    of.join(", ")
                 );
             }
         }
@@ -309,9 +309,12 @@ pub fn typed() -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         !word.is_empty() && word.chars().all(is_plain)
     };
-    let words = std::env::args().skip(1).map(|word| match plain(&word) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    let words = std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        match plain(&word) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
     });
     let words: Vec<String> = words.collect();
     format!("reuselens {}", words.join(" "))

@@ -141,7 +141,16 @@ impl Args {
     fn advice(&self, kept: &Counts, moved: &Counts) -> Vec<String> {
         let gains = |(before, after): &Counts| after.sectors < before.sectors;
         let mut lines = Vec::new();
-        if !self.keep_layout && self.mapping.is_none() {
+        if let Some(path) = self
+            .groups
+            .as_ref()
+            .filter(|_| !gains(kept) && !gains(moved))
+        {
+            lines.push(format!(
+                "The groups of {} gain nothing; without --groups threads are clustered here.",
+                path.display()
+            ));
+        } else if !self.keep_layout && self.mapping.is_none() {
             if gains(moved) {
                 lines.push("The second line holds if arrays that threads index by their own number are permuted with the mapping; with map[…] alone it is the first, and --keep-layout maps for that.".to_owned());
             } else if !gains(kept) {
@@ -150,7 +159,14 @@ impl Args {
         }
         let gained = if self.keep_layout { kept } else { moved };
         if self.o.is_none() && self.mapping.is_none() && gains(gained) {
-            lines.push(format!("Next: {} -o map.u32", typed()));
+            let output = &self.output;
+            let written = output.html.is_some() || output.csv.is_some() || self.hgr.is_some();
+            let again = if written && !output.force {
+                " --force"
+            } else {
+                ""
+            };
+            lines.push(format!("Next: {} -o map.u32{again}", typed()));
         }
         lines
     }
@@ -185,7 +201,10 @@ impl Args {
         })?;
         let (found, wanted) = (
             threads.len(),
-            run.launch().grid.count() * u64::from(run.block_threads()),
+            run.launch()
+                .grid
+                .count()
+                .saturating_mul(run.block_threads().into()),
         );
         let damaged = |why: &str| {
             anyhow::anyhow!(

@@ -295,7 +295,7 @@ fn told(done: &Done) -> String {
         format!(", {} times", done.times)
     };
     let open = done.not_zero.as_ref().map_or(String::new(), |name| {
-        format!("; '{name}' is not all zeros yet: raise its repeat, or leave it out")
+        format!("; '{name}' is not all zeros yet: raise its repeat")
     });
     format!(
         "{}{times}: {}, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes){open}",
