@@ -94,7 +94,7 @@ pub fn fits(run: &Run, lanes: usize) -> Result<(u64, usize), SimtError> {
             "blocks of {block} threads are not a whole number of warps of {lanes}: launch the kernel with full warps"
         )));
     }
-    let found = run.launch().grid.count().saturating_mul(block as u64);
+    let found = run.threads();
     if found > MAX_THREADS {
         return Err(SimtError::TooLarge {
             what: "threads to map",

@@ -71,11 +71,7 @@ pub fn go_on(
     seed: u64,
 ) -> Result<Mapping, SimtError> {
     let Groups { warps, block } = groups;
-    let threads = run
-        .launch()
-        .grid
-        .count()
-        .saturating_mul(run.block_threads().into());
+    let threads = run.threads();
     let grouped: usize = warps.iter().map(Vec::len).sum();
     if grouped as u64 != threads || *block != run.block_threads() as usize {
         return Err(SimtError::Unfit(format!(

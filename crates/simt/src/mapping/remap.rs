@@ -43,7 +43,7 @@ impl Mapping {
     /// Nothing moves.
     pub fn identity(run: &Run) -> Result<Mapping, SimtError> {
         let block = run.block_threads();
-        let threads = run.launch().grid.count().saturating_mul(block.into());
+        let threads = run.threads();
         let threads = u32::try_from(threads).map_err(|_| SimtError::TooLarge {
             what: "threads to map",
             found: threads,

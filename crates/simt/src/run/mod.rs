@@ -148,6 +148,12 @@ impl Run {
         self.is_last
     }
 
+    /// Threads of the launch.
+    pub fn threads(&self) -> u64 {
+        let blocks = self.launch.grid.count();
+        blocks.saturating_mul(self.block_threads().into())
+    }
+
     /// Threads of a block.
     pub fn block_threads(&self) -> u32 {
         self.launch.block.count() as u32

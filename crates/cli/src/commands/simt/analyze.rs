@@ -114,10 +114,9 @@ impl Args {
     }
 
     fn scenario(&self) -> String {
-        let number = self.machine.scenario().number();
         match self.block {
-            Some(_) if number <= 4 => "One block by itself".to_owned(),
-            _ => format!("Scenario {number}: {}", self.machine.words()),
+            Some(_) if self.machine.scenario().number() <= 4 => "One block by itself".to_owned(),
+            _ => self.machine.line(),
         }
     }
 

@@ -57,11 +57,7 @@ impl Args {
             self.output.say(&line)?;
         }
         let (before, after) = (self.machine.sum(&before)?, self.machine.sum(&after)?);
-        self.output.say(&format!(
-            "Scenario {}: {}",
-            self.machine.scenario().number(),
-            self.machine.words()
-        ))?;
+        self.output.say(&self.machine.line())?;
         show(&self.output, &before, &after)?;
         self.output
             .csv(&csv(&Difference::between(&before, &after)))?;

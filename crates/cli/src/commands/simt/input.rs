@@ -244,6 +244,11 @@ impl Machine {
         }
     }
 
+    /// The scenario with its number, as a line.
+    pub fn line(&self) -> String {
+        format!("Scenario {}: {}", self.scenario().number(), self.words())
+    }
+
     /// The characteristics of the scenario's reference streams.
     pub fn characteristics(&self, run: &Run) -> anyhow::Result<Vec<Named>> {
         let scenario = self.scenario();

@@ -199,13 +199,7 @@ impl Args {
                 path.display()
             )
         })?;
-        let (found, wanted) = (
-            threads.len(),
-            run.launch()
-                .grid
-                .count()
-                .saturating_mul(run.block_threads().into()),
-        );
+        let (found, wanted) = (threads.len(), run.threads());
         let damaged = |why: &str| {
             anyhow::anyhow!(
                 "{}: {why}; write one with -o FILE of this stream",
