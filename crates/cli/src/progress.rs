@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use reuselens::Progress;
+use reuselens::units::{counted, grouped};
 
 /// A line that shows rate and, where the end is known, the time left.
 pub struct Meter {
@@ -12,7 +13,7 @@ pub struct Meter {
     start: Instant,
     next: Instant,
     quiet: bool,
-    verb: &'static str,
+    verb: String,
 }
 
 const FIRST: Duration = Duration::from_secs(1);
@@ -20,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(200);
 
 impl Meter {
     /// A meter that shows nothing yet. `verb` is what is being done: `analysing`.
-    pub fn new(verb: &'static str, quiet: bool) -> Self {
+    pub fn new(verb: impl Into<String>, quiet: bool) -> Self {
         let now = Instant::now();
         let quiet = quiet || !std::io::stderr().is_terminal();
         Meter {
@@ -28,12 +29,39 @@ impl Meter {
             start: now,
             next: now + FIRST,
             quiet,
-            verb,
+            verb: verb.into(),
         }
     }
 
     /// Called often; shows something now and then.
     pub fn tick(&mut self, progress: Progress) {
+        let accesses = progress.accesses.get();
+        let rate = |seconds: f64| accesses as f64 / seconds / 1e6;
+        self.say(|verb, seconds| {
+            let left = progress
+                .source_bytes
+                .map_or_else(String::new, |(done, all)| left(seconds, done, all));
+            let (millions, rate) = (accesses as f64 / 1e6, rate(seconds));
+            format!("{verb} {millions:.1} M accesses, {rate:.1} M/s{left}")
+        });
+    }
+
+    /// The same for blocks of threads: how many have been done, of how many if that is known.
+    pub fn blocks(&mut self, done: u64, all: Option<u64>) {
+        self.say(|verb, seconds| {
+            let rate = done as f64 / seconds;
+            match all {
+                None => format!("{verb}: {}, {rate:.0}/s", counted(done, "block", "blocks")),
+                Some(all) => {
+                    let (of, left) = (counted(all, "block", "blocks"), left(seconds, done, all));
+                    format!("{verb}: {} of {of}, {rate:.0}/s{left}", grouped(done))
+                }
+            }
+        });
+    }
+
+    /// Shows what is made of the verb and the seconds since the beginning, if it is time to.
+    fn say(&mut self, text: impl FnOnce(&str, f64) -> String) {
         if self.quiet {
             return;
         }
@@ -43,18 +71,7 @@ impl Meter {
         }
         self.next = now + EVERY;
         let seconds = (now - self.start).as_secs_f64();
-        let accesses = progress.accesses.get();
-        let rate = accesses as f64 / seconds / 1e6;
-        let left = progress
-            .source_bytes
-            .filter(|(done, _)| *done > 0)
-            .map(|(done, all)| seconds * all.saturating_sub(done) as f64 / done as f64);
-        let left = left.map_or_else(String::new, |left| format!(", {left:.0} s left"));
-        let millions = accesses as f64 / 1e6;
-        let text = format!(
-            "{} {millions:.1} M accesses, {rate:.1} M/s{left}",
-            self.verb
-        );
+        let text = text(&self.verb, seconds);
         self.bar.get_or_insert_with(spinner).set_message(text);
     }
 
@@ -63,6 +80,17 @@ impl Meter {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// The time that is left at the same rate; nothing while nothing is done.
+fn left(seconds: f64, done: u64, all: u64) -> String {
+    match done {
+        0 => String::new(),
+        _ => format!(
+            ", {:.0} s left",
+            seconds * all.saturating_sub(done) as f64 / done as f64
+        ),
     }
 }
 

@@ -79,6 +79,30 @@ fn vectors_share_nothing_but_parameters() {
 }
 
 #[test]
+fn the_next_command_asks_for_the_same() {
+    let (folder, _) = folder(&[Kernel::Nbf]);
+    let words = [
+        "analyze",
+        "nbf.rlwarp",
+        "--granularity",
+        "32",
+        "--csv=numbers",
+        "--block",
+        "1",
+        "--space",
+        "all",
+    ];
+    let text = said(&reuselens(folder.path(), &words));
+    let next = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Next: reuselens simt "));
+    let next = next.unwrap().split(", ").next().unwrap();
+    assert_eq!(next, "map nbf.rlwarp --block 1 --space all");
+    let next: Vec<&str> = next.split(' ').collect();
+    said(&reuselens(folder.path(), &next));
+}
+
+#[test]
 fn every_scenario_and_scheduler_can_be_asked_for() {
     let (folder, _) = folder(&[Kernel::Nbf]);
     for scenario in ["1", "2", "3", "4", "5", "6"] {

@@ -4,21 +4,20 @@ use std::fmt::Write;
 
 use super::{HEAD, LEFT};
 use crate::html::escape;
-use crate::numbers::significant;
+use reuselens_units::grouped;
 
 /// Width and height.
 pub(super) const SIDE: f64 = 420.0;
 /// Steps of the scale.
 const STEPS: u32 = 8;
+/// Height of a step of the scale.
+const STEP: f64 = 24.0;
 
 /// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are one shape.
 pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
     let most = values.iter().copied().fold(1.0, f64::max);
     let cell = SIDE / rows.max(1) as f64;
-    let step = |value: f64| match value {
-        value if value <= 0.0 => 0,
-        value => 1 + ((STEPS - 1) as f64 * (1.0 + value).ln() / (1.0 + most).ln()) as u32,
-    };
+    let step = |value: f64| step(value, most);
     let _ = write!(
         out,
         "<path class=\"g\" d=\"M{LEFT} {HEAD}h{SIDE}v{SIDE}h-{SIDE}z\"/>"
@@ -43,19 +42,20 @@ pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
                 "<path class=\"c0\" fill-opacity=\"{opacity:.2}\" d=\"{path}\"/>"
             );
         }
-        scale(out, wanted, opacity);
+        if let Some(from) = from(wanted, most) {
+            scale(out, wanted, opacity, from);
+        }
     }
     let right = LEFT + SIDE;
     let _ = write!(
         out,
-        "<text x=\"{:.0}\" y=\"{:.0}\">none</text><text x=\"{:.0}\" y=\"{:.0}\">{} items</text>\
+        "<text x=\"{:.0}\" y=\"{:.0}\">items</text><text x=\"{:.0}\" y=\"{:.0}\">none</text>\
          <text x=\"{LEFT}\" y=\"{:.0}\">0</text><text x=\"{right}\" y=\"{:.0}\" text-anchor=\"end\">{rows}</text>\
          <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+        right + 24.0,
+        HEAD + SIDE - f64::from(STEPS) * STEP - 20.0,
         right + 52.0,
-        HEAD + SIDE,
-        right + 52.0,
-        HEAD + SIDE - 8.0 * 24.0 + 4.0,
-        significant(most),
+        HEAD + SIDE + 10.0,
         HEAD + SIDE + 18.0,
         HEAD + SIDE + 18.0,
         LEFT + SIDE / 2.0,
@@ -64,12 +64,65 @@ pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
     );
 }
 
-/// One step of the scale, at the right.
-fn scale(out: &mut String, step: u32, opacity: f64) {
-    let y = HEAD + SIDE - f64::from(step) * 24.0 - 8.0;
+/// Which shade a number of items has, where `most` is the largest; 0 is none.
+fn step(value: f64, most: f64) -> u32 {
+    if value <= 0.0 {
+        return 0;
+    }
+    1 + (f64::from(STEPS - 1) * (1.0 + value).ln() / (1.0 + most).ln() + 1e-9) as u32
+}
+
+/// The least number of items that has a step's shade, if there is one: with few items in the largest cell, a step may have none.
+fn from(step: u32, most: f64) -> Option<f64> {
+    let least = |step: u32| (1.0 + most).powf(f64::from(step - 1) / f64::from(STEPS - 1)) - 1.0;
+    let from = |step: u32| (least(step) - 1e-9).ceil().max(1.0);
+    (step == STEPS || from(step) < from(step + 1)).then(|| from(step))
+}
+
+/// One step of the scale, at the right, and the number it begins with.
+fn scale(out: &mut String, step: u32, opacity: f64, from: f64) {
+    let y = HEAD + SIDE - f64::from(step) * STEP - 8.0;
+    let (x, label) = (LEFT + SIDE + 24.0, grouped(from as u64));
     let _ = write!(
         out,
-        "<rect class=\"c0\" fill-opacity=\"{opacity:.2}\" x=\"{:.0}\" y=\"{y:.0}\" width=\"20\" height=\"22\"/>",
-        LEFT + SIDE + 24.0
+        "<rect class=\"c0\" fill-opacity=\"{opacity:.2}\" x=\"{x:.0}\" y=\"{y:.0}\" width=\"20\" height=\"22\"/>\
+         <text x=\"{:.0}\" y=\"{:.0}\">{label}</text>",
+        x + 28.0,
+        y + 16.0
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_says_where_each_shade_begins() {
+        let begins =
+            |most: f64| -> Vec<Option<f64>> { (1..=STEPS).map(|step| from(step, most)).collect() };
+        // (1 + 127)^(1/7) = 2: each step doubles.
+        let doubling = [1.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0].map(Some);
+        assert_eq!(begins(127.0)[1..], doubling[1..]);
+        // 1 item is of the second step, so the first has none.
+        assert_eq!(begins(127.0)[0], None);
+        let mut one = [None; STEPS as usize];
+        one[STEPS as usize - 1] = Some(1.0);
+        assert_eq!(begins(1.0), one);
+    }
+
+    #[test]
+    fn what_the_scale_says_is_what_is_drawn() {
+        for most in [1.0, 2.0, 9.0, 127.0, 1000.0] {
+            for value in 1..=most as u32 {
+                let value = f64::from(value);
+                let step = step(value, most);
+                let begins = from(step, most).unwrap();
+                let next = (step + 1..=STEPS).find_map(|step| from(step, most));
+                assert!(
+                    begins <= value && next.is_none_or(|next| value < next),
+                    "{value} of {most}"
+                );
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use reuselens_simt::Run;
 use reuselens_simt::sharing::Sharing;
 use reuselens_simt::transactions::{Layout, Transactions};
 
-use super::input::{Input, Machine, Named, Output};
+use super::input::{Input, Machine, Named, Output, typed_as};
 use super::pictures;
 use crate::exit::{Outcome, Usage};
 
@@ -67,10 +67,9 @@ impl Args {
         self.output.csv(&csv(&named))?;
         self.output.html(|| self.page(&run, &named))?;
         if self.output.html.is_none() {
-            let stream = self.stream.display();
-            self.output.say(&format!(
-                "Next: reuselens simt map {stream}, or again with --html FILE"
-            ))?;
+            let map = typed_as("map", &["--granularity"]);
+            self.output
+                .say(&format!("Next: {map}, or again with --html FILE"))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -142,7 +141,7 @@ impl Args {
             title: "Sharing".to_owned(),
             explain: "How many items two blocks, or two warps of the block that accesses most, have in common. Strong \
                       squares off the diagonal are data that would be reused if the two ran together. Shades are logarithmic: \
-                      a step darker is several times as much."
+                      a step darker is several times as much; the number beside each is the fewest items that have it."
                 .to_owned(),
             table: (Vec::new(), Vec::new()),
             panels: vec![

@@ -11,6 +11,7 @@ use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, Session, Step};
 use reuselens_ptx::{Count, Options, Sink, Stream};
 
+use super::watch::Watched;
 use crate::exit::{Outcome, Usage};
 
 /// Run a CUDA kernel without a GPU
@@ -108,8 +109,15 @@ impl Args {
         match &self.output {
             Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
             None => {
-                let mut count = Count::default();
-                self.steps(&plan, &mut session, &options, &mut count, |_, _, _| Ok(()))?;
+                let mut watched = Watched::new(Count::default(), self.quiet);
+                self.steps(
+                    &plan,
+                    &mut session,
+                    &options,
+                    &mut watched,
+                    |_, _, _| Ok(()),
+                )?;
+                let count = watched.inner;
                 if !self.quiet {
                     println!(
                         "{} of warps, {}, {}",
@@ -234,7 +242,7 @@ impl Args {
         plan: &Plan,
         session: &mut Session,
         options: &Options,
-        sink: &mut S,
+        sink: &mut Watched<S>,
         mut before: impl FnMut(
             &mut S,
             &reuselens_ptx::Kernel,
@@ -242,7 +250,12 @@ impl Args {
         ) -> Result<(), PlanError>,
     ) -> anyhow::Result<()> {
         for index in 0..plan.steps.len() {
-            let done = session.step(plan, index, options, sink, &mut before)?;
+            let done = session.step(plan, index, options, sink, &mut |sink, kernel, launch| {
+                sink.begin(&reuselens_ptx::readable(kernel.name()), launch);
+                before(&mut sink.inner, kernel, launch)
+            });
+            sink.end();
+            let done = done?;
             if !self.quiet {
                 println!("{}", told(&done));
             }
@@ -259,7 +272,8 @@ impl Args {
     ) -> anyhow::Result<()> {
         let file = AtomicFile::create(path, self.force)?;
         let description = format!("{} on the interpreter", self.kernel.display());
-        let mut stream = Stream::new(Writer::new(file, path, &description)?);
+        let stream = Stream::new(Writer::new(file, path, &description)?);
+        let mut stream = Watched::new(stream, self.quiet);
         self.steps(
             plan,
             session,
@@ -267,7 +281,7 @@ impl Args {
             &mut stream,
             |stream, kernel, launch| Ok(stream.launch(kernel, launch)?),
         )?;
-        let writer = stream.finish()?;
+        let writer = stream.inner.finish()?;
         let records = writer.records();
         writer.finish()?.commit()?;
         if !self.quiet {
