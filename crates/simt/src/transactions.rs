@@ -33,6 +33,20 @@ impl Transactions {
     /// # Errors
     /// [`SimtError::Unfit`] if the run's items are not elements.
     pub fn of(run: &Run, layout: Layout) -> Result<Transactions, SimtError> {
+        Transactions::of_warps(run, layout, LANES)
+    }
+
+    /// As [`of`](Transactions::of), of a machine whose warps have so many threads, not 32. What warps of 32 did at once
+    /// in a wider one counts as done at once.
+    ///
+    /// # Errors
+    /// As `of`; also for warps of no threads.
+    pub fn of_warps(run: &Run, layout: Layout, lanes: usize) -> Result<Transactions, SimtError> {
+        if lanes == 0 {
+            return Err(SimtError::Unfit(
+                "warps have one thread at least".to_owned(),
+            ));
+        }
         if run.grain() != Grain::Element {
             return Err(SimtError::Unfit(
                 "transactions are counted of elements: load the stream with the granularity `element`".to_owned(),
@@ -51,7 +65,7 @@ impl Transactions {
                     .threads(at)
                     .iter()
                     .zip(block.items(at))
-                    .map(|(&thread, &item)| (usize::from(thread) / LANES, item))
+                    .map(|(&thread, &item)| (usize::from(thread) / lanes, item))
                     .collect();
                 for warp in touches.chunk_by(|a, b| a.0 == b.0) {
                     counted.requests += 1;

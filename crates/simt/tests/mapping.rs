@@ -198,15 +198,30 @@ fn copies_of_requests_are_transactions() {
         let alone: u64 = (0..requests.vertices())
             .map(|at| requests.private(at))
             .sum();
-        let mapping = map(&run, Layout::Kept, Common::Requests, 32, Stage::Threads, 1).unwrap();
-        for mapping in [Mapping::identity(&run).unwrap(), mapping] {
-            let warps: Vec<Vec<u32>> = mapping.threads().chunks(32).map(<[u32]>::to_vec).collect();
-            let counted = Transactions::of(&mapping.apply(&run).unwrap(), Layout::Kept).unwrap();
-            assert_eq!(
-                requests.copies(&warps) + alone,
-                counted.sectors,
-                "{kernel:?}"
-            );
+        for lanes in [8, 32, 64] {
+            let mapping = map(
+                &run,
+                Layout::Kept,
+                Common::Requests,
+                lanes,
+                Stage::Threads,
+                1,
+            )
+            .unwrap();
+            let as_is = Mapping::identity(&run).unwrap();
+            let sectors = [as_is, mapping].map(|mapping| {
+                let warps: Vec<Vec<u32>> = mapping
+                    .threads()
+                    .chunks(lanes)
+                    .map(<[u32]>::to_vec)
+                    .collect();
+                let mapped = mapping.apply(&run).unwrap();
+                let counted = Transactions::of_warps(&mapped, Layout::Kept, lanes).unwrap();
+                let copies = requests.copies(&warps) + alone;
+                assert_eq!(copies, counted.sectors, "{kernel:?}, {lanes}");
+                copies
+            });
+            assert!(sectors[1] <= sectors[0], "{kernel:?}, {lanes}");
         }
     }
 }

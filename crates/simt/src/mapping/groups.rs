@@ -1,7 +1,5 @@
 //! Groups of threads, and groups that another partitioner found.
 
-use reuselens_trace::warp::LANES;
-
 use super::MAX_THREADS;
 use crate::transactions::{Layout, Transactions};
 use crate::{Run, SimtError};
@@ -35,9 +33,9 @@ impl Groups {
         let as_is: Vec<Vec<u32>> = all.chunks(lanes).map(<[u32]>::to_vec).collect();
         let count = |warps: &[Vec<u32>]| -> Result<u64, SimtError> {
             let mapping = Mapping::new(warps.concat(), block)?;
-            Ok(Transactions::of(&mapping.apply(run)?, layout)?.sectors)
+            Ok(Transactions::of_warps(&mapping.apply(run)?, layout, lanes)?.sectors)
         };
-        let worse = lanes == LANES && count(&clustered)? > count(&as_is)?;
+        let worse = count(&clustered)? > count(&as_is)?;
         let warps = if worse { as_is } else { clustered };
         Ok(Groups { warps, block })
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::trace::warp::LANES;
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::transactions::{Layout, Transactions};
@@ -52,7 +53,7 @@ impl Args {
                 "reuselens: warning: these are runs of two kernels, not of one before and after a change"
             );
         }
-        if let Ok(counts) = transactions(&before, &after, Layout::Kept) {
+        if let Ok(counts) = transactions(&before, &after, Layout::Kept, LANES) {
             let line = gained("data where it is", &counts);
             self.output.say(&line)?;
         }
@@ -71,14 +72,19 @@ impl Args {
 /// Transactions before and after.
 pub type Counts = (Transactions, Transactions);
 
-/// Transactions of two runs.
+/// Transactions of two runs, by warps of so many threads.
 ///
 /// # Errors
 /// If their items are no elements.
-pub fn transactions(before: &Run, after: &Run, layout: Layout) -> Result<Counts, SimtError> {
+pub fn transactions(
+    before: &Run,
+    after: &Run,
+    layout: Layout,
+    lanes: usize,
+) -> Result<Counts, SimtError> {
     Ok((
-        Transactions::of(before, layout)?,
-        Transactions::of(after, layout)?,
+        Transactions::of_warps(before, layout, lanes)?,
+        Transactions::of_warps(after, layout, lanes)?,
     ))
 }
 

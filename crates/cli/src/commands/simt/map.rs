@@ -107,8 +107,9 @@ impl Args {
         }
         let mapping = self.mapping(&run)?;
         let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
-        let kept = transactions(&before, &after, Layout::Kept)?;
-        let moved = transactions(&before, &after, Layout::Moved)?;
+        let lanes = self.lanes.into();
+        let kept = transactions(&before, &after, Layout::Kept, lanes)?;
+        let moved = transactions(&before, &after, Layout::Moved, lanes)?;
         let called = self.input.called(&run);
         let facts = [
             format!("{called}, {}", self.machine.words()),
