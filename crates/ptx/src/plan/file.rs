@@ -14,6 +14,7 @@
 //! args = [1000, 1.5, "x", "y"]
 //! ```
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -42,7 +43,8 @@ struct LaunchOf {
     shared: u64,
     #[serde(default)]
     args: Vec<Value>,
-    repeat: Option<u32>,
+    /// At least once: how often a launch runs that never does is nothing to say.
+    repeat: Option<NonZeroU32>,
     #[serde(default)]
     zero: Vec<String>,
     #[serde(rename = "while")]
@@ -60,7 +62,7 @@ impl LaunchOf {
         } else {
             1
         };
-        self.repeat.unwrap_or(unless_said)
+        self.repeat.map_or(unless_said, NonZeroU32::get)
     }
 }
 
@@ -203,6 +205,7 @@ mod tests {
         assert!(told(&WHOLE.replace("kernel = 'k.ptx'", "")).contains("names no file"));
         assert!(told(&WHOLE.replace("[4, 2]", "[]")).contains("the grid of f"));
         assert!(told(&WHOLE.replace("zeros", "ones")).contains("there is no 'ones'"));
+        assert!(told(&WHOLE.replace("repeat = 3", "repeat = 0")).contains("nonzero"));
         assert!(told(&WHOLE.replace("repeat", "repaet")).contains("unknown field"));
     }
 }

@@ -99,11 +99,15 @@ impl Args {
             fits(&run, self.lanes.into())?;
             let sharing = Hypergraph::common(&run, self.layout(), self.common());
             write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
-            self.output.say(&format!(
-                "Hypergraph: {}  (partition it into {} groups with an imbalance of 0, and come back with --groups FILE)",
-                path.display(),
-                sharing.vertices() / usize::from(self.lanes)
-            ))?;
+            let groups = sharing.vertices() / usize::from(self.lanes);
+            let what = match sharing.edges() {
+                0 => "no two threads have data in common: there is nothing to partition".to_owned(),
+                _ => format!(
+                    "partition it into {groups} groups with an imbalance of 0, and come back with --groups FILE"
+                ),
+            };
+            self.output
+                .say(&format!("Hypergraph: {}  ({what})", path.display()))?;
         }
         let mapping = self.mapping(&run)?;
         let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
