@@ -6,6 +6,7 @@ pub mod input;
 pub mod map;
 pub mod pictures;
 pub mod run;
+mod typed;
 mod watch;
 
 use crate::exit::Outcome;

@@ -10,8 +10,9 @@ use reuselens_simt::Run;
 use reuselens_simt::sharing::Sharing;
 use reuselens_simt::transactions::{Layout, Transactions};
 
-use super::input::{Input, Machine, Named, Output, typed_as};
+use super::input::{Input, Machine, Named, Output};
 use super::pictures;
+use super::typed::typed_as;
 use crate::exit::{Outcome, Usage};
 
 /// How much data a kernel's threads reuse, at which distance in memory instructions

@@ -10,7 +10,8 @@ use reuselens_simt::{Characteristic, Grain, Run};
 
 use super::analyze::one_block;
 use super::diff::{self, Counts, gained, transactions};
-use super::input::{Input, Machine, Output, typed};
+use super::input::{Input, Machine, Output};
+use super::typed::typed;
 use crate::exit::{Outcome, Usage};
 use crate::output::write_whole;
 
