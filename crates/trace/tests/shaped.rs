@@ -282,14 +282,34 @@ fn files_of_older_versions_have_no_shapes() {
     let one = [Piece::Block(block)];
     let (read, error) = drain(&mut open(&of_version(&rows, 2), None).unwrap());
     assert!(error.is_none() && read == one);
-    let (read, error) = drain(&mut open(&of_version(&both, 3), None).unwrap());
+    let (read, error) = drain(&mut open(&both, None).unwrap());
     assert!(error.is_none() && read.len() == 2);
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let (read, error) = drain(&mut open(&of_version(&both, version), None).unwrap());
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("of its version"), "{error}");
         assert!(read == one);
     }
+}
+
+/// What is in `native/version-3`, in two chunks: the first two and the last two were given to the writer of that
+/// version as shapes, the third as rows.
+fn of_version_3() -> Vec<Block> {
+    let mut random = Random(7);
+    let shapes = shapes(&mut random, 12);
+    let one = |_| expanded(&shaped(&mut random, &shapes, 300), &shapes);
+    (0..5).map(one).collect()
+}
+
+#[test]
+fn files_of_version_3_are_read() {
+    let bytes = include_bytes!("native/version-3");
+    assert_eq!(bytes[8], 3);
+    let (read, error) = drain(&mut open(bytes, None).unwrap());
+    assert!(error.is_none(), "{error:?}");
+    let expected = of_version_3().into_iter();
+    let expected: Vec<Piece> = expected.map(Piece::Block).collect();
+    assert_eq!(read, expected);
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
 /// The fastest of the usual levels: while a program is recorded, packing takes as long as all else, and level 3 makes
 /// files smaller by a tenth only.
 const LEVEL: i32 = 1;
+/// How far that level goes on where it finds nothing, and that it leaves the bytes as they are that it finds nowhere. Takes a fifth less time
+/// than without, to pack, and two fifths less to unpack; files are a sixth larger.
+const STEP: u32 = 2;
 /// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;
 /// The most bytes of one event.
@@ -39,6 +42,12 @@ pub struct Writer<W: Write> {
     broken: bool,
 }
 
+fn packer() -> std::io::Result<zstd::bulk::Compressor<'static>> {
+    let mut packer = zstd::bulk::Compressor::new(LEVEL)?;
+    packer.set_parameter(zstd::zstd_safe::CParameter::TargetLength(STEP))?;
+    Ok(packer)
+}
+
 impl<W: Write> Writer<W> {
     /// Begins a file: writes its head. `path` is for messages only.
     ///
@@ -51,7 +60,7 @@ impl<W: Write> Writer<W> {
             out,
             path: path.to_owned(),
             encoder: Encoder::new(),
-            packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
+            packer: packer().map_err(failed)?,
             plain: Vec::new(),
             stored: Vec::new(),
             index: Index::default(),
