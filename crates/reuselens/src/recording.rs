@@ -238,6 +238,11 @@ fn write(
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
+    // A limit looks at what was written, so nothing may be on its way. Without a thread it takes longer, no more.
+    if options.max_size.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1)
+    {
+        let _ = writer.pack_aside();
+    }
     while let Some(piece) = piece_of(step) {
         match piece {
             Piece::Shaped => {

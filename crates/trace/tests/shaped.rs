@@ -185,6 +185,51 @@ fn what_describes_much_is_written_as_several_chunks() {
     }
 }
 
+/// Refuses everything after so many bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or_else(|| std::io::Error::other("no more room"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_packs_makes_no_difference() {
+    let mut random = Random(6);
+    let shapes = shapes(&mut random, 40);
+    let (mut alone, mut two) = (writer(), writer());
+    two.pack_aside().unwrap();
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut refused = Writer::new(Full(100_000), Path::new("trace"), &header).unwrap();
+    refused.pack_aside().unwrap();
+    let mut error = None;
+    for number in 0..70 {
+        let shaped = shaped(&mut random, &shapes, 2000);
+        alone.shaped(&shaped, &shapes).unwrap();
+        two.shaped(&shaped, &shapes).unwrap();
+        let again = refused.shaped(&shaped, &shapes);
+        error = error.or(again.err().map(|error| error.to_string()));
+        if number % 30 == 7 {
+            alone.flush().unwrap();
+            two.flush().unwrap();
+            assert_eq!(alone.bytes_written(), two.bytes_written());
+        }
+    }
+    assert!(error.is_some_and(|error| error.contains("no more room")));
+    assert!(refused.finish().is_err());
+    assert!(alone.finish().unwrap() == two.finish().unwrap());
+}
+
 #[test]
 fn a_loop_takes_next_to_nothing() {
     let mut shapes = Shapes::new();

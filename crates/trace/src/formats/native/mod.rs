@@ -19,6 +19,7 @@
 //! where, so a part of a file is read without the rest; without it a part is found by reading all.
 
 mod alone;
+mod aside;
 pub(crate) mod bytes;
 pub(crate) mod chunk;
 mod columns;
@@ -33,6 +34,7 @@ mod find;
 mod header;
 mod index;
 mod output;
+mod pack;
 mod part;
 mod reader;
 mod replay;
