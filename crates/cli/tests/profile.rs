@@ -130,6 +130,9 @@ fn a_crash_is_reported_and_loses_nothing() {
         let words = ["profile", "-f", "--pass-status", "--", &program, how];
         let done = place.run(&words).ends_with(128 + signal);
         done.prints(&[&format!("{name} ended the program")]);
+        let words = ["profile", "-qf", "--", &program, how];
+        let done = place.run(&words).succeeds();
+        done.says(&[&format!("was ended by {name}")]);
     }
 }
 

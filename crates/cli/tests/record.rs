@@ -127,7 +127,12 @@ fn the_status_is_passed_on_only_when_asked_for() {
         .ends_with(3);
     place
         .run(&["record", "-q", "--", "./crash", "abort"])
-        .succeeds();
+        .succeeds()
+        .says(&["crash was ended by SIGABRT"]);
+    place
+        .run(&["record", "-f", "--", "./exit_middle"])
+        .succeeds()
+        .says(&["exit_middle exited with status 3"]);
     place
         .run(&["record", "-qf", "--pass-status", "--", "./crash", "abort"])
         .ends_with(134);

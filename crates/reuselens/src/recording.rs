@@ -218,6 +218,14 @@ fn piece_of(delivered: Delivered) -> Option<Piece> {
     }
 }
 
+/// Packs on another thread, if there is a processor for it. Not to be called where what was written is looked at: a chunk
+/// is on its way then. Without a thread it takes longer, no more.
+fn pack_aside(writer: &mut native::Writer<AtomicFile>) {
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        let _ = writer.pack_aside();
+    }
+}
+
 fn write(
     source: &mut impl Recordable,
     mut file: AtomicFile,
@@ -238,6 +246,9 @@ fn write(
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
+    if options.max_size.is_none() {
+        pack_aside(&mut writer);
+    }
     while let Some(piece) = piece_of(step) {
         match piece {
             Piece::Shaped => {

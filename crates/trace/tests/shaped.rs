@@ -185,6 +185,51 @@ fn what_describes_much_is_written_as_several_chunks() {
     }
 }
 
+/// Refuses everything after so many bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or_else(|| std::io::Error::other("no more room"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_packs_makes_no_difference() {
+    let mut random = Random(6);
+    let shapes = shapes(&mut random, 40);
+    let (mut alone, mut two) = (writer(), writer());
+    two.pack_aside().unwrap();
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut refused = Writer::new(Full(100_000), Path::new("trace"), &header).unwrap();
+    refused.pack_aside().unwrap();
+    let mut error = None;
+    for number in 0..70 {
+        let shaped = shaped(&mut random, &shapes, 2000);
+        alone.shaped(&shaped, &shapes).unwrap();
+        two.shaped(&shaped, &shapes).unwrap();
+        let again = refused.shaped(&shaped, &shapes);
+        error = error.or(again.err().map(|error| error.to_string()));
+        if number % 30 == 7 {
+            alone.flush().unwrap();
+            two.flush().unwrap();
+            assert_eq!(alone.bytes_written(), two.bytes_written());
+        }
+    }
+    assert!(error.is_some_and(|error| error.contains("no more room")));
+    assert!(refused.finish().is_err());
+    assert!(alone.finish().unwrap() == two.finish().unwrap());
+}
+
 #[test]
 fn a_loop_takes_next_to_nothing() {
     let mut shapes = Shapes::new();
@@ -282,14 +327,34 @@ fn files_of_older_versions_have_no_shapes() {
     let one = [Piece::Block(block)];
     let (read, error) = drain(&mut open(&of_version(&rows, 2), None).unwrap());
     assert!(error.is_none() && read == one);
-    let (read, error) = drain(&mut open(&of_version(&both, 3), None).unwrap());
+    let (read, error) = drain(&mut open(&both, None).unwrap());
     assert!(error.is_none() && read.len() == 2);
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let (read, error) = drain(&mut open(&of_version(&both, version), None).unwrap());
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("of its version"), "{error}");
         assert!(read == one);
     }
+}
+
+/// What is in `native/version-3`, in two chunks: the first two and the last two were given to the writer of that
+/// version as shapes, the third as rows.
+fn of_version_3() -> Vec<Block> {
+    let mut random = Random(7);
+    let shapes = shapes(&mut random, 12);
+    let one = |_| expanded(&shaped(&mut random, &shapes, 300), &shapes);
+    (0..5).map(one).collect()
+}
+
+#[test]
+fn files_of_version_3_are_read() {
+    let bytes = include_bytes!("native/version-3");
+    assert_eq!(bytes[8], 3);
+    let (read, error) = drain(&mut open(bytes, None).unwrap());
+    assert!(error.is_none(), "{error:?}");
+    let expected = of_version_3().into_iter();
+    let expected: Vec<Piece> = expected.map(Piece::Block).collect();
+    assert_eq!(read, expected);
 }
 
 #[test]

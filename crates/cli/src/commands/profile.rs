@@ -86,7 +86,7 @@ impl Args {
         let page = self.show.page(&profile, &name)?;
         let again = "change something, profile again";
         results.finish(&profile, &page, &self.show, again)?;
-        Ok(status(ended, self.pass_status))
+        Ok(status(&name, ended, self.pass_status, false))
     }
 }
 
@@ -130,8 +130,19 @@ pub fn program_name(command: &[OsString]) -> String {
     )
 }
 
-/// The program's own exit status, if that is wanted.
-pub fn status(ended: ProcessEnd, pass: bool) -> ExitCode {
+/// The program's own exit status, if that is to be passed on. Says on the standard error by which signal the program was ended, and,
+/// if that is to be told because no report says it, that it failed.
+pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode {
+    match ended {
+        ProcessEnd::Signal(signal) => {
+            let signal = signal_name(signal);
+            eprintln!("reuselens: {name} was ended by {signal}; everything up to then is here");
+        }
+        ProcessEnd::Exit(status) if status != 0 && tell => {
+            eprintln!("reuselens: {name} exited with status {status}");
+        }
+        _ => {}
+    }
     match ended {
         ProcessEnd::Exit(status) if pass => ExitCode::from((status & 0xff) as u8),
         ProcessEnd::Signal(signal) if pass => ExitCode::from((128 + (signal & 0x7f)) as u8),

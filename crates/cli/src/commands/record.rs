@@ -124,7 +124,7 @@ impl Args {
             println!("Next: reuselens analyze {}", path.display());
         }
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
-        Ok(status(ended, self.pass_status))
+        Ok(status(&name, ended, self.pass_status, !self.quiet))
     }
 }
 

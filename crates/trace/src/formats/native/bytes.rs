@@ -47,11 +47,17 @@ pub(super) fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
     *at += 1;
 }
 
+#[cold]
+#[inline(never)]
+fn put_long(bytes: &mut [u8], at: &mut usize, value: u64) {
+    put_at(bytes, at, value);
+}
+
 /// As [`put_at`], without a branch over the length of most numbers; writes over up to eight bytes.
 #[inline(always)]
-pub(super) fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) {
+fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) {
     if value >> 56 != 0 {
-        return put_at(bytes, at, value);
+        return put_long(bytes, at, value);
     }
     let length = (70 - (value | 1).leading_zeros()) / 7;
     let others = ENDS & !(u64::MAX << (8 * (length - 1)));
@@ -59,6 +65,22 @@ pub(super) fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, v
         *into = (squeeze.spread(value) | others).to_le_bytes();
     }
     *at += length as usize;
+}
+
+/// Writes numbers into bytes, of which there are [`LONGEST`] for each and eight more; zig-zag if they are `SIGNED`. How many
+/// bytes were written.
+#[inline(always)]
+pub(super) fn pack_here<const SIGNED: bool>(
+    squeeze: impl Squeeze,
+    numbers: &[u64],
+    bytes: &mut [u8],
+) -> usize {
+    let mut at = 0;
+    for &number in numbers {
+        let number = if SIGNED { zigzag(number) } else { number };
+        put_any(squeeze, bytes, &mut at, number);
+    }
+    at
 }
 
 /// Seven bits of a number of 56 in each byte.

@@ -1,9 +1,9 @@
 //! Streams to rows and events.
 
 use crate::formats::native::bytes::{Cursor, Damage};
-use crate::formats::native::decode_shaped::{SLACK, ShapeDecoder};
-use crate::formats::native::encode::{BLOCK, SHAPED, Totals};
-use crate::formats::native::header::SHAPES;
+use crate::formats::native::decode_shaped::{Notes, SLACK, ShapeDecoder};
+use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals};
+use crate::formats::native::header::{LASTS, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
@@ -106,9 +106,12 @@ impl Decoder {
                 self.block(plain, &mut heads, rows)?;
                 Piece::Block
             }
-            SHAPED if self.version < SHAPES => return Err(TOO_OLD),
-            SHAPED => {
-                self.shaped(plain, &mut heads, rows)?;
+            tag @ (SHAPED | TRAILED) => {
+                let since = if tag == SHAPED { LASTS } else { SHAPES };
+                if self.version < since {
+                    return Err(TOO_OLD);
+                }
+                self.shaped(plain, &mut heads, tag == TRAILED, rows)?;
                 Piece::Block
             }
             tag => Piece::Event(events::get(tag, &mut heads)?),
@@ -129,11 +132,8 @@ impl Decoder {
         if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
             return Err(MORE_ROWS);
         }
-        let (decoder, mut streams) = (
-            &mut self.rows,
-            streams(plain, &self.described, &self.tokens, &self.addrs),
-        );
-        let read = dispatch::block(decoder, &mut streams, &mut rows.overwrite(count));
+        let mut streams = self.streams(plain);
+        let read = dispatch::block(&mut self.rows, &mut streams, &mut rows.overwrite(count));
         self.went_on(&streams);
         read
     }
@@ -142,6 +142,7 @@ impl Decoder {
         &mut self,
         plain: &[u8],
         heads: &mut Cursor<'_>,
+        trailed: bool,
         rows: &mut Block,
     ) -> Result<(), Damage> {
         self.head(heads, rows)?;
@@ -152,12 +153,14 @@ impl Decoder {
         {
             return Err(MORE_ROWS);
         }
-        let (decoder, mut streams) = (
-            &mut self.shapes,
-            streams(plain, &self.described, &self.tokens, &self.addrs),
-        );
+        let mut streams = self.streams(plain);
         let columns = &mut rows.overwrite(count + SLACK);
-        let read = dispatch::shaped(decoder, &mut streams, (notes, count), columns);
+        let notes = Notes {
+            notes,
+            rows: count,
+            trailed,
+        };
+        let read = dispatch::shaped(&mut self.shapes, &mut streams, notes, columns);
         rows.truncate(count);
         self.went_on(&streams);
         read
@@ -172,24 +175,19 @@ impl Decoder {
         Ok(())
     }
 
+    /// What rows are made of, from where it is read on.
+    fn streams<'a>(&self, plain: &'a [u8]) -> Streams<'a> {
+        Streams {
+            described: self.described.cursor(plain),
+            tokens: self.tokens.cursor(plain),
+            addrs: self.addrs.cursor(plain),
+        }
+    }
+
     fn went_on(&mut self, streams: &Streams<'_>) {
         self.described.at = streams.described.at();
         self.tokens.at = streams.tokens.at();
         self.addrs.at = streams.addrs.at();
-    }
-}
-
-/// What rows are made of, from where it is read on.
-fn streams<'a>(
-    plain: &'a [u8],
-    described: &Stream,
-    tokens: &Stream,
-    addrs: &Stream,
-) -> Streams<'a> {
-    Streams {
-        described: described.cursor(plain),
-        tokens: tokens.cursor(plain),
-        addrs: addrs.cursor(plain),
     }
 }
 

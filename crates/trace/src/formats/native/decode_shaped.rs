@@ -1,6 +1,7 @@
 //! Tokens and words of shapes to rows.
 
 use crate::formats::native::bytes::{Cursor, Damage, END, unzigzag};
+use crate::formats::native::columns::Trail;
 use crate::formats::native::encode::ENOUGH_ROWS;
 use crate::formats::native::rows::{SITE, Streams};
 use crate::formats::native::shapes::{
@@ -57,6 +58,16 @@ struct Site {
     rows: u16,
 }
 
+/// What the head of a block says of it.
+#[derive(Clone, Copy)]
+pub(super) struct Notes {
+    pub(super) notes: usize,
+    /// How many rows they stand for.
+    pub(super) rows: usize,
+    /// Whether the block is as those of version 3.
+    pub(super) trailed: bool,
+}
+
 /// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what writers put into one
 /// ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at most, for each thread that decodes.
 pub(super) struct ShapeDecoder {
@@ -69,6 +80,9 @@ pub(super) struct ShapeDecoder {
     plan: Plan,
     values: Vec<u64>,
     trails: Trails,
+    /// What is expected of each trail: by blocks of version 3, and by others.
+    paths: Vec<Trail>,
+    lasts: Vec<u64>,
     described: Vec<ShapeRow>,
     /// Rows of the chunk so far.
     rows: usize,
@@ -84,6 +98,8 @@ impl ShapeDecoder {
             plan: Plan::default(),
             values: Vec::new(),
             trails: Trails::default(),
+            paths: Vec::new(),
+            lasts: Vec::new(),
             described: Vec::new(),
             rows: 0,
         }
@@ -96,16 +112,22 @@ impl ShapeDecoder {
         self.words.clear();
         self.groups.truncate(GROUPS);
         self.trails.clear();
+        self.paths.clear();
+        self.lasts.clear();
         self.rows = 0;
     }
 
-    /// Fills the columns of a block with the rows of `notes` notes, `rows` in all. The columns are longer by [`SLACK`].
+    /// Fills the columns of a block with the rows of its notes. The columns are longer by [`SLACK`].
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
-        (notes, rows): (usize, usize),
+        Notes {
+            notes,
+            rows,
+            trailed,
+        }: Notes,
         columns: &mut Columns<'_>,
     ) -> Result<(), Damage> {
         self.rows += rows;
@@ -115,7 +137,11 @@ impl ShapeDecoder {
             ));
         }
         self.notes(streams, notes, rows)?;
-        self.values(squeeze, &mut streams.addrs)?;
+        if trailed {
+            self.values_of_trails(squeeze, &mut streams.addrs)?;
+        } else {
+            self.values(squeeze, &mut streams.addrs)?;
+        }
         let mut at = 0;
         for note in &self.notes {
             let first = note.first_group as usize;
@@ -175,16 +201,33 @@ impl ShapeDecoder {
     #[inline(always)]
     fn values(&mut self, squeeze: impl Squeeze, addrs: &mut Cursor<'_>) -> Result<(), Damage> {
         let words = self.plan.words();
-        if self.values.len() < words.len() + SHAPE_WORDS_MOST {
-            self.values.resize(words.len() + SHAPE_WORDS_MOST, 0);
+        at_least(&mut self.values, words.len() + SHAPE_WORDS_MOST);
+        addrs.numbers(squeeze, &mut self.values[..words.len()])?;
+        let lasts = self.lasts.as_mut_slice();
+        for (word, value) in words.iter().zip(&mut self.values) {
+            let last = &mut lasts[word.trail as usize];
+            *last = last.wrapping_add(unzigzag(*value));
+            *value = last.wrapping_sub(word.displacement);
         }
-        let trails = self.trails.trails.as_mut_slice();
+        Ok(())
+    }
+
+    /// Reads the words of a block of version 3.
+    #[inline(always)]
+    fn values_of_trails(
+        &mut self,
+        squeeze: impl Squeeze,
+        addrs: &mut Cursor<'_>,
+    ) -> Result<(), Damage> {
+        let words = self.plan.words();
+        at_least(&mut self.values, words.len() + SHAPE_WORDS_MOST);
+        let paths = self.paths.as_mut_slice();
         let mut step = 0;
         for (word, into) in words.iter().zip(&mut self.values) {
             let difference = unzigzag(addrs.any_number(squeeze)?);
-            let trail = &mut trails[word.trail as usize];
-            step = trail.advance(difference, step);
-            *into = trail.last.wrapping_sub(word.displacement);
+            let path = &mut paths[word.trail as usize];
+            step = path.advance(difference, step);
+            *into = path.last.wrapping_sub(word.displacement);
         }
         Ok(())
     }
@@ -227,6 +270,8 @@ impl ShapeDecoder {
             ));
         }
         let first_word = self.words.add(&mut self.trails, &self.described, words);
+        self.paths.resize(self.trails.len(), Trail::default());
+        self.lasts.resize(self.trails.len(), 0);
         self.sites.push(Site {
             first_word: first_word as u32,
             first_group: old_groups as u32,
@@ -239,6 +284,13 @@ impl ShapeDecoder {
             .extend(self.described.chunks(GROUP).map(Group::of));
         self.groups.resize(self.groups.len() + GROUPS, NO_GROUP);
         Ok(self.sites.len() as u32 - 1)
+    }
+}
+
+/// Makes it that long, if it is not.
+fn at_least(values: &mut Vec<u64>, count: usize) {
+    if values.len() < count {
+        values.resize(count, 0);
     }
 }
 

@@ -1,11 +1,12 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::formats::native::bytes::{Damage, ENDS, spread, squeezed};
-use crate::formats::native::decode_shaped::ShapeDecoder;
-use crate::formats::native::encode_shaped::ShapeEncoder;
+use crate::Columns;
+use crate::formats::native::bytes::{Damage, ENDS, pack_here, spread, squeezed};
+use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
 use crate::formats::native::rows::{Rows, Streams};
-use crate::{Columns, ShapedBlock, Shapes};
+#[cfg(target_arch = "x86_64")]
+use crate::formats::native::wide;
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
@@ -82,46 +83,43 @@ pub(super) fn block(
     rows.block_here(Portable, streams, columns)
 }
 
-/// [`ShapeEncoder::block_here`] for the processor at hand.
-pub(super) fn encode(
-    encoder: &mut ShapeEncoder,
-    block: &ShapedBlock,
-    shapes: &Shapes,
-    streams: [&mut Vec<u8>; 3],
-) -> Option<usize> {
+/// Bytes that [`pack`] needs besides the longest that its numbers can take.
+pub(super) const ROOM: usize = 64;
+
+/// [`pack_here`] for the processor at hand; there are [`ROOM`] bytes more than it asks for.
+pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Newer::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newer_encode(encoder, processor, block, shapes, streams) };
+    {
+        if let Some(written) = wide::pack::<SIGNED>(numbers, bytes) {
+            return written;
+        }
+        if let Some(processor) = Newer::new() {
+            // SAFETY: as in [`block`].
+            return unsafe { newer_pack::<SIGNED>(processor, numbers, bytes) };
+        }
     }
-    encoder.block_here(Portable, block, shapes, streams)
+    pack_here::<SIGNED>(Portable, numbers, bytes)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn newer_encode(
-    encoder: &mut ShapeEncoder,
-    processor: Newer,
-    block: &ShapedBlock,
-    shapes: &Shapes,
-    streams: [&mut Vec<u8>; 3],
-) -> Option<usize> {
-    encoder.block_here(processor, block, shapes, streams)
+fn newer_pack<const SIGNED: bool>(processor: Newer, numbers: &[u64], bytes: &mut [u8]) -> usize {
+    pack_here::<SIGNED>(processor, numbers, bytes)
 }
 
 /// [`ShapeDecoder::block_here`] for the processor at hand.
 pub(super) fn shaped(
     shapes: &mut ShapeDecoder,
     streams: &mut Streams<'_>,
-    counts: (usize, usize),
+    notes: Notes,
     columns: &mut Columns<'_>,
 ) -> Result<(), Damage> {
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: as in [`block`].
-        return unsafe { newer_shaped(shapes, processor, streams, counts, columns) };
+        return unsafe { newer_shaped(shapes, processor, streams, notes, columns) };
     }
-    shapes.block_here(Portable, streams, counts, columns)
+    shapes.block_here(Portable, streams, notes, columns)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -130,10 +128,10 @@ fn newer_shaped(
     shapes: &mut ShapeDecoder,
     processor: Newer,
     streams: &mut Streams<'_>,
-    counts: (usize, usize),
+    notes: Notes,
     columns: &mut Columns<'_>,
 ) -> Result<(), Damage> {
-    shapes.block_here(processor, streams, counts, columns)
+    shapes.block_here(processor, streams, notes, columns)
 }
 
 #[cfg(target_arch = "x86_64")]

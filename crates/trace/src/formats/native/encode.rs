@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
 use crate::formats::native::encode_shaped::ShapeEncoder;
-use crate::formats::native::{dispatch, events};
+use crate::formats::native::events;
+use crate::formats::native::output::Output;
 use crate::summary::KINDS;
 use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
 
@@ -17,8 +18,10 @@ const TOGETHER: usize = 64;
 
 /// Head of a block; every other head is an event's.
 pub(super) const BLOCK: u8 = 0;
+/// Head of a block of shapes as files of version 3 have it.
+pub(super) const TRAILED: u8 = 16;
 /// Head of a block of shapes.
-pub(super) const SHAPED: u8 = 16;
+pub(super) const SHAPED: u8 = 17;
 
 /// The streams of a chunk in the making.
 pub(super) struct Encoder {
@@ -34,8 +37,8 @@ pub(super) struct Encoder {
     stamp: u64,
     heads: Vec<u8>,
     described: Vec<u8>,
-    tokens: Vec<u8>,
-    addrs: Vec<u8>,
+    tokens: Output,
+    addrs: Output,
 }
 
 impl Encoder {
@@ -50,8 +53,8 @@ impl Encoder {
             stamp: 0,
             heads: Vec::new(),
             described: Vec::new(),
-            tokens: Vec::new(),
-            addrs: Vec::new(),
+            tokens: Output::default(),
+            addrs: Output::default(),
         }
     }
 
@@ -81,8 +84,8 @@ impl Encoder {
     pub(super) fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Option<usize> {
         let stamps = (block.first_stamp, block.last_stamp);
         self.head(SHAPED, block.process, block.thread, stamps);
-        let streams = [&mut self.described, &mut self.tokens, &mut self.addrs];
-        let rows = dispatch::encode(&mut self.shapes, block, shapes, streams)?;
+        let streams = (&mut self.described, &mut self.tokens, &mut self.addrs);
+        let rows = self.shapes.block(block, shapes, streams)?;
         put(&mut self.heads, block.shapes().len() as u64);
         put(&mut self.heads, rows as u64);
         Some(rows)
@@ -103,18 +106,21 @@ impl Encoder {
         plain.clear();
         plain.reserve(self.len() + 40);
         let streams = [
-            &mut self.heads,
-            &mut self.described,
-            &mut self.tokens,
-            &mut self.addrs,
+            &self.heads[..],
+            &self.described,
+            self.tokens.bytes(),
+            self.addrs.bytes(),
         ];
-        for stream in &streams {
+        for stream in streams {
             put(plain, stream.len() as u64);
         }
         for stream in streams {
             plain.extend_from_slice(stream);
-            stream.clear();
         }
+        self.heads.clear();
+        self.described.clear();
+        self.tokens.clear();
+        self.addrs.clear();
         self.sites.truncate(1);
         self.trails.truncate(1);
         self.trails[START] = Trail::default();
@@ -127,11 +133,14 @@ impl Encoder {
     }
 
     fn rows(&mut self, block: &Block) {
-        let (mut before, mut step) = (START, 0);
+        let mut before = (START, 0);
+        let mut tokens = std::mem::take(&mut self.tokens);
+        let mut addrs = std::mem::take(&mut self.addrs);
         for from in (0..block.len()).step_by(TOGETHER) {
             let rows = from..block.len().min(from + TOGETHER);
-            (before, step) = self.some_rows(block, rows, before, step);
+            before = self.some_rows(block, rows, before, (&mut tokens, &mut addrs));
         }
+        (self.tokens, self.addrs) = (tokens, addrs);
     }
 
     /// Writes some rows into room that is made for all of them: the zeros, which most numbers are, are there already.
@@ -141,12 +150,16 @@ impl Encoder {
         &mut self,
         block: &Block,
         rows: Range<usize>,
-        mut before: usize,
-        mut step: u64,
+        (mut before, mut step): (usize, u64),
+        (tokens, differences): (&mut Output, &mut Output),
     ) -> (usize, u64) {
-        let (mut token_at, mut addr_at) = (self.tokens.len(), self.addrs.len());
-        self.tokens.resize(token_at + TOGETHER * LONGEST, 0);
-        self.addrs.resize(addr_at + TOGETHER * LONGEST, 0);
+        let (mut token_at, mut addr_at) = (0, 0);
+        let (into_tokens, into_differences) = (
+            tokens.room(TOGETHER * LONGEST),
+            differences.room(TOGETHER * LONGEST),
+        );
+        into_tokens.fill(0);
+        into_differences.fill(0);
         let (kinds, sizes) = (&block.kinds()[rows.clone()], &block.sizes()[rows.clone()]);
         let (pcs, addrs) = (&block.pcs()[rows.clone()], &block.addrs()[rows]);
         for (((&kind, &size), &pc), &addr) in kinds.iter().zip(sizes).zip(pcs).zip(addrs) {
@@ -162,16 +175,16 @@ impl Encoder {
                 guess
             } else {
                 let (token, number) = self.other(&row, before);
-                put_at(&mut self.tokens, &mut token_at, token);
+                put_at(into_tokens, &mut token_at, token);
                 number
             };
             let (difference, made) = self.trails[number].learn(addr, step);
-            put_at(&mut self.addrs, &mut addr_at, zigzag(difference));
+            put_at(into_differences, &mut addr_at, zigzag(difference));
             step = made;
             before = number;
         }
-        self.tokens.truncate(token_at);
-        self.addrs.truncate(addr_at);
+        tokens.advance(token_at);
+        differences.advance(addr_at);
         (before, step)
     }
 

@@ -8,7 +8,7 @@
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
 //! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for blocks of rows,
-//!           `shapes` for those of shapes, which files have since version 3)
+//!           `shapes` for those of shapes, which files have since version 3, and of another kind since version 4)
 //! ending  = chunks, blocks, rows, events before it (varints)
 //! index, trailer: see `index`; files of version 1 have neither
 //! ```
@@ -19,6 +19,7 @@
 //! where, so a part of a file is read without the rest; without it a part is found by reading all.
 
 mod alone;
+mod aside;
 pub(crate) mod bytes;
 pub(crate) mod chunk;
 mod columns;
@@ -32,12 +33,16 @@ mod events;
 mod find;
 mod header;
 mod index;
+mod output;
+mod pack;
 mod part;
 mod reader;
 mod replay;
 mod rows;
 mod shapes;
 mod team;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 mod writer;
 
 pub use header::Header;

@@ -5,8 +5,11 @@
 //!
 //! - token 0: the shape that followed the note before's shape the last time; 1: a new shape, described in the stream of
 //!   sites; 2: the shape that followed it before the one that did last; n ≥ 3: shape n − 2.
-//! - A word is known by the address of the first row that is relative to it. What that row's site (kind, size, program
-//!   counter) is expected to do next is in a [`Trail`], which all shapes share that have that site's address as a word.
+//! - A word is known by the address of the first row that is relative to it, and what is stored of it is how far that is from
+//!   the address that the row's site (kind, size, program counter) had last, zig-zag. All shapes share it that have that
+//!   site's address as a word: they overlap, as code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
+//!   repeats its bytes, which zstd finds, and on most programs finds better than what a stride leaves over.
+//! - Until version 3 it was how far it is from where the site's `Trail` says (see `columns`), as is that of a row.
 //!
 //! ```text
 //! shape   = number of rows, then for each: kind u8, size u8, program counter from the one before,
@@ -17,7 +20,6 @@ use std::collections::HashMap;
 
 use crate::Kind;
 use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
-use crate::formats::native::columns::Trail;
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
 
@@ -68,6 +70,12 @@ impl Words {
 
     pub(super) fn len(&self) -> usize {
         self.0.len() - WORDS_AT_ONCE
+    }
+
+    /// Some of them.
+    #[inline(always)]
+    pub(super) fn some(&self, first: usize, count: usize) -> &[Word] {
+        &self.0[first..first + count]
     }
 
     /// Adds the words of a shape of these rows; where they begin.
@@ -156,10 +164,9 @@ fn grow(words: &mut Vec<Word>, used: usize, most: usize) -> Option<()> {
     Some(())
 }
 
-/// Which sites have trails.
+/// Which sites have trails: numbers them.
 #[derive(Default)]
 pub(super) struct Trails {
-    pub(super) trails: Vec<Trail>,
     by_site: HashMap<(u64, Kind, u8), u32>,
     /// The program counter last described.
     pc: u64,
@@ -168,7 +175,6 @@ pub(super) struct Trails {
 impl Trails {
     /// Forgets everything: a chunk begins.
     pub(super) fn clear(&mut self) {
-        self.trails.clear();
         self.by_site.clear();
         self.pc = 0;
     }
@@ -207,19 +213,20 @@ impl Trails {
     }
 
     fn trail(&mut self, site: (u64, Kind, u8)) -> u32 {
-        let next = self.trails.len() as u32;
-        let number = *self.by_site.entry(site).or_insert(next);
-        if number == next {
-            self.trails.push(Trail::default());
-        }
-        number
+        let next = self.by_site.len() as u32;
+        *self.by_site.entry(site).or_insert(next)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_site.len()
     }
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         // A map has a byte for each slot besides, and an eighth of them stays free.
         let slot = size_of::<((u64, Kind, u8), u32)>() + 1;
-        self.trails.capacity() * size_of::<Trail>() + self.by_site.capacity() * slot * 8 / 7
+        self.by_site.capacity() * slot * 8 / 7
     }
 
     /// Describes a shape.

@@ -3,16 +3,15 @@
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use crate::formats::native::aside::{Aside, Packed};
 use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
 use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
+use crate::formats::native::pack::Packer;
 use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::summary::KINDS;
 use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
 
-/// The fastest of the usual levels: while a program is recorded, packing takes as long as all else, and level 3 makes
-/// files smaller by a tenth only.
-const LEVEL: i32 = 1;
 /// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;
 /// The most bytes of one event.
@@ -27,9 +26,14 @@ pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
     encoder: Encoder,
-    packer: zstd::bulk::Compressor<'static>,
-    plain: Vec<u8>,
-    stored: Vec<u8>,
+    packer: Packer,
+    /// The chunk that is written, or memory for the next.
+    chunk: Packed,
+    /// Who packs instead, and what of the index is that chunk's, if there is one.
+    aside: Option<Aside>,
+    on_its_way: Option<ChunkEntry>,
+    /// Memory that is free while a chunk is on its way.
+    spare: Packed,
     /// What was written, and the chunk that waits.
     index: Index,
     waiting: ChunkEntry,
@@ -51,15 +55,28 @@ impl<W: Write> Writer<W> {
             out,
             path: path.to_owned(),
             encoder: Encoder::new(),
-            packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
-            plain: Vec::new(),
-            stored: Vec::new(),
+            packer: Packer::new().map_err(failed)?,
+            chunk: Packed::default(),
+            aside: None,
+            on_its_way: None,
+            spare: Packed::default(),
             index: Index::default(),
             waiting: ChunkEntry::default(),
             number: 0,
             written,
             broken: false,
         })
+    }
+
+    /// From here on chunks are packed by a thread of their own, one behind what is added: for who has processors to spare. The same bytes are
+    /// written, each chunk when the next is full or [`Self::flush`] is called. About 5 MiB more memory.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if there is no thread to be had.
+    pub fn pack_aside(&mut self) -> Result<(), TraceError> {
+        let aside = Aside::new().map_err(|error| TraceError::io("write", &self.path, error))?;
+        self.aside = Some(aside);
+        Ok(())
     }
 
     /// Adds an event, in its place among the blocks.
@@ -114,15 +131,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
     pub fn flush(&mut self) -> Result<(), TraceError> {
-        if self.encoder.len() > 0 {
-            let mut kinds = [0; KINDS];
-            self.encoder.finish(&mut self.plain, &mut kinds);
-            let mut chunk = std::mem::take(&mut self.waiting);
-            self.index.rows_of_shapes(&mut chunk, &kinds);
-            chunk.offset = self.written;
-            self.chunk(Content::Pieces)?;
-            self.index.chunks.push(chunk);
-        }
+        self.end_chunk()?;
+        self.take_chunk()?;
         let flushed = self.out.flush();
         flushed.map_err(|error| TraceError::io("write", &self.path, error))
     }
@@ -137,10 +147,10 @@ impl<W: Write> Writer<W> {
             offset: self.written,
             number: self.number,
         };
-        self.index.put(&mut self.plain);
-        self.chunk(Content::Index)?;
-        self.index.totals().put(&mut self.plain);
-        self.chunk(Content::Ending)?;
+        self.index.put(&mut self.chunk.plain);
+        self.pack(Content::Index)?;
+        self.index.totals().put(&mut self.chunk.plain);
+        self.pack(Content::Ending)?;
         let written = self.out.write_all(&trailer.bytes());
         written.map_err(|error| TraceError::io("write", &self.path, error))?;
         self.flush()?;
@@ -177,44 +187,97 @@ impl<W: Write> Writer<W> {
 
     fn flush_if_full(&mut self) -> Result<(), TraceError> {
         let much = self.waiting.rows >= ENOUGH_ROWS || self.encoder.len() >= ENOUGH_BYTES;
-        if much || self.encoder.is_full() {
+        if !(much || self.encoder.is_full()) {
+            return Ok(());
+        }
+        if self.aside.is_none() {
             return self.flush();
         }
+        self.end_chunk()
+    }
+
+    /// Writes what waits as a chunk, or sends it on its way.
+    fn end_chunk(&mut self) -> Result<(), TraceError> {
+        if self.encoder.len() == 0 {
+            return Ok(());
+        }
+        let mut kinds = [0; KINDS];
+        let into = match self.on_its_way {
+            Some(_) => &mut self.spare,
+            None => &mut self.chunk,
+        };
+        self.encoder.finish(&mut into.plain, &mut kinds);
+        let mut chunk = std::mem::take(&mut self.waiting);
+        self.index.rows_of_shapes(&mut chunk, &kinds);
+        self.take_chunk()?;
+        let Some(aside) = &self.aside else {
+            chunk.offset = self.written;
+            self.pack(Content::Pieces)?;
+            self.index.chunks.push(chunk);
+            return Ok(());
+        };
+        let begun = aside.begin(std::mem::take(&mut self.chunk));
+        self.checked(begun)?;
+        self.on_its_way = Some(chunk);
         Ok(())
     }
 
-    /// Writes the chunk that is in `plain`.
-    fn chunk(&mut self, content: Content) -> Result<(), TraceError> {
-        let written = self.pack(content);
-        self.broken |= written.is_err();
-        self.written += written.map_err(|error| TraceError::io("write", &self.path, error))?;
+    /// Writes the chunk that is on its way, if there is one. The one made meanwhile is the next.
+    fn take_chunk(&mut self) -> Result<(), TraceError> {
+        let (Some(mut entry), Some(aside)) = (self.on_its_way.take(), &self.aside) else {
+            return Ok(());
+        };
+        let packed = aside.take();
+        self.chunk = self.checked(packed)?;
+        entry.offset = self.written;
+        self.write(Content::Pieces)?;
+        self.index.chunks.push(entry);
+        std::mem::swap(&mut self.chunk, &mut self.spare);
+        let flushed = self.out.flush();
+        self.checked(flushed)
+    }
+
+    /// Packs and writes the chunk that is in `chunk`.
+    fn pack(&mut self, content: Content) -> Result<(), TraceError> {
+        let Packed { plain, stored } = &mut self.chunk;
+        let packed = self.packer.pack(plain, stored);
+        self.checked(packed)?;
+        self.write(content)
+    }
+
+    /// Writes the chunk that is in `chunk`, packed.
+    fn write(&mut self, content: Content) -> Result<(), TraceError> {
+        let written = self.put(content);
+        self.written += self.checked(written)?;
         self.number = self.number.wrapping_add(1);
         Ok(())
     }
 
-    fn pack(&mut self, content: Content) -> std::io::Result<u64> {
+    fn put(&mut self, content: Content) -> std::io::Result<u64> {
         if self.broken {
             return Err(Error::other("an earlier write failed: the file ends there"));
         }
-        let plain = u32::try_from(self.plain.len())
+        let Packed { plain, stored } = &self.chunk;
+        let plain = u32::try_from(plain.len())
             .ok()
             .filter(|&len| len <= chunk::MAX_PLAIN as u32);
         let plain = plain.ok_or_else(|| Error::other("a chunk is larger than 256 MiB"))?;
-        self.stored.clear();
-        self.stored
-            .reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
-        self.packer
-            .compress_to_buffer(&self.plain, &mut self.stored)?;
         let number = self.number;
         let head = chunk::Head {
             content,
             number,
             plain,
         }
-        .bytes(&self.stored);
+        .bytes(stored);
         self.out.write_all(&head)?;
-        self.out.write_all(&self.stored)?;
-        Ok((head.len() + self.stored.len()) as u64)
+        self.out.write_all(stored)?;
+        Ok((head.len() + stored.len()) as u64)
+    }
+
+    /// After a failure the file ends there.
+    fn checked<T>(&mut self, done: std::io::Result<T>) -> Result<T, TraceError> {
+        self.broken |= done.is_err();
+        done.map_err(|error| TraceError::io("write", &self.path, error))
     }
 
     fn refuse(&self, what: String) -> TraceError {

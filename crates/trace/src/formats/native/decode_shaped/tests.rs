@@ -14,6 +14,8 @@ fn held(decoder: &ShapeDecoder) -> usize {
         + decoder.plan.bytes()
         + decoder.values.capacity() * size_of::<u64>()
         + decoder.trails.bytes()
+        + decoder.paths.capacity() * size_of::<Trail>()
+        + decoder.lasts.capacity() * size_of::<u64>()
         + decoder.described.capacity() * size_of::<ShapeRow>()
 }
 
@@ -38,7 +40,12 @@ fn block(
     };
     let (notes, mut rows) = (tokens.len(), Block::new());
     let mut columns = rows.overwrite(notes + SLACK);
-    decoder.block_here(Portable, &mut streams, (notes, notes), &mut columns)
+    let notes = Notes {
+        notes,
+        rows: notes,
+        trailed: false,
+    };
+    decoder.block_here(Portable, &mut streams, notes, &mut columns)
 }
 
 #[test]
