@@ -70,14 +70,15 @@ int main(int argc, char **argv) {
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8)) {
             maps(pid);
         } else if (how == PTRACE_SINGLESTEP || WSTOPSIG(status) != SIGTRAP) {
-            if (WSTOPSIG(status) != SIGTRAP) signal = WSTOPSIG(status);
+            // A signal comes before the instruction that was counted already. One that only stops the program is let go.
+            if (WSTOPSIG(status) != SIGTRAP) signal = WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
             uint64_t pc = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user_regs_struct, rip), 0);
             if (pc == first && first) {
                 begins();
                 first = 0;
                 how = only_start ? PTRACE_CONT : how;
             }
-            if (how == PTRACE_SINGLESTEP) at(pc)->ran++;
+            if (how == PTRACE_SINGLESTEP && WSTOPSIG(status) == SIGTRAP) at(pc)->ran++;
         }
         if (ptrace(how, pid, 0, signal) && errno != ESRCH) return 2;
         signal = 0;
