@@ -7,16 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef int (*Function)(int);
+#include "code.h"
+
 static unsigned char *writes, *runs;
 static atomic_int over;
-
-// lea eax, [rdi + n]; ret
-static void write_code(unsigned char *at, int n) {
-  unsigned char code[] = {0x8d, 0x87, 0, 0, 0, 0, 0xc3};
-  memcpy(code + 2, &n, 4);
-  memcpy(at, code, sizeof code);
-}
 
 static void *others(void *unused) {
   while (!atomic_load(&over))

@@ -8,13 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-typedef int (*Function)(int);
-// lea eax, [rdi + n]; ret
-static void write_code(unsigned char *at, int n) {
-  unsigned char code[] = {0x8d, 0x87, 0, 0, 0, 0, 0xc3};
-  memcpy(code + 2, &n, 4);
-  memcpy(at, code, sizeof code);
-}
+#include "code.h"
 
 // Mapped a second time by mremap.
 static int moved(void) {

@@ -42,7 +42,6 @@ fn main() {
     let mut kinds = [0_u64; 16];
     let mut blocks = 0_u64;
     let mut sites = BTreeMap::new();
-    let mut words = [0_u64; 2];
     loop {
         match running
             .next(&mut block)
@@ -52,7 +51,7 @@ fn main() {
                 blocks += 1;
                 add(block.kinds(), &mut kinds);
                 if by_site {
-                    add_sites(&block, &mut sites, &mut words);
+                    add_sites(&block, &mut sites);
                 }
             }
             Step::Event(event) => eprintln!("{event:?}"),
@@ -83,11 +82,8 @@ fn main() {
     for (name, count) in names.iter().zip(kinds).filter(|(_, count)| *count > 0) {
         eprintln!("{name} {count}");
     }
-    if by_site {
-        eprintln!("range-words {} {}", words[0], words[1]);
-    }
-    for (pc, [loads, stores]) in sites {
-        eprintln!("site {pc:x} {loads} {stores}");
+    for (pc, [loads, stores, loaded, stored]) in sites {
+        eprintln!("site {pc:x} {loads} {stores} {loaded} {stored}");
     }
     eprintln!(
         "blocks {blocks}, ended {:?}, {}",
@@ -96,9 +92,8 @@ fn main() {
     );
 }
 
-/// Adds up loads and stores by the address behind their instruction, and how many words of eight bytes ranges have that
-/// are loaded and stored.
-fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 2]>, words: &mut [u64; 2]) {
+/// Adds up by the address behind their instruction: loads, stores, and bytes that are loaded and stored as ranges.
+fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 4]>) {
     let mut range = None;
     for row in block.rows() {
         let (loads, stores) = match row.kind {
@@ -107,12 +102,12 @@ fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 2]>, words: &mut [u6
             Kind::Atomic => (1, 1),
             Kind::RangeLoad | Kind::RangeStore => {
                 let stored = row.kind == Kind::RangeStore;
-                range = Some(usize::from(stored));
+                range = Some((row.pc, 2 + usize::from(stored)));
                 (u64::from(!stored), u64::from(stored))
             }
             Kind::Operand => {
-                if let Some(which) = range.take() {
-                    words[which] += row.addr.div_ceil(8);
+                if let Some((pc, which)) = range.take() {
+                    sites.entry(pc).or_default()[which] += row.addr;
                 }
                 continue;
             }

@@ -189,6 +189,14 @@ fn code_that_is_changed_beside_code_that_runs() {
 }
 
 #[test]
+fn code_whose_other_mapping_moves_beside_code_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = same_but_notes(&build(folder.path(), "moves.c", &[]));
+    assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
+    assert_eq!(seen.notes, ["shared-code"]);
+}
+
+#[test]
 fn a_thread_that_is_not_the_first_becomes_a_program() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..5 {

@@ -2,11 +2,11 @@
 //! be read, and nothing is left behind.
 //!
 //! `REUSELENS_KILLS=100` kills at so many moments in each of the cases (a few without it);
-//! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case.
+//! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case. A case is a test:
+//! `cargo test --test kill -- record_rewritten_3::program` runs one.
 
 mod common;
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,8 +42,11 @@ struct Tally {
 
 const ROUNDS: u64 = 400_000;
 const THREADS: usize = 8;
-/// How long anything may take that is to end by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is looked whether something has ended that is to end by itself, for about a minute. Looks, and not time: on
+/// a machine where all processes are stopped for a while nothing hangs.
+const PATIENCE: u32 = 30_000;
+/// How long is waited between looks.
+const LOOK: Duration = Duration::from_millis(2);
 
 fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -100,14 +103,13 @@ fn kill(pid: u32) {
 
 /// Waits until it ends by itself.
 fn wait(child: &mut Child, what: &Case) -> Option<i32> {
-    let begin = Instant::now();
-    loop {
+    for _ in 0..PATIENCE {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        assert!(begin.elapsed() < PATIENCE, "reuselens hangs: {what:?}");
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(LOOK);
     }
+    panic!("reuselens hangs: {what:?}");
 }
 
 /// Rounds that each thread has made, and whether all was done.
@@ -153,11 +155,14 @@ fn kill_once(place: &Place, case: &Case, moment: Duration, tally: &mut Tally) ->
         child.kill().unwrap();
     }
     let code = wait(&mut child, case);
-    let begin = Instant::now();
-    while !running(place, case.program).is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "the program hangs: {case:?}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let ended = (0..PATIENCE).any(|_| {
+        let ended = running(place, case.program).is_empty();
+        if !ended {
+            std::thread::sleep(LOOK);
+        }
+        ended
+    });
+    assert!(ended, "the program hangs: {case:?}");
     tally.kills += 1;
     let (made, done) = progress(place);
     if case.victim == Victim::Analyser && !done {
@@ -269,58 +274,61 @@ fn analyzed(place: &Place, trace: &str) -> Json {
     place.json("a.json")
 }
 
-fn kills(verb: &'static str, victim: Victim) {
+fn kills(case: Case) {
     let place = programs();
     let moments = number("REUSELENS_KILLS", 3);
     let mut chance = Chance(number("REUSELENS_SEED", 1));
-    for program in ["compiled-in", "plain"] {
-        for threads in [1, 3] {
-            let case = Case {
-                verb,
-                program,
-                threads,
-                victim,
-            };
-            // How long a run takes that nobody kills.
-            let begin = Instant::now();
-            let mut child = start(&place, &case);
-            assert_eq!(wait(&mut child, &case), Some(0));
-            let whole = begin.elapsed().as_micros() as u64;
-            let mut tally = Tally::default();
-            let mut tries = 0;
-            while u64::from(tally.kills) < moments {
-                let moment = Duration::from_micros(chance.below(whole));
-                kill_once(&place, &case, moment, &mut tally);
-                tries += 1;
-                assert!(tries < 20 * moments + 100, "{case:?}: {tally:?}");
-            }
-            println!("{case:?}: {tally:?}");
-        }
+    // How long a run takes that nobody kills.
+    let begin = Instant::now();
+    let mut child = start(&place, &case);
+    assert_eq!(wait(&mut child, &case), Some(0));
+    let whole = begin.elapsed().as_micros() as u64;
+    let mut tally = Tally::default();
+    let mut tries = 0;
+    while u64::from(tally.kills) < moments {
+        let moment = Duration::from_micros(chance.below(whole));
+        kill_once(&place, &case, moment, &mut tally);
+        tries += 1;
+        assert!(tries < 20 * moments + 100, "{case:?}: {tally:?}");
     }
-    assert!(Path::new("/proc/self/exe").exists());
+    println!("{case:?}: {tally:?}");
 }
 
-#[test]
-fn the_program_is_killed_while_it_is_recorded() {
-    kills("record", Victim::Program);
+/// A module for each run, program and number of threads, with a test for each victim.
+macro_rules! cases {
+    ($($name:ident: $verb:literal, $program:literal, $threads:literal;)*) => {$(
+        mod $name {
+            use super::{Case, Victim, kills};
+
+            fn killed(victim: Victim) {
+                kills(Case { verb: $verb, program: $program, threads: $threads, victim });
+            }
+
+            #[test]
+            fn program() {
+                killed(Victim::Program);
+            }
+
+            #[test]
+            fn reuselens() {
+                killed(Victim::Analyser);
+            }
+
+            #[test]
+            fn both() {
+                killed(Victim::Both);
+            }
+        }
+    )*};
 }
 
-#[test]
-fn reuselens_is_killed_while_it_records() {
-    kills("record", Victim::Analyser);
-}
-
-#[test]
-fn both_are_killed_while_recording() {
-    kills("record", Victim::Both);
-}
-
-#[test]
-fn the_program_is_killed_while_it_is_profiled() {
-    kills("profile", Victim::Program);
-}
-
-#[test]
-fn reuselens_is_killed_while_it_profiles() {
-    kills("profile", Victim::Analyser);
+cases! {
+    record_compiled_in_1: "record", "compiled-in", 1;
+    record_compiled_in_3: "record", "compiled-in", 3;
+    record_rewritten_1: "record", "plain", 1;
+    record_rewritten_3: "record", "plain", 3;
+    profile_compiled_in_1: "profile", "compiled-in", 1;
+    profile_compiled_in_3: "profile", "compiled-in", 3;
+    profile_rewritten_1: "profile", "plain", 1;
+    profile_rewritten_3: "profile", "plain", 3;
 }

@@ -55,6 +55,11 @@ pub const EFAULT: i64 = -14;
 pub const EINVAL: i64 = -22;
 pub const ENOSYS: i64 = -38;
 
+/// Whether the result of a call is an error.
+pub fn failed(result: i64) -> bool {
+    (-4095..0).contains(&result)
+}
+
 /// One system call with up to six arguments; negative results are `-errno`.
 ///
 /// # Safety

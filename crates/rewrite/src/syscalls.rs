@@ -25,7 +25,8 @@ fn argument(thread: &Thread, index: usize) -> u64 {
     thread.registers[usize::from(ORDER[index])]
 }
 
-/// Before a call; whether the kernel is to be asked as the program would.
+/// Before a call; whether the kernel is to be asked as the program would. If not, the result is there already. [`after`] comes
+/// in both cases.
 pub fn before(thread: &mut Thread) -> bool {
     let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
     let result = match thread.call_number {
@@ -61,11 +62,13 @@ pub fn before(thread: &mut Thread) -> bool {
             exec::before(thread);
             return true;
         }
-        sys::MREMAP => {
-            // Of no bytes a second mapping of the same shared memory is made, with the same rights.
-            let bytes = if two == 0 { three } else { two };
-            watch::release(one, one.saturating_add(bytes));
-            return true;
+        sys::MREMAP => moved([one, two, three, four, argument(thread, 4)]),
+        sys::MPROTECT | sys::PKEY_MPROTECT => {
+            protected(thread.call_number, [one, two, three, four])
+        }
+        sys::MMAP if four & FIXED != 0 => {
+            let [five, six] = [4, 5].map(|index| argument(thread, index));
+            placed([one, two, three, four, five, six])
         }
         sys::SHMDT => detach(one),
         sys::EXIT => process::thread_ends(thread),
@@ -87,8 +90,8 @@ pub fn before(thread: &mut Thread) -> bool {
 /// After a call.
 pub fn after(thread: &mut Thread) {
     let result = thread.registers[usize::from(RAX)] as i64;
-    let failed = (-4095..0).contains(&result);
-    let [low, bytes, third] = [0, 1, 2].map(|index| argument(thread, index));
+    let failed = sys::failed(result);
+    let [low, bytes] = [0, 1].map(|index| argument(thread, index));
     let again = result == sys::EFAULT && !thread.retried && watch::unwatch_all();
     thread.retried = again;
     match thread.call_number {
@@ -99,18 +102,10 @@ pub fn after(thread: &mut Thread) {
         }
         _ if failed => {}
         sys::MMAP => {
-            changed(result as u64, bytes);
-            if third & PROT_WRITE != 0 && argument(thread, 3) & SHARED != 0 {
-                shared(result as u64, argument(thread, 3) & ANONYMOUS == 0);
+            if argument(thread, 3) & FIXED == 0 {
+                changed(result as u64, bytes);
             }
-            let is_block = argument(thread, 3) & (ANONYMOUS | FIXED) == ANONYMOUS;
-            if is_block && third & PROT_EXEC == 0 {
-                expand::drain(thread);
-                allocations::mapped(thread, result as u64, bytes);
-            }
-            if third & PROT_EXEC != 0 && argument(thread, 4) as i32 >= 0 {
-                modules::look(&mut thread.channel);
-            }
+            mapped(thread, result as u64);
         }
         sys::SHMAT => attached(result as u64),
         sys::PRCTL if low == SET_NAME && !thread.borrowed => {
@@ -122,26 +117,52 @@ pub fn after(thread: &mut Thread) {
             allocations::unmapped(thread, low, bytes);
             changed(low, bytes);
         }
-        sys::MREMAP => {
-            changed(low, bytes);
-            changed(result as u64, third);
-            watch::renew();
-        }
-        sys::MPROTECT | sys::PKEY_MPROTECT => {
-            maps::forget();
-            watch::forget(low, low + bytes);
-            if third & PROT_WRITE != 0 {
-                watch::renew();
-            }
-            if third & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
-                // It may change from now on without a call: it is watched once it is translated anew.
-                CODES.lock().discard(low, low + bytes);
-            } else if third & PROT_EXEC != 0 {
-                CODES.lock().revise(low, low + bytes);
-            }
-        }
         _ => {}
     }
+}
+
+/// `mmap` of the program is done.
+fn mapped(thread: &mut Thread, low: u64) {
+    let [bytes, rights, how, file] = [1, 2, 3, 4].map(|index| argument(thread, index));
+    if rights & PROT_WRITE != 0 && how & SHARED != 0 {
+        shared(low, how & ANONYMOUS == 0);
+    }
+    let is_block = how & (ANONYMOUS | FIXED) == ANONYMOUS;
+    if is_block && rights & PROT_EXEC == 0 {
+        expand::drain(thread);
+        allocations::mapped(thread, low, bytes);
+    }
+    if rights & PROT_EXEC != 0 && file as i32 >= 0 {
+        modules::look(&mut thread.channel);
+    }
+}
+
+/// `mmap` of the program in a place of its own choice, where something may have been.
+fn placed(arguments: [u64; 6]) -> i64 {
+    let [low, bytes, ..] = arguments;
+    let range = (low, low.saturating_add(bytes));
+    // SAFETY: the program's own call.
+    let call = || unsafe { sys::call(sys::MMAP, arguments) };
+    watch::changes(range, call, |codes| codes.discard(range.0, range.1))
+}
+
+/// `mprotect` or `pkey_mprotect` of the program.
+fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
+    let range = (low, low.saturating_add(bytes));
+    // SAFETY: the program's own call.
+    let call = || unsafe { sys::call(number, [low, bytes, rights, key, 0, 0]) };
+    let result = watch::changes(range, call, |codes| {
+        if rights & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
+            // It may change from now on without a call: it is watched once it is translated anew.
+            codes.discard(range.0, range.1);
+        } else if rights & PROT_EXEC != 0 {
+            codes.revise(range.0, range.1);
+        }
+    });
+    if !sys::failed(result) && rights & PROT_WRITE != 0 {
+        watch::renew();
+    }
+    result
 }
 
 /// Memory that code may have been translated from is gone, or another.
@@ -167,6 +188,16 @@ fn shared(low: u64, is_file: bool) {
 fn attached(low: u64) {
     changed(low, maps::end_of_segment(low).saturating_sub(low));
     watch::renew();
+}
+
+/// `mremap` of the program.
+fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
+    // Of no bytes a second mapping of the same shared memory is made, with the same rights.
+    let bytes = if before == 0 { after } else { before };
+    watch::moves(low, low.saturating_add(bytes), after, || {
+        // SAFETY: the program's own call.
+        unsafe { sys::call(sys::MREMAP, [low, before, after, flags, to, 0]) }
+    })
 }
 
 /// `shmdt` of the program: how long the segment is can be seen only before.

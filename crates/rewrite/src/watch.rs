@@ -100,6 +100,22 @@ impl Watched {
         Some(removed)
     }
 
+    /// Memory from `low` to `high` is not watched any more, nor code elsewhere that could be changed there.
+    fn forget(&mut self, codes: &mut Codes, low: u64, high: u64) {
+        let range = low >> 12..high.div_ceil(4096);
+        for page in self.within(low, high) {
+            let code = self.remove(page).map_or(Vec::new(), |page| page.code);
+            let elsewhere = code.into_iter().filter(|code| !range.contains(code));
+            discard(codes, elsewhere);
+        }
+        self.shared.retain(|code| !range.contains(code));
+    }
+
+    /// Code in shared memory is translated anew.
+    fn renew(&mut self, codes: &mut Codes) {
+        discard(codes, core::mem::take(&mut self.shared));
+    }
+
     /// Lets pages be written. The code that was translated from them is gone before anything can be written there and
     /// translated again: all of it happens with the codes locked.
     fn give_back(&mut self, codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
@@ -189,8 +205,8 @@ pub fn unwatch_all() -> bool {
     release(0, u64::MAX)
 }
 
-/// Memory from `low` to `high` is about to be written by the kernel, or to be moved with the rights that its pages have: they
-/// get back what they had. Whether any was watched.
+/// Memory from `low` to `high` is about to be written by the kernel: its pages get back the rights that they had. Whether any
+/// was watched.
 pub fn release(low: u64, high: u64) -> bool {
     if !is_used() || high <= low {
         return false;
@@ -206,23 +222,53 @@ pub fn release(low: u64, high: u64) -> bool {
 /// Memory from `low` to `high` has got new rights or is gone: it is not watched. Code elsewhere that could be changed there
 /// is translated anew, and then it is seen who can change it.
 pub fn forget(low: u64, high: u64) {
-    let range = low >> 12..high.div_ceil(4096);
     let mut codes = CODES.lock();
-    let mut watched = lock(&mut codes);
-    for page in watched.within(low, high) {
-        let code = watched.remove(page).map_or(Vec::new(), |page| page.code);
-        let elsewhere = code.into_iter().filter(|code| !range.contains(code));
-        discard(&mut codes, elsewhere);
-    }
-    watched.shared.retain(|code| !range.contains(code));
+    lock(&mut codes).forget(&mut codes, low, high);
 }
 
 /// Shared memory may be written in another place from now on: code in such memory is translated anew, and then that place is
 /// found.
 pub fn renew() {
     let mut codes = CODES.lock();
-    let shared = core::mem::take(&mut lock(&mut codes).shared);
-    discard(&mut codes, shared);
+    lock(&mut codes).renew(&mut codes);
+}
+
+/// Memory from `low` to `high` is moved by `call`, to where its result says and with so many bytes. Pages move with the rights
+/// that they have: they get back what they had, and no other thread may protect them before they are there.
+pub fn moves(low: u64, high: u64, bytes: u64, call: impl FnOnce() -> i64) -> i64 {
+    let mut codes = CODES.lock();
+    let mut watched = lock(&mut codes);
+    let pages = watched.within(low, high);
+    watched.give_back(&mut codes, pages);
+    let result = call();
+    if !sys::failed(result) {
+        let to = result as u64;
+        maps::forget();
+        for (low, high) in [(low, high), (to, to.saturating_add(bytes))] {
+            watched.forget(&mut codes, low, high);
+            codes.discard(low, high);
+        }
+        watched.renew(&mut codes);
+    }
+    result
+}
+
+/// Memory from `low` to `high` gets other rights by `call`, or is mapped anew: what was watched there is not any more, and no
+/// other thread may protect it in between, which would be forgotten. `then` is told the codes, if the call does not fail.
+pub fn changes(
+    (low, high): (u64, u64),
+    call: impl FnOnce() -> i64,
+    then: impl FnOnce(&mut Codes),
+) -> i64 {
+    let mut codes = CODES.lock();
+    let mut watched = lock(&mut codes);
+    let result = call();
+    if !sys::failed(result) {
+        maps::forget();
+        watched.forget(&mut codes, low, high);
+        then(&mut codes);
+    }
+    result
 }
 
 /// Holds the lock of this module, for a fork.
