@@ -38,4 +38,10 @@ pub trait Engine: Send {
 
     /// The memory held by the engine's structures.
     fn memory(&self) -> Bytes;
+
+    /// The most memory that they hold until so many more accesses are processed: who has a limit looks here, before a table
+    /// grows and not after. As [`memory`](Self::memory) for engines that do not know.
+    fn memory_ahead(&self, _accesses: u64) -> Bytes {
+        self.memory()
+    }
 }

@@ -1,7 +1,7 @@
 //! Large zeroed arrays, on huge pages where the system has them.
 
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use memmap2::MmapMut;
 
@@ -20,6 +20,9 @@ unsafe impl Zeroable for u32 {}
 unsafe impl Zeroable for u64 {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
+
+/// Bytes that are given back at once: two of the largest pages that are common.
+pub const PIECE: usize = 4 << 20;
 
 /// A slice of zeros to begin with, whose memory comes page by page as it is first touched.
 ///
@@ -51,6 +54,63 @@ impl<T: Zeroable> Huge<T> {
             len,
             what: PhantomData,
         }
+    }
+
+    /// As long as `len`, the new places zeros. Nothing happens if it is that long already.
+    ///
+    /// Cost: a copy of what there is. Memory: what is copied is given back meanwhile, so the most that is held is what
+    /// is held in the end, and a few MiB.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn lengthen(&mut self, len: usize) {
+        if len <= self.len {
+            return;
+        }
+        let old = std::mem::replace(self, Huge::new(len));
+        let mut at = 0;
+        old.into_pieces(|piece| {
+            let whole: &mut [T] = self;
+            whole[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        });
+    }
+
+    /// Shows all of it, piece after piece, and gives the memory of each back to the system after it was shown: for
+    /// what moves to another place. All pieces but the last have [`PIECE`] bytes, or whole elements of nearly that many.
+    pub fn into_pieces(mut self, mut show: impl FnMut(&[T])) {
+        let step = (PIECE / size_of::<T>().max(1)).max(1);
+        for start in (0..self.len).step_by(step) {
+            let end = (start + step).min(self.len);
+            show(&self[start..end]);
+            self.give_back(start..end);
+        }
+    }
+
+    /// Gives the pages of the range back: its elements are what they were, or zeros. Where the system does not do that,
+    /// nothing happens.
+    fn give_back(&mut self, range: Range<usize>) {
+        #[cfg(target_os = "linux")]
+        if let Some(map) = &mut self.map {
+            const PAGE: usize = 1 << 12;
+            let start = (range.start * size_of::<T>()).next_multiple_of(PAGE);
+            let end = range.end * size_of::<T>() & !(PAGE - 1);
+            if start < end {
+                // SAFETY: the map is private and of no file, so pages given back read as zeros, of which any `T` can
+                // be made; and `self` is borrowed for writing, so nobody looks meanwhile.
+                let given = unsafe {
+                    map.unchecked_advise_range(
+                        memmap2::UncheckedAdvice::DontNeed,
+                        start,
+                        end - start,
+                    )
+                };
+                // Refused, as it may be on larger pages, it only costs memory.
+                let _ = given;
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = range;
     }
 
     /// The bytes of address space.
@@ -123,5 +183,59 @@ mod tests {
             assert_eq!(copy.last().map(|last| last[2]), (len > 0).then_some(3));
         }
         assert!(Huge::<u64>::default().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_way() {
+        for len in [0, 1, 1000, PIECE / 12, 3 * PIECE / 12 + 5] {
+            let mut huge: Huge<[u32; 3]> = Huge::new(len);
+            let value = |at: usize| [at as u32, !(at as u32), 7];
+            for (at, place) in huge.iter_mut().enumerate() {
+                *place = value(at);
+            }
+            huge.lengthen(len / 2);
+            assert_eq!(huge.len(), len);
+            huge.lengthen(2 * len + 3);
+            assert_eq!(huge.len(), 2 * len + 3);
+            assert!((0..len).all(|at| huge[at] == value(at)));
+            assert!(huge[len..].iter().all(|place| *place == [0; 3]));
+            let mut at = 0;
+            huge.into_pieces(|piece| {
+                assert!(size_of_val(piece) <= PIECE);
+                let expected = |at| if at < len { value(at) } else { [0; 3] };
+                assert!((at..).zip(piece).all(|(at, place)| *place == expected(at)));
+                at += piece.len();
+            });
+            assert_eq!(at, 2 * len + 3);
+        }
+    }
+
+    /// In pages that the system says are there: at no time more than the larger of both, and two pieces.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_was_moved_is_given_back() {
+        let resident = || {
+            let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
+            let kib: usize = line
+                .unwrap()
+                .trim()
+                .strip_suffix("kB")
+                .unwrap()
+                .trim()
+                .parse()
+                .unwrap();
+            kib << 10
+        };
+        let mut huge: Huge<u64> = Huge::new(16 * PIECE / 8);
+        huge.fill(1);
+        let before = resident();
+        let mut left = Vec::new();
+        huge.into_pieces(|piece| {
+            assert!(piece.iter().all(|one| *one == 1));
+            left.push(resident());
+        });
+        let given = before.saturating_sub(left[15]);
+        assert!(given > 12 * PIECE, "{before} {left:?}");
     }
 }

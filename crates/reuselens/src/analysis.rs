@@ -219,7 +219,7 @@ impl Analysis {
         let (warning, reason) = match stop {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
-                    "the analysis stopped after {accesses}: it holds {needed}, more than the {} it may have",
+                    "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {} it may have",
                     self.budget.limit
                 );
                 let hint = match self.budget.limit.get() {

@@ -10,6 +10,7 @@ use reuselens_locality::{
 };
 use reuselens_units::{Bytes, Distance};
 
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
 use crate::counts::extras::{Ahead, add_last, between};
 use crate::counts::gather::append;
 
@@ -160,7 +161,7 @@ struct Lane {
 impl Lane {
     fn memory(&self) -> Bytes {
         let previous = self.previous.as_ref().map(Previous::memory);
-        self.engine.memory() + previous.unwrap_or_default()
+        self.engine.memory_ahead(LOOK_AT_MEMORY_EVERY) + previous.unwrap_or_default()
     }
 }
 
