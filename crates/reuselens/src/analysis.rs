@@ -38,9 +38,12 @@ pub fn analyze(
 ) -> Result<Profile, Error> {
     attribution::check(source, options)?;
     let machine = this_machine();
+    let counts = counts::begin(options)?;
     let mut analysis = Analysis {
         attribution: Attribution::new(source, &machine, options),
-        counts: counts::begin(options)?,
+        gathers: !options.paths && !counts.by_thread(),
+        gathered: Columns::new(),
+        counts,
         budget: Budget {
             limit: memory_limit(options),
             next_look: LOOK_AT_MEMORY_EVERY,
@@ -119,6 +122,10 @@ pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
 /// The state of one pass.
 struct Analysis {
     attribution: Attribution,
+    /// Whether touches of several blocks may be counted together.
+    gathers: bool,
+    /// Touches that are not counted yet; memory for those of a block where they are not gathered.
+    gathered: Columns,
     counts: Box<dyn Counts>,
     budget: Budget,
 }
@@ -131,6 +138,10 @@ struct Budget {
     /// What is held beside the counts, when it was last looked at.
     others: Bytes,
 }
+
+/// Touches that are counted together where they may be: enough that handing them over costs nothing, few enough to stay
+/// in the cache.
+const TOGETHER: usize = 1 << 15;
 
 /// The memory held is looked at once per so many accesses, which cannot add much.
 pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
@@ -153,15 +164,26 @@ impl Analysis {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
+        let stop = self.read(source, progress)?;
+        if !matches!(stop, Some(Stop::OutOfMemory(_))) {
+            self.count_gathered();
+        }
+        Ok(stop)
+    }
+
+    fn read(
+        &mut self,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Stop>, Error> {
         let mut block = Block::new();
-        let mut columns = Columns::new();
         let mut blocks = 0_u64;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    let full = self.block(&block, &mut columns);
+                    let full = self.block(&block);
                     progress(Progress {
-                        accesses: Accesses(self.counts.accesses()),
+                        accesses: Accesses(self.accesses()),
                         source_bytes: source.progress(),
                     });
                     blocks += 1;
@@ -188,11 +210,11 @@ impl Analysis {
     }
 
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
-    fn block(&mut self, block: &Block, columns: &mut Columns) -> Option<Bytes> {
+    fn block(&mut self, block: &Block) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
         counts.thread(block.process, block.thread);
         let mut full = None;
-        self.attribution.block(block, columns, |piece| {
+        let count = |piece: &Columns| {
             if full.is_some() {
                 return;
             }
@@ -201,8 +223,29 @@ impl Analysis {
             if budget.is_late(counts) {
                 full = budget.look(counts);
             }
-        });
+        };
+        if self.gathers {
+            self.attribution.gather(block, &mut self.gathered, count);
+        } else {
+            self.attribution.block(block, &mut self.gathered, count);
+            self.gathered.clear();
+        }
+        let due = self.gathered.len() >= TOGETHER || self.accesses() >= self.budget.next_look;
+        if due && full.is_none() {
+            self.count_gathered();
+        }
         full
+    }
+
+    fn count_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            self.counts.take(&mut self.gathered);
+        }
+    }
+
+    /// The accesses so far, counted or not.
+    fn accesses(&self) -> u64 {
+        self.counts.accesses() + self.gathered.len() as u64
     }
 
     /// The memory held, if it is time to look, and it is more than it may be and nothing can be given up.

@@ -41,6 +41,12 @@ pub(crate) trait Counts: Send {
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
+    /// Counts a piece of the trace and leaves the columns empty, these or others.
+    fn take(&mut self, columns: &mut Columns) {
+        self.add(columns);
+        columns.clear();
+    }
+
     /// The accesses (item touches) so far.
     fn accesses(&self) -> u64;
 
