@@ -85,6 +85,11 @@ impl Judged {
         self.counted.iter().fold(1, |all, one| all & one) == 1
     }
 
+    #[inline(always)]
+    fn any_counts(&self) -> bool {
+        self.counted.iter().fold(0, |any, one| any | one) == 1
+    }
+
     /// Bit i is set for an odd row i.
     #[inline(always)]
     fn odd(&self) -> u64 {
@@ -120,15 +125,21 @@ impl Pass<'_> {
         let mut from = 0;
         while let Some(rows) = Rows::of(block, from) {
             let judged = rows.judge(self.granularity, self.options.kinds);
+            // Where the program names its accesses no others count.
+            let counts = judged.any_counts();
             let (mut start, mut odd) = (0, judged.odd());
             while odd != 0 {
                 let row = odd.trailing_zeros() as usize;
                 odd &= odd - 1;
-                self.push_plain(rows, &judged, start..row);
+                if counts {
+                    self.push_plain(rows, &judged, start..row);
+                }
                 self.row_whole(block, from + row);
                 start = row + 1;
             }
-            self.push_plain(rows, &judged, start..TOGETHER);
+            if counts {
+                self.push_plain(rows, &judged, start..TOGETHER);
+            }
             from += TOGETHER;
         }
         for row in from..block.len() {
