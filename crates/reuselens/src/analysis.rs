@@ -1,7 +1,7 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, PathProfile, Profile, Warning, signal_name};
+use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, counted};
 
@@ -41,7 +41,7 @@ pub fn analyze(
     let counts = counts::begin(options)?;
     let mut analysis = Analysis {
         attribution: Attribution::new(source, &machine, options),
-        gathers: !options.paths && !counts.by_thread(),
+        gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
         gathered: Columns::new(),
         counts,
         budget: Budget {
@@ -122,7 +122,7 @@ pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
 /// The state of one pass.
 struct Analysis {
     attribution: Attribution,
-    /// Whether touches of several blocks may be counted together.
+    /// Whether touches of several blocks may be counted together: whoever counts need not know which thread they are of.
     gathers: bool,
     /// Touches that are not counted yet; memory for those of a block where they are not gathered.
     gathered: Columns,
