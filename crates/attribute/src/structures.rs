@@ -135,7 +135,7 @@ impl Entries {
     ) -> Option<(u32, Structure)> {
         // Names come and go with this version.
         let version = space.versions()[Volatility::Heap as usize];
-        let recent = (base >> 4 ^ base >> 12) as usize % RECENT;
+        let recent = ((base >> 4) ^ (base >> 12)) as usize % RECENT;
         match self.recent[recent] {
             Some(known) if (known.base, known.version) == (base, version) => {
                 Some((known.number, known.structure))

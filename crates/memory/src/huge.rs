@@ -94,7 +94,7 @@ impl<T: Zeroable> Huge<T> {
         if let Some(map) = &mut self.map {
             const PAGE: usize = 1 << 12;
             let start = (range.start * size_of::<T>()).next_multiple_of(PAGE);
-            let end = range.end * size_of::<T>() & !(PAGE - 1);
+            let end = (range.end * size_of::<T>()) & !(PAGE - 1);
             if start < end {
                 // SAFETY: the map is private and of no file, so pages given back read as zeros, of which any `T` can
                 // be made; and `self` is borrowed for writing, so nobody looks meanwhile.
