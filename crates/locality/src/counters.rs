@@ -353,8 +353,10 @@ mod tests {
             pages.parse::<usize>().unwrap() * 4096
         };
         const FAR: u64 = 60 << 20;
-        let mut sparse = Counters::default();
-        sparse.named = FAR;
+        let mut sparse = Counters {
+            named: FAR,
+            ..Counters::default()
+        };
         sparse.add(FAR, 1);
         sparse.add(5, 1);
         let before = resident();

@@ -38,18 +38,8 @@ pub fn analyze(
 ) -> Result<Profile, Error> {
     attribution::check(source, options)?;
     let machine = this_machine();
-    let counts = counts::begin(options)?;
-    let mut analysis = Analysis {
-        attribution: Attribution::new(source, &machine, options),
-        gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
-        gathered: Columns::new(),
-        counts,
-        budget: Budget {
-            limit: memory_limit(options),
-            next_look: LOOK_AT_MEMORY_EVERY,
-            others: Bytes(0),
-        },
-    };
+    let attribution = Attribution::new(source, &machine, options);
+    let mut analysis = Analysis::new(attribution, options)?;
     let stopped = analysis.run(source, progress)?;
     let whole = stopped.is_none();
     if let Some(stop) = stopped {
@@ -159,6 +149,21 @@ enum Stop {
 }
 
 impl Analysis {
+    fn new(attribution: Attribution, options: &AnalysisOptions) -> Result<Self, Error> {
+        let counts = counts::begin(options)?;
+        Ok(Analysis {
+            attribution,
+            gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
+            gathered: Columns::new(),
+            counts,
+            budget: Budget {
+                limit: memory_limit(options),
+                next_look: LOOK_AT_MEMORY_EVERY,
+                others: Bytes(0),
+            },
+        })
+    }
+
     fn run(
         &mut self,
         source: &mut dyn Source,
