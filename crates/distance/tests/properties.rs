@@ -212,3 +212,20 @@ fn a_look_ahead_is_never_less_than_what_comes() {
         }
     }
 }
+
+/// A limit on memory must not stop what would have fitted: a table that grows takes what it becomes, and what it was.
+#[test]
+fn a_look_ahead_is_not_much_more_than_what_can_come() {
+    for items in [1_u64, 100, 700, 1000, 5000, 20_000, 60_000, 200_000] {
+        let mut engine = CountingTree::new();
+        let empty = engine.memory_ahead(1 << 17).get();
+        let items: Vec<_> = (0..items)
+            .map(|item| item.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        let mut distances = vec![Distance::ZERO; items.len()];
+        engine.process(&items, &mut distances);
+        let ahead = engine.memory_ahead(1 << 17).get();
+        let most = empty + 60 * items.len() as u64;
+        assert!(ahead <= most, "{ahead} bytes for {} items", items.len());
+    }
+}

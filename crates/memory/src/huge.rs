@@ -87,14 +87,13 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Gives the pages of the range back: its elements are what they were, or zeros. Where the system does not do that,
-    /// nothing happens.
+    /// Gives the pages of the range back, and those before it that end in it: elements up to the end of the range are what
+    /// they were, or zeros. Where the system does not do that, nothing happens.
     fn give_back(&mut self, range: Range<usize>) {
         #[cfg(target_os = "linux")]
         if let Some(map) = &mut self.map {
-            const PAGE: usize = 1 << 12;
-            let start = (range.start * size_of::<T>()).next_multiple_of(PAGE);
-            let end = (range.end * size_of::<T>()) & !(PAGE - 1);
+            let Range { start, end } =
+                given_back(range.start * size_of::<T>()..range.end * size_of::<T>());
             if start < end {
                 // SAFETY: the map is private and of no file, so pages given back read as zeros, of which any `T` can
                 // be made; and `self` is borrowed for writing, so nobody looks meanwhile.
@@ -117,6 +116,15 @@ impl<T: Zeroable> Huge<T> {
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
+}
+
+/// The bytes to give back when those of this range were shown, and all before them: of whole pages, whatever the size of
+/// a page is, since the system rounds the end of a range up to one. The page that begins in what was shown before is
+/// among them, for otherwise a small one would stay at each end, and a huge one with it.
+fn given_back(shown: Range<usize>) -> Range<usize> {
+    /// The largest pages that any system calls its own.
+    const PAGE: usize = 1 << 16;
+    shown.start & !(PAGE - 1)..shown.end & !(PAGE - 1)
 }
 
 impl<T: Zeroable> Default for Huge<T> {
@@ -210,32 +218,65 @@ mod tests {
         }
     }
 
-    /// In pages that the system says are there: at no time more than the larger of both, and two pieces.
+    /// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one: nothing that was not
+    /// shown is given back.
     #[test]
+    fn only_what_was_shown_is_given_back() {
+        let step = PIECE / 12 * 12;
+        let mut given = 0;
+        for end in [
+            step,
+            2 * step,
+            3 * step,
+            3 * step + 70_000,
+            3 * step + 70_012,
+        ] {
+            let range = given_back(end.saturating_sub(step)..end);
+            for page in [1 << 12, 1 << 14, 1 << 16] {
+                assert!(
+                    range.end.next_multiple_of(page) <= end,
+                    "{range:?} of {end}"
+                );
+            }
+            assert!(range.start <= given, "a page between two pieces stays");
+            assert!(end - range.end < 1 << 16);
+            given = range.end;
+        }
+    }
+
+    /// Bytes of the pages of this range that are there, by what the system says of each. `None` if it says nothing.
     #[cfg(target_os = "linux")]
+    fn resident(start: *const u64, bytes: usize) -> Option<usize> {
+        use std::os::unix::fs::FileExt;
+        const PAGE: usize = 1 << 12;
+        let mut entries = vec![0; bytes / PAGE * 8];
+        let pages = std::fs::File::open("/proc/self/pagemap").ok()?;
+        let first = start.addr() / PAGE * 8;
+        pages.read_exact_at(&mut entries, first as u64).ok()?;
+        // The highest bit of each says that it is there.
+        let there = entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0);
+        Some(there.count() * PAGE)
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn what_was_moved_is_given_back() {
-        let resident = || {
-            let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
-            let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
-            let kib: usize = line
-                .unwrap()
-                .trim()
-                .strip_suffix("kB")
-                .unwrap()
-                .trim()
-                .parse()
-                .unwrap();
-            kib << 10
-        };
         let mut huge: Huge<u64> = Huge::new(16 * PIECE / 8);
         huge.fill(1);
-        let before = resident();
-        let mut left = Vec::new();
+        let start = huge.as_ptr();
+        let Some(before) = resident(start, 16 * PIECE) else {
+            eprintln!("not shown: the system does not say which pages are there");
+            return;
+        };
+        assert_eq!(before, 16 * PIECE);
+        let mut at = 0;
         huge.into_pieces(|piece| {
             assert!(piece.iter().all(|one| *one == 1));
-            left.push(resident());
+            // All that is still to come, and of what was no more than a huge page that the system made anew.
+            let left = resident(start, 16 * PIECE).unwrap();
+            let to_come = 16 * PIECE - at;
+            assert!((to_come..to_come + PIECE).contains(&left), "{left}");
+            at += size_of_val(piece);
         });
-        let given = before.saturating_sub(left[15]);
-        assert!(given > 12 * PIECE, "{before} {left:?}");
     }
 }

@@ -124,7 +124,7 @@ impl Table for Dense {
         steps + self.pages.capacity() * size_of::<u64>() + directory
     }
 
-    /// Pages come one by one.
+    /// Pages come one by one, and how many nobody knows: they are seen when they are there.
     fn bytes_with(&self, _: usize) -> usize {
         self.bytes()
     }

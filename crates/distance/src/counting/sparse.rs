@@ -214,8 +214,12 @@ impl Table for Sparse {
         while Self::is_full(lines, self.used + more) {
             lines = self.larger(lines);
         }
-        // The old lines are given back as they are moved.
-        let moving = if lines == self.lines.len() { 0 } else { PIECE };
+        // The old lines are given back as they are moved; with another mix none has its place in order.
+        let moving = match (lines > self.lines.len(), self.is_jammed) {
+            (true, _) => PIECE.min(self.lines.bytes()),
+            (false, true) => self.lines.bytes(),
+            (false, false) => 0,
+        };
         lines * size_of::<Line>() + moving
     }
 

@@ -15,7 +15,7 @@ pub(crate) trait Table {
     /// Bytes held.
     fn bytes(&self) -> usize;
 
-    /// The most bytes held until there are `more` items, growing included.
+    /// The most bytes held until there are `more` items, growing included. Going over to the other kind is not.
     fn bytes_with(&self, more: usize) -> usize;
 
     /// Makes room for `more` items; whether homes found before are void.
@@ -142,11 +142,11 @@ impl AnyTable {
 fn moved<T: Table>(from: impl Table, mut to: T) -> T {
     let mut waiting: Huge<[u32; 3]> = Huge::new(from.len());
     let mut places = waiting.iter_mut();
-    from.into_each(|item, step| {
-        if let Some(place) = places.next() {
-            *place = [item as u32, (item >> 32) as u32, step];
-        }
+    from.into_each(|item, step| match places.next() {
+        Some(place) => *place = [item as u32, (item >> 32) as u32, step],
+        None => debug_assert!(false, "more items than the table said"),
     });
+    debug_assert_eq!(places.len(), 0, "fewer items than the table said");
     waiting.into_pieces(|piece| {
         for &[low, high, step] in piece {
             let item = u64::from(high) << 32 | u64::from(low);
