@@ -63,6 +63,9 @@ pub struct Attributor {
     thread_numbers: FastMap<u32, usize>,
 }
 
+/// Touches beyond which a block is handed over in pieces.
+const PIECE: usize = 1 << 18;
+
 impl Attributor {
     /// An attributor that has seen nothing.
     pub fn new(options: Options) -> Self {
@@ -103,12 +106,22 @@ impl Attributor {
         columns: &mut Columns,
         mut consume: impl FnMut(&Columns),
     ) {
-        const PIECE: usize = 1 << 18;
         columns.clear();
         self.pass(block, columns, PIECE, &mut consume);
         if !columns.is_empty() || !columns.basic_blocks.is_empty() {
             consume(columns);
         }
+    }
+
+    /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is there is left there,
+    /// and `consume` is only called where a single block touches more than is good.
+    pub fn gather(
+        &mut self,
+        block: &Block,
+        columns: &mut Columns,
+        mut consume: impl FnMut(&Columns),
+    ) {
+        self.pass(block, columns, PIECE, &mut consume);
     }
 
     fn pass(
@@ -196,7 +209,7 @@ impl Attributor {
             let parent_number = self.process(parent);
             let from = &self.processes[parent_number];
             let (space, mappings) = (from.space.fork(), from.mappings.clone());
-            let (entries, named) = (from.entries.clone(), from.named_on_stack);
+            let (entries, named) = (from.entries.fork(), from.named_on_stack);
             let child = &mut self.processes[number];
             (child.space, child.mappings, child.entries) = (space, mappings, entries);
             (child.parent, child.named_on_stack) = (Some(parent), named);

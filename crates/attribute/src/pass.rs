@@ -1,5 +1,6 @@
 //! The pass over a block.
 
+mod dispatch;
 mod frames;
 mod locate;
 mod named;

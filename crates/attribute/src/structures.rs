@@ -3,6 +3,7 @@
 //! Source: Ding & Zhong 2001, the run-time calls for source-level data.
 
 use crate::hash::FastMap;
+use crate::shadow::Volatility;
 use crate::space::{NamedOwner, Space};
 
 /// A structure at an address.
@@ -77,10 +78,24 @@ impl Structures {
     }
 }
 
-/// Further addresses from which a process enters its structures.
+/// Further addresses from which a process enters its structures, and what was found lately.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     structures: FastMap<u64, u32>,
+    /// By some bits of the base.
+    recent: [Option<Entered>; RECENT],
+}
+
+/// Structures that are found at once.
+const RECENT: usize = 16;
+
+/// What a base was found to enter, while the names of memory are those of this version.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    base: u64,
+    version: u32,
+    number: u32,
+    structure: Structure,
 }
 
 impl Entries {
@@ -92,12 +107,51 @@ impl Entries {
         if self.structures.len() < MAX_STRUCTURES {
             self.structures.insert(entry, number);
         }
+        self.recent = Default::default();
         true
+    }
+
+    /// Those of a forked child, whose memory has versions of its own.
+    pub fn fork(&self) -> Entries {
+        Entries {
+            structures: self.structures.clone(),
+            recent: Default::default(),
+        }
     }
 
     /// A new structure begins here: an older entry at its base ends.
     pub fn forget(&mut self, base: u64) {
         self.structures.remove(&base);
+        self.recent = Default::default();
+    }
+
+    /// As [`find`](Self::find), with the structure, and at once for what was found lately.
+    #[inline]
+    pub fn enter(
+        &mut self,
+        base: u64,
+        space: &Space,
+        all: &Structures,
+    ) -> Option<(u32, Structure)> {
+        // Names come and go with this version.
+        let version = space.versions()[Volatility::Heap as usize];
+        let recent = ((base >> 4) ^ (base >> 12)) as usize % RECENT;
+        match self.recent[recent] {
+            Some(known) if (known.base, known.version) == (base, version) => {
+                Some((known.number, known.structure))
+            }
+            _ => {
+                let number = self.find(base, space, all)?;
+                let structure = *all.get(number)?;
+                self.recent[recent] = Some(Entered {
+                    base,
+                    version,
+                    number,
+                    structure,
+                });
+                Some((number, structure))
+            }
+        }
     }
 
     /// The structure that an address enters, if it still lives.

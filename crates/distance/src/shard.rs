@@ -131,8 +131,18 @@ impl Shard {
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
+        self.engine.memory() + self.columns()
+    }
+
+    /// The most memory held until so many more accesses are processed: see [`Engine::memory_ahead`].
+    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
+        self.engine.memory_ahead(accesses) + self.columns()
+    }
+
+    /// The memory of all beside the engine.
+    fn columns(&self) -> Bytes {
         let numbers = self.firsts.capacity() + self.owed.capacity() + self.distances.capacity();
-        self.engine.memory() + Bytes(numbers as u64 * 8)
+        Bytes(numbers as u64 * 8)
     }
 
     /// Brings the engine's order of items up to date.

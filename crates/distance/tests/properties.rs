@@ -2,7 +2,7 @@
 
 use reuselens_distance::generate::{Generator, Random, Uniform};
 use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree};
-use reuselens_units::{Distance, Granularity};
+use reuselens_units::{Bytes, Distance, Granularity};
 
 /// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where they are.
 fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec<Distance> {
@@ -183,4 +183,49 @@ fn memory_does_not_grow_with_time() {
     assert!(memory.iter().all(|bytes| *bytes == memory[1]), "{memory:?}");
     // 16 to 32 Ki slots of 16 bytes, and the bits of one chunk.
     assert!(memory[1].get() < 32 * 1024 * 16 + 64 * 1024, "{memory:?}");
+}
+
+#[test]
+fn a_look_ahead_is_never_less_than_what_comes() {
+    const PIECE: usize = 1 << 12;
+    let mut random = Random::new(1);
+    let (mut piece, mut distances) = (vec![0; PIECE], vec![Distance::ZERO; PIECE]);
+    for items in [30_000_u64, 300_000] {
+        for spread in [1, 0x9e37_79b9_7f4a_7c15] {
+            let mut engine = CountingTree::new();
+            let mut warned = 0;
+            for _ in 0..3 * items / PIECE as u64 {
+                let ahead = engine.memory_ahead(PIECE as u64);
+                let (known, before) = (engine.distinct().get(), engine.memory());
+                piece.fill_with(|| random.below(items).wrapping_mul(spread));
+                engine.process(&piece, &mut distances);
+                let new = engine.distinct().get() - known;
+                warned += usize::from(ahead > before);
+                if new <= known / 2 && spread > 1 {
+                    assert!(engine.memory() <= ahead, "{known} and {new} items");
+                }
+                // Shadow pages come one by one, 2 KiB for each item at the most.
+                let pages = Bytes(new * 2100 + (1 << 20));
+                assert!(spread > 1 || engine.memory() <= ahead + pages);
+            }
+            assert!(warned > 0 || spread == 1);
+        }
+    }
+}
+
+/// A limit on memory must not stop what would have fitted: a table that grows takes what it becomes, and what it was.
+#[test]
+fn a_look_ahead_is_not_much_more_than_what_can_come() {
+    for items in [1_u64, 100, 700, 1000, 5000, 20_000, 60_000, 200_000] {
+        let mut engine = CountingTree::new();
+        let empty = engine.memory_ahead(1 << 17).get();
+        let items: Vec<_> = (0..items)
+            .map(|item| item.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        let mut distances = vec![Distance::ZERO; items.len()];
+        engine.process(&items, &mut distances);
+        let ahead = engine.memory_ahead(1 << 17).get();
+        let most = empty + 60 * items.len() as u64;
+        assert!(ahead <= most, "{ahead} bytes for {} items", items.len());
+    }
 }

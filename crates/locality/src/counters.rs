@@ -14,6 +14,9 @@ const SHIFT: usize = (LANES - 1) * NEAR;
 
 /// Slots of the array that a histogram may have without having counted anything.
 const SMALL: u64 = 1 << 16;
+/// Counters of a page of memory. A page is left alone where there is nothing to write: it takes memory only once written.
+const PAGE: usize = 4096 / size_of::<u16>();
+
 /// Slots of the array at most.
 const LARGEST: u64 = 1 << 32;
 
@@ -89,7 +92,16 @@ impl Counters {
         }
         // A new array of zeros takes no memory before it is touched.
         let mut flat = Huge::new((top as usize + 1).next_power_of_two().max(1 << 10) + SHIFT);
-        flat[..self.flat.len()].copy_from_slice(&self.flat);
+        let mut at = 0;
+        std::mem::take(&mut self.flat).into_pieces(|piece| {
+            let there = &mut flat[at..at + piece.len()];
+            for (there, counts) in there.chunks_mut(PAGE).zip(piece.chunks(PAGE)) {
+                if !is_empty(counts) {
+                    there.copy_from_slice(counts);
+                }
+            }
+            at += piece.len();
+        });
         self.flat = flat;
     }
 
@@ -185,12 +197,17 @@ impl Counters {
             }
             return;
         }
-        let flat: &mut [u16] = &mut self.flat;
-        for (index, (low, more)) in flat.iter_mut().zip(other.flat.iter()).enumerate() {
-            let (sum, comes_round) = low.overflowing_add(*more);
-            *low = sum;
-            if comes_round {
-                carry(&mut self.apart, slot_of(index));
+        let pieces = self.flat.chunks_mut(PAGE).zip(other.flat.chunks(PAGE));
+        for (start, (flat, others)) in (0..).step_by(PAGE).zip(pieces) {
+            if is_empty(others) {
+                continue;
+            }
+            for (index, (low, more)) in (start..).zip(flat.iter_mut().zip(others)) {
+                let (sum, comes_round) = low.overflowing_add(*more);
+                *low = sum;
+                if comes_round {
+                    carry(&mut self.apart, slot_of(index));
+                }
             }
         }
         for (slot, count) in &other.apart {
@@ -212,6 +229,12 @@ impl Counters {
     pub(crate) fn memory(&self) -> u64 {
         (self.flat.len() * size_of::<u16>() + self.apart.len() * 48) as u64
     }
+}
+
+/// Whether nothing was counted there.
+fn is_empty(counts: &[u16]) -> bool {
+    // Without a way out of the loop the compiler makes vectors of it.
+    counts.iter().fold(0, |any, count| any | count) == 0
 }
 
 /// The counter of a slot has come round.
@@ -318,6 +341,44 @@ mod tests {
                 .filter(|(slot, _)| ![63, 64].contains(slot));
             assert!(sum.iter_from(0).eq(rest));
         }
+    }
+
+    /// Bytes of an array that were ever written, in pages, by what the system says of each of its pages. `None` if it says
+    /// nothing.
+    #[cfg(target_os = "linux")]
+    fn resident(array: &[u16]) -> Option<usize> {
+        use std::os::unix::fs::FileExt;
+        let mut entries = vec![0; size_of_val(array) / 4096 * 8];
+        let pages = std::fs::File::open("/proc/self/pagemap").ok()?;
+        let first = array.as_ptr().addr() / 4096 * 8;
+        pages.read_exact_at(&mut entries, first as u64).ok()?;
+        // The highest bit of each says that it is there.
+        let there = entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0);
+        Some(there.count() * 4096)
+    }
+
+    /// Two slots far apart, and the pages between them: read by whoever adds them, but never written.
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn empty_pages_take_no_memory_when_arrays_are_added_or_grow() {
+        const FAR: u64 = 60 << 20;
+        let mut sparse = Counters {
+            named: FAR,
+            ..Counters::default()
+        };
+        sparse.add(FAR, 1);
+        sparse.add(5, 1);
+        let mut sum = Counters::default();
+        sum.merge(&sparse);
+        sum.merge(&sparse);
+        sum.add(4 * FAR, 1);
+        // Pages may be of 2 MiB.
+        match resident(&sum.flat) {
+            Some(bytes) => assert!(bytes <= 10 << 20, "{bytes} bytes for five pages"),
+            None => eprintln!("not shown: the system does not say which pages are there"),
+        }
+        let all = [(5, 2), (FAR, 2), (4 * FAR, 1)];
+        assert_eq!(sum.iter_from(0).collect::<Vec<_>>(), all);
     }
 
     #[test]

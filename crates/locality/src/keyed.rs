@@ -70,9 +70,7 @@ impl KeyedHistograms {
         };
         self.tallies.reserve(top as usize + 1);
         if self.near.len() < self.tallies.len() {
-            let mut near = Huge::new(self.tallies.len().next_power_of_two());
-            near[..self.near.len()].copy_from_slice(&self.near);
-            self.near = near;
+            self.near.lengthen(self.tallies.len().next_power_of_two());
         }
         let many = self.near.len() > MANY;
         for (cells, distances) in cells.chunks(PIECE).zip(distances.chunks(PIECE)) {

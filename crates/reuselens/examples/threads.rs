@@ -31,7 +31,11 @@ struct Took {
 
 impl Took {
     /// The better of two, each number by itself.
+    ///
+    /// # Panics
+    /// If they have counted different things.
     fn or(self, other: Took) -> Took {
+        assert!(self.histogram == other.histogram, "two turns differ");
         Took {
             clock: self.clock.min(other.clock),
             processor: self.processor.min(other.processor),

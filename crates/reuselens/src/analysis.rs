@@ -1,7 +1,7 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, PathProfile, Profile, Warning, signal_name};
+use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, counted};
 
@@ -38,15 +38,8 @@ pub fn analyze(
 ) -> Result<Profile, Error> {
     attribution::check(source, options)?;
     let machine = this_machine();
-    let mut analysis = Analysis {
-        attribution: Attribution::new(source, &machine, options),
-        counts: counts::begin(options)?,
-        budget: Budget {
-            limit: memory_limit(options),
-            next_look: LOOK_AT_MEMORY_EVERY,
-            others: Bytes(0),
-        },
-    };
+    let attribution = Attribution::new(source, &machine, options);
+    let mut analysis = Analysis::new(attribution, options)?;
     let stopped = analysis.run(source, progress)?;
     let whole = stopped.is_none();
     if let Some(stop) = stopped {
@@ -119,6 +112,10 @@ pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
 /// The state of one pass.
 struct Analysis {
     attribution: Attribution,
+    /// Whether touches of several blocks may be counted together: whoever counts need not know which thread they are of.
+    gathers: bool,
+    /// Touches that are not counted yet; memory for those of a block where they are not gathered.
+    gathered: Columns,
     counts: Box<dyn Counts>,
     budget: Budget,
 }
@@ -131,6 +128,10 @@ struct Budget {
     /// What is held beside the counts, when it was last looked at.
     others: Bytes,
 }
+
+/// Touches that are counted together where they may be: enough that handing them over costs nothing, few enough to stay
+/// in the cache.
+const TOGETHER: usize = 1 << 15;
 
 /// The memory held is looked at once per so many accesses, which cannot add much.
 pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
@@ -148,20 +149,46 @@ enum Stop {
 }
 
 impl Analysis {
+    fn new(attribution: Attribution, options: &AnalysisOptions) -> Result<Self, Error> {
+        let counts = counts::begin(options)?;
+        Ok(Analysis {
+            attribution,
+            gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),
+            gathered: Columns::new(),
+            counts,
+            budget: Budget {
+                limit: memory_limit(options),
+                next_look: LOOK_AT_MEMORY_EVERY,
+                others: Bytes(0),
+            },
+        })
+    }
+
     fn run(
         &mut self,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
+        let stop = self.read(source, progress)?;
+        if !matches!(stop, Some(Stop::OutOfMemory(_))) {
+            self.count_gathered();
+        }
+        Ok(stop)
+    }
+
+    fn read(
+        &mut self,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Stop>, Error> {
         let mut block = Block::new();
-        let mut columns = Columns::new();
         let mut blocks = 0_u64;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    let full = self.block(&block, &mut columns);
+                    let full = self.block(&block);
                     progress(Progress {
-                        accesses: Accesses(self.counts.accesses()),
+                        accesses: Accesses(self.accesses()),
                         source_bytes: source.progress(),
                     });
                     blocks += 1;
@@ -188,11 +215,11 @@ impl Analysis {
     }
 
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
-    fn block(&mut self, block: &Block, columns: &mut Columns) -> Option<Bytes> {
+    fn block(&mut self, block: &Block) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
         counts.thread(block.process, block.thread);
         let mut full = None;
-        self.attribution.block(block, columns, |piece| {
+        let count = |piece: &Columns| {
             if full.is_some() {
                 return;
             }
@@ -201,8 +228,29 @@ impl Analysis {
             if budget.is_late(counts) {
                 full = budget.look(counts);
             }
-        });
+        };
+        if self.gathers {
+            self.attribution.gather(block, &mut self.gathered, count);
+        } else {
+            self.attribution.block(block, &mut self.gathered, count);
+            self.gathered.clear();
+        }
+        let due = self.gathered.len() >= TOGETHER || self.accesses() >= self.budget.next_look;
+        if due && full.is_none() {
+            self.count_gathered();
+        }
         full
+    }
+
+    fn count_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            self.counts.take(&mut self.gathered);
+        }
+    }
+
+    /// The accesses so far, counted or not.
+    fn accesses(&self) -> u64 {
+        self.counts.accesses() + self.gathered.len() as u64
     }
 
     /// The memory held, if it is time to look, and it is more than it may be and nothing can be given up.
@@ -219,7 +267,7 @@ impl Analysis {
         let (warning, reason) = match stop {
             Stop::OutOfMemory(needed) => {
                 let message = format!(
-                    "the analysis stopped after {accesses}: it holds {needed}, more than the {} it may have",
+                    "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {} it may have",
                     self.budget.limit
                 );
                 let hint = match self.budget.limit.get() {

@@ -92,6 +92,11 @@ impl Attribution {
         self.attributor.pieces(block, columns, consume);
     }
 
+    /// Adds the touches of a block to `columns`; `consume` gets them where a block touches more than is good to hold.
+    pub fn gather(&mut self, block: &Block, columns: &mut Columns, consume: impl FnMut(&Columns)) {
+        self.attributor.gather(block, columns, consume);
+    }
+
     pub fn memory(&self) -> Bytes {
         self.attributor.memory()
     }

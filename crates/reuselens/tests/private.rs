@@ -256,6 +256,40 @@ fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
     }
 }
 
+/// Some hundred threads of a thousand items each: what their tables take when they grow fits, and is not thought to be more
+/// than it can be.
+#[test]
+fn the_limit_on_memory_of_many_small_threads_is_met_at_the_same_access() {
+    let mut trace = Made::default();
+    for turn in 0..2 {
+        for thread in 0..200_u64 {
+            let items = (0..1_000).map(|item| {
+                // No two close together: a hash table.
+                let item = (thread * 1_000 + item).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (item >> 16, 0x400 + turn)
+            });
+            let who = (0, thread as u32);
+            trace.steps.push((who, What::Loads(items.collect())));
+        }
+    }
+    let profile = |limit: u64, threads| {
+        trace.profile(&AnalysisOptions {
+            memory_limit: Some(Bytes(limit << 20)),
+            ..options(Sharing::Private, threads)
+        })
+    };
+    for limit in [12, 28, 44, 256] {
+        let alone = profile(limit, 1);
+        let is_whole = alone.outcome == Outcome::Complete;
+        assert_eq!(is_whole, alone.histogram.accesses() == 400_000);
+        assert!(is_whole || limit < 44, "{limit} MiB are enough");
+        assert!(!is_whole || limit > 12, "{limit} MiB are too little");
+        for threads in [2, 4] {
+            assert_eq!(profile(limit, threads), alone, "{limit} MiB, {threads}");
+        }
+    }
+}
+
 /// A touch of a late cell takes room for all cells before it, on the shelf of its thread.
 #[test]
 fn the_limit_on_memory_counts_room_for_cells() {

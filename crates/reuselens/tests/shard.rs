@@ -404,6 +404,48 @@ fn a_limit_on_memory_stops_at_the_same_access_on_any_threads() {
     }
 }
 
+/// What it holds when it stops is no more than it may: it stops before a table grows, not after.
+#[test]
+fn a_limit_on_memory_is_looked_at_before_a_table_grows() {
+    let mut numbers = vec![0; 1 << 21];
+    Uniform::new(1 << 50, 3).fill(&mut numbers);
+    let mut steps = vec![Made1::Happened(Event::Process(Process::default()))];
+    for numbers in numbers.chunks(4000) {
+        let mut block = Block::new();
+        for number in numbers {
+            block.push(row(Kind::Load, 0x400, 8 * (number >> 4)));
+        }
+        steps.push(Made1::Rows(block));
+    }
+    let trace = Made {
+        steps,
+        at: 0,
+        breaks: false,
+    };
+    for limit in [16, 24, 37].map(|mib| mib << 20) {
+        let options = AnalysisOptions {
+            threads: NonZeroUsize::new(1),
+            memory_limit: Some(Bytes(limit)),
+            engine: "counting".to_owned(),
+            elements: false,
+            contexts: false,
+            whole: true,
+            ..options()
+        };
+        let stopped = whole(&trace, &options);
+        let accesses = stopped.histogram.accesses() as usize;
+        assert!((400_000..numbers.len()).contains(&accesses), "{accesses}");
+        let mut engine = CountingTree::new();
+        let mut distances = vec![Distance::ZERO; 4000];
+        for numbers in numbers[..accesses].chunks(4000) {
+            let items: Vec<u64> = numbers.iter().map(|number| number >> 4).collect();
+            engine.process(&items, &mut distances[..items.len()]);
+        }
+        assert!(engine.memory() <= Bytes(limit), "{}", engine.memory());
+        assert!(engine.memory_ahead(1 << 17) > Bytes(limit / 2));
+    }
+}
+
 fn stream(kind: u64, items: u64) -> Box<dyn Generator> {
     match kind {
         0 => Box::new(Uniform::new(items, 1)),
@@ -445,9 +487,24 @@ fn long_traces_have_one_histogram_on_any_threads() {
         CountingTree::new().process(&trace, &mut distances);
         let mut expected = ExactHistogram::new();
         expected.add_column(&distances);
-        for threads in [1, 2, 5] {
+        for threads in [1, 2] {
             let found = histogram_parallel(&trace, NonZeroUsize::new(threads).unwrap());
             assert!(found == expected, "stream {kind} on {threads}");
         }
+    }
+}
+
+/// The same for more threads: of each the stretch is long enough for an estimate.
+#[test]
+fn many_long_stretches_have_the_histogram_of_one() {
+    const LONG: usize = 5 * ((1 << 20) + 12_345);
+    for (kind, items) in [(0, 150_000), (0, 1 << 50)] {
+        let mut trace = vec![0; LONG];
+        stream(kind, items).fill(&mut trace);
+        let [one, five] = [1, 5].map(|threads| {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            histogram_parallel(&trace, threads)
+        });
+        assert!(one == five, "stream {kind} of {items}");
     }
 }

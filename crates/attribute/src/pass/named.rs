@@ -16,13 +16,10 @@ impl Pass<'_> {
                 "",
             );
         }
-        let ProcessState { entries, space, .. } = &*self.process;
-        let number = entries.find(base, space, &self.shared.structures);
-        let structure = number
-            .and_then(|number| self.shared.structures.get(number))
-            .copied();
-        let start = structure.and_then(|structure| structure.element_start(address));
-        let (Some(number), Some(structure), Some(start)) = (number, structure, start) else {
+        let ProcessState { entries, space, .. } = &mut *self.process;
+        let entered = entries.enter(base, space, &self.shared.structures);
+        let start = entered.and_then(|(_, structure)| structure.element_start(address));
+        let (Some((number, structure)), Some(start)) = (entered, start) else {
             let access = Access {
                 kind: Kind::Named,
                 pc,

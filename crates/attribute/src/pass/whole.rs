@@ -13,6 +13,9 @@ use crate::shadow::NO_STRUCTURE;
 /// Rows that are judged together, by a few instructions on vectors.
 const TOGETHER: usize = 64;
 
+/// Rows that mostly count all: few enough that one that does not leaves most others to be taken at once.
+const FEW: usize = 8;
+
 /// The columns of a few rows.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
@@ -82,6 +85,11 @@ impl Judged {
         self.counted.iter().fold(1, |all, one| all & one) == 1
     }
 
+    #[inline(always)]
+    fn any_counts(&self) -> bool {
+        self.counted.iter().fold(0, |any, one| any | one) == 1
+    }
+
     /// Bit i is set for an odd row i.
     #[inline(always)]
     fn odd(&self) -> u64 {
@@ -109,22 +117,29 @@ impl Pass<'_> {
         }
     }
 
-    /// Everything counts for one cell.
-    pub(super) fn run_whole(&mut self, block: &Block) {
+    /// Everything counts for one cell. Compiled for the processor at hand by [`super::dispatch`].
+    #[inline(always)]
+    pub(super) fn run_whole_here(&mut self, block: &Block) {
         // The first cell that there is.
         self.shared.cell(CellKey::default());
         let mut from = 0;
         while let Some(rows) = Rows::of(block, from) {
             let judged = rows.judge(self.granularity, self.options.kinds);
+            // Where the program names its accesses no others count.
+            let counts = judged.any_counts();
             let (mut start, mut odd) = (0, judged.odd());
             while odd != 0 {
                 let row = odd.trailing_zeros() as usize;
                 odd &= odd - 1;
-                self.push_plain(rows, &judged, start..row);
+                if counts {
+                    self.push_plain(rows, &judged, start..row);
+                }
                 self.row_whole(block, from + row);
                 start = row + 1;
             }
-            self.push_plain(rows, &judged, start..TOGETHER);
+            if counts {
+                self.push_plain(rows, &judged, start..TOGETHER);
+            }
             from += TOGETHER;
         }
         for row in from..block.len() {
@@ -142,18 +157,34 @@ impl Pass<'_> {
             self.shared.references += TOGETHER as u64;
             return;
         }
-        let mut items = [0; TOGETHER];
-        let mut touches = 0;
-        for row in range {
+        let mut items = [0; TOGETHER + FEW];
+        let (mut touches, mut row) = (0, range.start);
+        while row < range.end {
+            let few = (
+                rows.addrs[row..range.end].first_chunk::<FEW>(),
+                items[touches..].first_chunk_mut(),
+            );
+            if let (Some(addrs), Some(into)) = few
+                && judged.counted[row..row + FEW] == [1; FEW]
+            {
+                *into = addrs.map(|address| item(&address));
+                touches += FEW;
+                row += FEW;
+                continue;
+            }
             // Written in any case, and kept if it counts: nothing foretells which rows do.
-            items[touches % TOGETHER] = item(&rows.addrs[row]);
-            touches += usize::from(judged.counted[row]);
+            for row in row..range.end.min(row + FEW) {
+                items[touches] = item(&rows.addrs[row]);
+                touches += usize::from(judged.counted[row]);
+            }
+            row += FEW;
         }
         self.columns.extend_items(items[..touches].iter().copied());
         self.shared.references += touches as u64;
     }
 
     /// Takes any row.
+    #[inline(never)]
     fn row_whole(&mut self, block: &Block, row: usize) {
         match block.kinds()[row] {
             kind @ (Kind::Load | Kind::Store | Kind::Atomic) => {

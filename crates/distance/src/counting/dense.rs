@@ -8,6 +8,7 @@ use reuselens_memory::Huge;
 use super::compare::Compare;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
+use super::sparse::Habits;
 use super::table::Table;
 use crate::mix::mix;
 use crate::prefetch::prefetch;
@@ -33,6 +34,8 @@ pub(crate) struct Dense {
     /// The pages last found, each where its number says: number and place.
     recent: [(u64, usize); RECENT],
     used: usize,
+    /// Those of the hash table that it was, for the one that it may become.
+    habits: Habits,
 }
 
 /// Hashes one number.
@@ -57,7 +60,7 @@ impl Hasher for Mixed {
 
 impl Dense {
     /// An empty table for ids with the same `shift` low bits.
-    pub(crate) fn new(shift: u32) -> Self {
+    pub(crate) fn new(shift: u32, habits: Habits) -> Self {
         Dense {
             shift,
             steps: Huge::default(),
@@ -66,13 +69,32 @@ impl Dense {
             // No page has this number: it is a part of an id of 64 bits.
             recent: [(u64::MAX, 0); RECENT],
             used: 0,
+            habits,
         }
+    }
+
+    /// What a hash table is to know of the stream.
+    pub(crate) fn habits(&self) -> Habits {
+        self.habits
     }
 
     /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to 24 bytes
     /// for each that does.
     pub(crate) fn is_thin(&self) -> bool {
-        self.pages.len() > 64 && self.used << 3 < self.pages.len() << PAGE
+        self.pages.len() > 64 && self.used * 6 < self.pages.len() << PAGE
+    }
+
+    /// Shows all items of pages from `first` on, whose steps these are.
+    fn show(&self, first: usize, steps: &[u32], mut visit: impl FnMut(u64, u32)) {
+        let (steps, _) = steps.as_chunks::<{ 1 << PAGE }>();
+        for (page, steps) in self.pages[first..].iter().zip(steps) {
+            for (offset, step) in steps.iter().enumerate() {
+                if *step != NEVER {
+                    let item = page << PAGE | offset as u64;
+                    visit(item.rotate_left(self.shift), *step);
+                }
+            }
+        }
     }
 
     /// A page that was not among the recent.
@@ -97,7 +119,14 @@ impl Table for Dense {
 
     fn bytes(&self) -> usize {
         let directory = self.directory.capacity() * (size_of::<(u64, u32)>() + 1);
-        self.steps.bytes() + self.pages.capacity() * size_of::<u64>() + directory
+        // Beyond those of its pages nothing was touched.
+        let steps = (self.pages.len() << PAGE) * size_of::<u32>();
+        steps + self.pages.capacity() * size_of::<u64>() + directory
+    }
+
+    /// Pages come one by one, and how many nobody knows: they are seen when they are there.
+    fn bytes_with(&self, _: usize) -> usize {
+        self.bytes()
     }
 
     /// The homes stay what they are.
@@ -105,10 +134,7 @@ impl Table for Dense {
     fn make_room(&mut self, more: usize) -> bool {
         let needed = (self.pages.len() + more) << PAGE;
         if needed > self.steps.len() {
-            let mut steps = Huge::new(needed + needed / 2);
-            let used = self.pages.len() << PAGE;
-            steps[..used].copy_from_slice(&self.steps[..used]);
-            self.steps = steps;
+            self.steps.lengthen(needed + needed / 2);
         }
         false
     }
@@ -132,21 +158,14 @@ impl Table for Dense {
     }
 
     #[inline(always)]
-    fn replace(&mut self, _: impl Compare, _: u64, home: usize, step: u32) -> u32 {
+    fn replace_at_home(&mut self, _: impl Compare, _: u64, home: usize, step: u32) -> Option<u32> {
         let previous = std::mem::replace(&mut self.steps[home], step);
         self.used += usize::from(previous == NEVER);
-        previous
+        Some(previous)
     }
 
-    #[inline(always)]
-    fn replace_at_home(
-        &mut self,
-        compare: impl Compare,
-        item: u64,
-        home: usize,
-        step: u32,
-    ) -> Option<u32> {
-        Some(self.replace(compare, item, home, step))
+    fn replace_elsewhere(&mut self, _: impl Compare, _: u64, _: usize, _: u32) -> u32 {
+        unreachable!("every item has a place of its own")
     }
 
     #[inline(always)]
@@ -167,16 +186,18 @@ impl Table for Dense {
         self.is_thin()
     }
 
-    fn for_each(&self, mut visit: impl FnMut(u64, u32)) {
-        let (pages, _) = self.steps.as_chunks::<{ 1 << PAGE }>();
-        for (page, steps) in self.pages.iter().zip(pages) {
-            for (offset, step) in steps.iter().enumerate() {
-                if *step != NEVER {
-                    let item = page << PAGE | offset as u64;
-                    visit(item.rotate_left(self.shift), *step);
-                }
+    fn for_each(&self, visit: impl FnMut(u64, u32)) {
+        self.show(0, &self.steps, visit);
+    }
+
+    fn into_each(mut self, mut visit: impl FnMut(u64, u32)) {
+        let mut first = 0;
+        std::mem::take(&mut self.steps).into_pieces(|steps| {
+            if first < self.pages.len() {
+                self.show(first, steps, &mut visit);
             }
-        }
+            first += steps.len() >> PAGE;
+        });
     }
 }
 
@@ -193,7 +214,7 @@ mod tests {
     }
 
     fn check(shift: u32) {
-        let mut table = Dense::new(shift);
+        let mut table = Dense::new(shift, Habits::default());
         let items = [
             0,
             511,

@@ -95,7 +95,8 @@ impl Batch {
         for &index in &self.elsewhere[..self.others] {
             let index = usize::from(index) % BATCH;
             let step = now.wrapping_add(index as u32);
-            let previous = table.replace(compare, items[index], self.homes[index], step);
+            let (item, home) = (items[index], self.homes[index]);
+            let previous = table.replace_elsewhere(compare, item, home, step);
             self.previous[index] = previous;
             ask(previous);
         }

@@ -81,6 +81,22 @@ impl LiveBits {
         self.chunks.bytes() + self.regions.capacity() * size_of::<Region>()
     }
 
+    /// The most bytes held until there are `more` items.
+    pub(super) fn bytes_with(&self, more: usize) -> usize {
+        let chunks = (self.end_for(self.live + more as u64) >> CHUNK) as usize;
+        // A list doubles at least when it grows.
+        let regions = (2 * chunks.div_ceil(32)).max(4) * size_of::<Region>();
+        self.bytes().max(chunks * size_of::<Chunk>() + regions)
+    }
+
+    /// How long an axis is made when so many steps are live.
+    fn end_for(&self, live: u64) -> u64 {
+        let live = live + 64;
+        // Not at once as long as is expected: that may be wrong, and all of the axis is written.
+        let items = live.max(self.expected.min(16 * live));
+        (4 * items).next_multiple_of(1 << CHUNK).min(LONGEST)
+    }
+
     /// Asks for the memory that [`rank`](Self::rank) will read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, step: u32) {
@@ -150,10 +166,7 @@ impl LiveBits {
     /// has taken before.
     #[cold]
     pub(super) fn restart(&mut self, steps: u64) {
-        let live = self.live + 64;
-        // Not at once as long as is expected: that may be wrong, and all of the axis is written here.
-        let items = live.max(self.expected.min(16 * live));
-        self.end = (4 * items).next_multiple_of(1 << CHUNK).min(LONGEST);
+        self.end = self.end_for(self.live);
         let chunks = self.end.div_ceil(1 << CHUNK) as usize;
         if self.chunks.len() != chunks {
             self.chunks = Huge::new(chunks);

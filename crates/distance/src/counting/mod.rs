@@ -28,8 +28,8 @@
 //! # Cost
 //! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the uppermost
 //! level is a flat array with one number per 8 Mi steps). Compaction costs one pass over the table per at
-//! least three accesses to each distinct item. Memory: 16 to 24 bytes per distinct item for a hash table (the
-//! old one as well while it grows by half), 4 to 16 for shadow pages; 0.7 to 1 for the time axis. Up to
+//! least three accesses to each distinct item. Memory: 16 to 24 bytes per distinct item for a hash table (while it
+//! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 0.7 to 1 for the time axis. Up to
 //! about 4 · 10⁹ distinct items, any number of accesses.
 
 mod bound;
@@ -57,7 +57,7 @@ use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 5 to 25 bytes per distinct item; no limit on the length of the stream.
+/// here. 5 to 25 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};
@@ -111,6 +111,12 @@ impl CountingTree {
             items[self.bits.rank(step) as usize] = item;
         });
         items
+    }
+
+    /// The memory held if table and axis take so many bytes.
+    fn with_parts(&self, table: usize, bits: usize) -> Bytes {
+        let parts = table + bits + size_of_val(&*self.scratch);
+        Bytes((size_of::<Self>() + parts) as u64)
     }
 
     /// The whole work of [`Engine::process`], to be compiled once per instruction set.
@@ -185,7 +191,15 @@ impl Engine for CountingTree {
     }
 
     fn memory(&self) -> Bytes {
-        let parts = self.table.bytes() + self.bits.bytes() + size_of_val(&*self.scratch);
-        Bytes((size_of::<Self>() + parts) as u64)
+        self.with_parts(self.table.bytes(), self.bits.bytes())
+    }
+
+    fn memory_ahead(&self, accesses: u64) -> Bytes {
+        // Not all accesses of a stream are to new items. Where there are few items, and more may come than that, the
+        // tables are small.
+        let known = self.table.len();
+        let more = usize::try_from(accesses).map_or(known, |accesses| accesses.min(known / 2));
+        let more = more + work::AHEAD;
+        self.with_parts(self.table.bytes_with(more), self.bits.bytes_with(more))
     }
 }

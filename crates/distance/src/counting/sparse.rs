@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use reuselens_memory::Huge;
+use reuselens_memory::{Huge, PIECE};
 
 use super::compare::Compare;
 use super::dense::PAGE;
@@ -33,11 +33,17 @@ pub(crate) struct Sparse {
     used: usize,
     /// If it has grown since it was last asked: the bits that were set in any item, and in all.
     grown: Option<(u64, u64)>,
-    /// What makes the mix another.
-    key: u64,
     /// Whether an item was found to lie far from home.
     is_jammed: bool,
-    /// Lines that it will have at least, once it has more than a few.
+    habits: Habits,
+}
+
+/// What is known of the stream, whatever table there is at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Habits {
+    /// What makes the mix another.
+    key: u64,
+    /// Lines that a table grows to, once it has more than a few.
     expected: usize,
 }
 
@@ -71,42 +77,73 @@ impl Sparse {
             lines: Huge::new(lines),
             used: 0,
             grown: None,
-            key: 0,
             is_jammed: false,
-            expected: 0,
+            habits: Habits::default(),
         }
     }
 
     /// An empty table for about so many items. It begins small: only when it grows can be seen whether it suits.
     pub(crate) fn expecting(items: usize) -> Self {
         Sparse {
-            // Three fifths of the places in use.
-            expected: (items / 3).next_multiple_of(2),
+            habits: Habits {
+                // Three fifths of the places in use.
+                expected: (items / 3).next_multiple_of(2),
+                key: 0,
+            },
             ..Self::new()
         }
     }
 
-    /// Half as large again, or as large as is expected, but not more than four times: that may be wrong.
-    #[cold]
-    fn grow(&mut self) {
-        let lines = self.lines.len();
+    /// An empty table for `items` items, or a few more.
+    pub(crate) fn like(habits: Habits, items: usize) -> Self {
+        Sparse {
+            habits,
+            ..Self::with_lines((items / 3).next_multiple_of(2).max(SMALLEST))
+        }
+    }
+
+    /// What another table is to know of the stream.
+    pub(crate) fn habits(&self) -> Habits {
+        self.habits
+    }
+
+    /// As if an item lay far from home.
+    #[cfg(test)]
+    pub(crate) fn jam(&mut self) {
+        self.is_jammed = true;
+    }
+
+    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected, but not more
+    /// than four times as many: that may be wrong.
+    fn larger(&self, lines: usize) -> usize {
         let expected = if lines < FEW {
             0
         } else {
-            self.expected.min(4 * lines)
+            self.habits.expected.min(4 * lines)
         };
         // Whole pairs.
-        let mut larger = Self::with_lines(((lines + lines / 2) & !1).max(expected));
-        (larger.key, larger.expected) = (self.key, self.expected);
-        self.move_to(larger);
+        ((lines + lines / 2) & !1).max(expected)
+    }
+
+    /// Whether a table of `lines` lines is too small for so many items.
+    #[inline(always)]
+    fn is_full(lines: usize, items: usize) -> bool {
+        items * 5 > lines * ITEMS * 4
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = Self::with_lines(self.larger(self.lines.len()));
+        let habits = self.habits;
+        self.move_to(Sparse { habits, ..larger });
     }
 
     /// The same size, another mix.
     #[cold]
     fn mix_anew(&mut self) {
         let mut other = Self::with_lines(self.lines.len());
-        other.key = RandomState::new().hash_one(self.key);
-        other.expected = self.expected;
+        other.habits = self.habits;
+        other.habits.key = RandomState::new().hash_one(self.habits.key);
         let grown = self.grown;
         self.move_to(other);
         self.grown = grown;
@@ -115,17 +152,12 @@ impl Sparse {
     fn move_to(&mut self, other: Self) {
         let old = std::mem::replace(self, other);
         let (mut any, mut all) = (0, u64::MAX);
-        for line in old.lines.iter() {
-            // Lines are filled from the front: one guess of the processor for all that is in one.
-            for place in 0..line.len() {
-                let item = line.items[place];
-                (any, all) = (any | item, all & item);
-                self.put(item, line.steps[place]);
-            }
-        }
-        self.grown = Some((any, all));
         self.used = old.used;
-        self.is_jammed = false;
+        old.into_each(|item, step| {
+            (any, all) = (any | item, all & item);
+            self.put(item, step);
+        });
+        self.grown = Some((any, all));
     }
 
     /// Makes a place for an item that is not there.
@@ -177,9 +209,23 @@ impl Table for Sparse {
         self.lines.bytes()
     }
 
+    fn bytes_with(&self, more: usize) -> usize {
+        let mut lines = self.lines.len();
+        while Self::is_full(lines, self.used + more) {
+            lines = self.larger(lines);
+        }
+        // The old lines are given back as they are moved; with another mix none has its place in order.
+        let moving = match (lines > self.lines.len(), self.is_jammed) {
+            (true, _) => PIECE.min(self.lines.bytes()),
+            (false, true) => self.lines.bytes(),
+            (false, false) => 0,
+        };
+        lines * size_of::<Line>() + moving
+    }
+
     #[inline(always)]
     fn make_room(&mut self, more: usize) -> bool {
-        if (self.used + more) * 5 > self.lines.len() * ITEMS * 4 {
+        if Self::is_full(self.lines.len(), self.used + more) {
             self.grow();
             return true;
         }
@@ -192,27 +238,12 @@ impl Table for Sparse {
 
     #[inline(always)]
     fn home(&mut self, item: u64) -> usize {
-        ((u128::from(mix(item ^ self.key)) * self.lines.len() as u128) >> 64) as usize
+        ((u128::from(mix(item ^ self.habits.key)) * self.lines.len() as u128) >> 64) as usize
     }
 
     #[inline(always)]
     fn prefetch(&self, home: usize) {
         prefetch(&self.lines, home);
-    }
-
-    #[inline(always)]
-    fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32 {
-        let (mut home, mut lines_past) = (home, 0);
-        let lines: &mut [Line] = &mut self.lines;
-        loop {
-            if let Some(previous) = lines[home].replace(compare, item, step) {
-                self.used += usize::from(previous == NEVER);
-                return previous;
-            }
-            home = after(home, lines_past, lines.len());
-            lines_past += 1;
-            self.is_jammed |= lines_past == FAR_FROM_HOME;
-        }
     }
 
     #[inline(always)]
@@ -230,6 +261,27 @@ impl Table for Sparse {
         // A full line stays full: whatever else is done with the item will be done there.
         prefetch(&self.lines, after(home, 0, self.lines.len()));
         None
+    }
+
+    #[inline(always)]
+    fn replace_elsewhere(
+        &mut self,
+        compare: impl Compare,
+        item: u64,
+        home: usize,
+        step: u32,
+    ) -> u32 {
+        let (mut home, mut lines_past) = (home, 0);
+        let lines: &mut [Line] = &mut self.lines;
+        loop {
+            home = after(home, lines_past, lines.len());
+            lines_past += 1;
+            self.is_jammed |= lines_past == FAR_FROM_HOME;
+            if let Some(previous) = lines[home].replace(compare, item, step) {
+                self.used += usize::from(previous == NEVER);
+                return previous;
+            }
+        }
     }
 
     #[inline(always)]
@@ -255,146 +307,25 @@ impl Table for Sparse {
         self.grown.is_some()
     }
 
-    fn for_each(&self, mut visit: impl FnMut(u64, u32)) {
-        for line in self.lines.iter() {
-            for (item, step) in line.items.iter().zip(line.steps) {
-                if step != NEVER {
-                    visit(*item, step);
-                }
-            }
+    fn for_each(&self, visit: impl FnMut(u64, u32)) {
+        show(&self.lines, visit);
+    }
+
+    fn into_each(self, mut visit: impl FnMut(u64, u32)) {
+        self.lines.into_pieces(|lines| show(lines, &mut visit));
+    }
+}
+
+/// Shows all items of some lines.
+#[inline(always)]
+fn show(lines: &[Line], mut visit: impl FnMut(u64, u32)) {
+    for line in lines {
+        // Lines are filled from the front: one guess of the processor for all that is in one.
+        for place in 0..line.len() {
+            visit(line.items[place], line.steps[place]);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::compare::Portable;
-    use super::*;
-
-    fn replace(table: &mut Sparse, item: u64, step: u32) -> u32 {
-        table.make_room(1);
-        let home = table.home(item);
-        table.replace(Portable, item, home, step)
-    }
-
-    #[test]
-    fn every_number_can_be_an_item() {
-        let mut table = Sparse::new();
-        for (item, step) in [(0, 1), (u64::MAX, 2), (1 << 63, 3)] {
-            assert_eq!(replace(&mut table, item, step), NEVER);
-        }
-        assert_eq!(replace(&mut table, 0, 4), 1);
-        assert_eq!(replace(&mut table, u64::MAX, 5), 2);
-        assert_eq!(table.len(), 3);
-    }
-
-    /// All in one line to begin with, item 0 in the middle: it must not be taken for an empty place.
-    #[test]
-    fn overflow_goes_to_the_next_line_and_round_the_end() {
-        let mut table = Sparse::with_lines(4);
-        let items = [9, 8, 7, 0, 6, 5, 4, 3, 2, 1, 10, 11];
-        for (step, item) in (1..).zip(items) {
-            assert_eq!(table.replace(Portable, item, 3, step), NEVER);
-        }
-        for (step, item) in (1..).zip(items) {
-            assert_eq!(table.replace(Portable, item, 3, step), step);
-        }
-        assert_eq!(table.len(), items.len());
-    }
-
-    #[test]
-    fn growth_keeps_every_step() {
-        let mut table = Sparse::new();
-        for item in 0..50_000_u64 {
-            replace(&mut table, item << 40, item as u32 + 1);
-        }
-        assert_eq!(table.len(), 50_000);
-        assert!(table.bytes() < 50_000 * 25);
-        for item in 0..50_000_u64 {
-            assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
-        }
-    }
-
-    #[test]
-    fn growth_to_what_is_expected_keeps_every_step() {
-        for expected in [0, 1, 60_000, 3_000_000] {
-            let mut table = Sparse::expecting(expected);
-            for item in 0..150_000_u64 {
-                replace(&mut table, item << 40, item as u32 + 1);
-            }
-            assert_eq!(table.len(), 150_000);
-            assert!(table.bytes() < 22 * expected.max(170_000), "{expected}");
-            for item in 0..150_000_u64 {
-                assert_eq!(replace(&mut table, item << 40, 1), item as u32 + 1);
-            }
-        }
-    }
-
-    /// What is told to lie elsewhere is found by the long way, new or not.
-    #[test]
-    fn the_memory_at_home_and_the_rest_make_the_whole() {
-        let mut random = crate::generate::Random::new(3);
-        let (mut parts, mut whole) = (Sparse::with_lines(64), Sparse::with_lines(64));
-        let mut elsewhere = 0;
-        for step in 1..4_000 {
-            let item = random.below(250) << 30;
-            let home = parts.home(item);
-            let found = parts
-                .replace_at_home(Portable, item, home, step)
-                .unwrap_or_else(|| {
-                    elsewhere += 1;
-                    parts.replace(Portable, item, home, step)
-                });
-            assert_eq!(found, whole.replace(Portable, item, home, step));
-        }
-        assert!(elsewhere > 100, "{elsewhere}");
-    }
-
-    /// Ids made for the mix: their images are neighbours.
-    #[test]
-    fn ids_that_collide_on_purpose_do_not_crowd() {
-        let inverse = |odd: u64| {
-            (0..6).fold(odd, |x, _| {
-                x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)))
-            })
-        };
-        let unmix = |image: u64| {
-            let number = image.wrapping_mul(inverse(0xc4ce_b9fe_1a85_ec53));
-            let number = (number ^ number >> 33).wrapping_mul(inverse(0xff51_afd7_ed55_8ccd));
-            number ^ number >> 33
-        };
-        assert_eq!(mix(unmix(12_345)), 12_345);
-        let mut table = Sparse::new();
-        for step in 1..20_000_u32 {
-            assert_eq!(replace(&mut table, unmix(step.into()), step), NEVER);
-        }
-        let mut beyond = 0;
-        for step in 1..20_000_u32 {
-            let item = unmix(step.into());
-            let home = table.home(item);
-            beyond += usize::from(Portable.equal(&table.lines[home], item) == 0);
-            assert_eq!(replace(&mut table, item, step), step);
-        }
-        assert!(beyond < 20_000 / 4, "{beyond} not at home");
-    }
-
-    /// Strided ids are what real traces are made of: no stride may make probes long.
-    #[test]
-    fn strides_do_not_crowd() {
-        for stride in
-            (0..62)
-                .map(|log2| 1_u64 << log2)
-                .chain([3, 24, 4096 + 64, 0x9E37_79B9_7F4A_7C15])
-        {
-            let mut table = Sparse::with_lines(4096);
-            let mut beyond = 0;
-            for step in 1..=16_000_u32 {
-                let item = u64::from(step).wrapping_mul(stride);
-                let home = table.home(item);
-                table.replace(Portable, item, home, step);
-                beyond += usize::from(Portable.equal(&table.lines[home], item) == 0);
-            }
-            assert!(beyond < 16_000 / 4, "stride {stride}: {beyond} not at home");
-        }
-    }
-}
+mod tests;

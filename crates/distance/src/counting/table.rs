@@ -1,5 +1,7 @@
 //! What the engine asks of a table of last accesses.
 
+use reuselens_memory::Huge;
+
 use super::compare::{Compare, Portable};
 use super::dense::Dense;
 use super::live_bits::LiveBits;
@@ -13,6 +15,9 @@ pub(crate) trait Table {
     /// Bytes held.
     fn bytes(&self) -> usize;
 
+    /// The most bytes held until there are `more` items, growing included. Going over to the other kind is not.
+    fn bytes_with(&self, more: usize) -> usize;
+
     /// Makes room for `more` items; whether homes found before are void.
     fn make_room(&mut self, more: usize) -> bool;
 
@@ -24,10 +29,16 @@ pub(crate) trait Table {
 
     /// Makes `step` the last access of `item` and returns the one before, or
     /// [`NEVER`](super::line::NEVER). There must be room.
-    fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32;
+    #[inline(always)]
+    fn replace(&mut self, compare: impl Compare, item: u64, home: usize, step: u32) -> u32 {
+        match self.replace_at_home(compare, item, home, step) {
+            Some(previous) => previous,
+            None => self.replace_elsewhere(compare, item, home, step),
+        }
+    }
 
     /// Does the same if that needs no more than the memory at `home`. `None` if more is needed, which is then asked for:
-    /// call [`replace`](Self::replace) later, for all accesses to that item in order.
+    /// call [`replace_elsewhere`](Self::replace_elsewhere) later, for all accesses to that item in order.
     fn replace_at_home(
         &mut self,
         compare: impl Compare,
@@ -35,6 +46,15 @@ pub(crate) trait Table {
         home: usize,
         step: u32,
     ) -> Option<u32>;
+
+    /// Does the same for an item of which it is known that it is not at `home`, and that there is no place for it.
+    fn replace_elsewhere(
+        &mut self,
+        compare: impl Compare,
+        item: u64,
+        home: usize,
+        step: u32,
+    ) -> u32;
 
     /// Renumbers the steps of all items: 1 is the first live step, and so on.
     fn renumber(&mut self, bits: &LiveBits);
@@ -44,6 +64,9 @@ pub(crate) trait Table {
 
     /// All items with their last steps, in no order.
     fn for_each(&self, visit: impl FnMut(u64, u32));
+
+    /// The same for a table that is of no use any more: its memory is given back on the way.
+    fn into_each(self, visit: impl FnMut(u64, u32));
 }
 
 /// The table that suits the ids.
@@ -65,12 +88,17 @@ impl AnyTable {
         match self {
             AnyTable::Sparse(sparse) => {
                 if let Some(shift) = sparse.is_crowded() {
-                    *self = AnyTable::Dense(Box::new(moved(sparse, Dense::new(shift))));
+                    let old = std::mem::take(sparse);
+                    let dense = Dense::new(shift, old.habits());
+                    *self = AnyTable::Dense(Box::new(moved(old, dense)));
                 }
             }
             AnyTable::Dense(dense) => {
                 if dense.is_thin() {
-                    *self = AnyTable::Sparse(moved(&**dense, Sparse::new()));
+                    let none = Dense::new(0, dense.habits());
+                    let old = std::mem::replace(&mut **dense, none);
+                    let sparse = Sparse::like(old.habits(), old.len());
+                    *self = AnyTable::Sparse(moved(old, sparse));
                 }
             }
         }
@@ -90,6 +118,14 @@ impl AnyTable {
         }
     }
 
+    /// See [`Table::bytes_with`].
+    pub(crate) fn bytes_with(&self, more: usize) -> usize {
+        match self {
+            AnyTable::Sparse(sparse) => sparse.bytes_with(more),
+            AnyTable::Dense(dense) => dense.bytes_with(more),
+        }
+    }
+
     pub(crate) fn for_each(&self, visit: impl FnMut(u64, u32)) {
         match self {
             AnyTable::Sparse(sparse) => sparse.for_each(visit),
@@ -99,11 +135,72 @@ impl AnyTable {
 }
 
 /// All items of one table in another.
-fn moved<T: Table>(from: &impl Table, mut to: T) -> T {
-    from.for_each(|item, step| {
-        to.make_room(1);
-        let home = to.home(item);
-        to.replace(Portable, item, home, step);
+///
+/// One kind has its items in order and the other anywhere, so all of the new table would be there before half of the old
+/// one is gone. So they wait in a list in between, 12 bytes each: never more is held than the larger table, or the list and
+/// the new one.
+fn moved<T: Table>(from: impl Table, mut to: T) -> T {
+    let mut waiting: Huge<[u32; 3]> = Huge::new(from.len());
+    let mut places = waiting.iter_mut();
+    from.into_each(|item, step| match places.next() {
+        Some(place) => *place = [item as u32, (item >> 32) as u32, step],
+        None => debug_assert!(false, "more items than the table said"),
+    });
+    debug_assert_eq!(places.len(), 0, "fewer items than the table said");
+    waiting.into_pieces(|piece| {
+        for &[low, high, step] in piece {
+            let item = u64::from(high) << 32 | u64::from(low);
+            to.make_room(1);
+            let home = to.home(item);
+            to.replace(Portable, item, home, step);
+        }
     });
     to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::NEVER;
+    use super::*;
+
+    fn replace(table: &mut impl Table, item: u64, step: u32) -> u32 {
+        table.make_room(1);
+        let home = table.home(item);
+        table.replace(Portable, item, home, step)
+    }
+
+    /// Items that lie close together, then items that lie apart, and back.
+    #[test]
+    fn what_was_learned_outlasts_a_change_of_kind() {
+        let mut table = AnyTable::expecting(3_000_000);
+        let AnyTable::Sparse(sparse) = &mut table else {
+            unreachable!("it begins as one");
+        };
+        sparse.jam();
+        for item in 0..60_000_u64 {
+            assert_eq!(replace(sparse, item << 6, item as u32 + 1), NEVER);
+        }
+        let habits = sparse.habits();
+        assert_ne!(
+            habits,
+            Sparse::new().habits(),
+            "another mix, and what is expected"
+        );
+        table.adapt();
+        let AnyTable::Dense(dense) = &mut table else {
+            panic!("shadow pages suit these");
+        };
+        assert_eq!((dense.len(), dense.habits()), (60_000, habits));
+        for item in 1..30_000_u64 {
+            assert_eq!(replace(&mut **dense, item << 40, 7), NEVER);
+        }
+        table.adapt();
+        let AnyTable::Sparse(sparse) = &mut table else {
+            panic!("shadow pages do not suit these");
+        };
+        assert_eq!((sparse.len(), sparse.habits()), (89_999, habits));
+        for item in 0..60_000_u64 {
+            assert_eq!(replace(sparse, item << 6, 9), item as u32 + 1);
+        }
+    }
 }

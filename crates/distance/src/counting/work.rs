@@ -15,6 +15,9 @@ const ENOUGH: usize = 64;
 /// Pieces of work that there is room for: a block adds up to two for each access, and writes a vector more.
 const ROOM: usize = ENOUGH + 2 * BLOCK + 16;
 
+/// So many items before it is full a table grows, at most.
+pub(super) const AHEAD: usize = 2 * ROOM;
+
 /// Marks a piece that leaves the window, and is not a far access.
 pub(crate) const LEAVES: u32 = u32::MAX;
 
@@ -81,7 +84,7 @@ impl Work {
     /// those of the work that is `waiting` anew.
     #[inline(always)]
     pub(super) fn locate(&mut self, table: &mut impl Table, waiting: &mut Work) {
-        if table.make_room(2 * ROOM) {
+        if table.make_room(AHEAD) {
             waiting.find(table);
         }
         self.find(table);

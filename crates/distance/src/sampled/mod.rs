@@ -264,8 +264,19 @@ impl Sampler {
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
+        self.with_exact(CountingTree::memory)
+    }
+
+    /// The most memory held until so many more accesses are processed, as far as they are exact: see
+    /// [`Engine::memory_ahead`].
+    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
+        self.with_exact(|tree| tree.memory_ahead(accesses))
+    }
+
+    /// The memory held, where `exact` says what the exact engine holds.
+    fn with_exact(&self, exact: impl Fn(&CountingTree) -> Bytes) -> Bytes {
         let stage = match &self.stage {
-            Stage::Exact(tree) => tree.memory(),
+            Stage::Exact(tree) => exact(tree),
             Stage::Sampling { items, bursts } => bursts
                 .iter()
                 .fold(items.memory(), |sum, bursts| sum + bursts.memory()),

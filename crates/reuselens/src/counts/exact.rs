@@ -6,6 +6,7 @@ use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts, More};
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
 /// end, see [`add_near`].
@@ -82,7 +83,7 @@ impl Counts for Exact {
     }
 
     fn memory(&self) -> Bytes {
-        self.engine.memory()
+        self.engine.memory_ahead(LOOK_AT_MEMORY_EVERY)
             + self.histogram.memory()
             + self.keyed.memory()
             + self.elements.memory()

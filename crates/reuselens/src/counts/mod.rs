@@ -41,10 +41,17 @@ pub(crate) trait Counts: Send {
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
+    /// Counts a piece of the trace and leaves the columns empty, these or others.
+    fn take(&mut self, columns: &mut Columns) {
+        self.add(columns);
+        columns.clear();
+    }
+
     /// The accesses (item touches) so far.
     fn accesses(&self) -> u64;
 
-    /// The memory held; where the work goes on elsewhere, no less than that.
+    /// The memory held, and that which it takes if a table grows before the next look; where the work goes on elsewhere,
+    /// no less than that.
     fn memory(&self) -> Bytes;
 
     /// The distance of each access of the piece that was added last, where the way of counting has

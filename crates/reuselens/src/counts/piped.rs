@@ -166,6 +166,17 @@ impl Counts for Piped {
         }
     }
 
+    /// Hands the columns over as they are: nothing is copied.
+    fn take(&mut self, columns: &mut Columns) {
+        self.hand_over();
+        self.accesses += columns.len() as u64;
+        self.settled = false;
+        let next = self.empty.try_recv().unwrap_or_default();
+        let full = std::mem::replace(columns, next);
+        // It fails only if the worker panicked, and then so does `finish`.
+        let _ = self.jobs.send(Job::Count(full));
+    }
+
     fn accesses(&self) -> u64 {
         self.accesses
     }
@@ -178,7 +189,7 @@ impl Counts for Piped {
             return Bytes(held);
         }
         let unsaid =
-            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(BATCH) as u64);
+            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(2 * BATCH) as u64);
         let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
         Bytes(2 * held + unsaid * growth)
     }

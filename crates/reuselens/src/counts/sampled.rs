@@ -11,6 +11,7 @@ use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
 use super::{Counted, Counts};
 use crate::AnalysisOptions;
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
 /// What sampling takes beside the sampled items: with less, it cannot begin.
 const OVERHEAD: Bytes = Bytes(4 << 20);
@@ -140,7 +141,7 @@ impl Counts for Sampled {
     }
 
     fn memory(&self) -> Bytes {
-        self.sampler.memory() + self.counted_memory()
+        self.sampler.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.counted_memory()
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {

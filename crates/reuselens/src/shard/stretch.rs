@@ -7,6 +7,8 @@ use reuselens_distance::{Recency, Shard};
 use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance, Items};
 
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
+
 /// What waits of a stretch: its items by first and by last access, and for each first access the cell
 /// and the element that it counts for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -185,9 +187,9 @@ impl Stretch {
         }
     }
 
-    /// The memory held.
+    /// The memory held, and that which it takes if a table grows before the next look.
     pub fn memory(&self) -> Bytes {
         let distances = Bytes(self.distances.capacity() as u64 * 8);
-        self.shard.memory() + self.waiting.memory() + distances
+        self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.waiting.memory() + distances
     }
 }

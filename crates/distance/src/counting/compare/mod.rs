@@ -185,12 +185,16 @@ mod tests {
                 high: keys.high,
             });
             assert!(way.lead_to_same(all, &nearest));
-            // All lags that lead to the last access before the block.
-            let wrong = (0..WINDOW).filter(|lane| recent[WINDOW + lane] != recent[WINDOW - 1]);
-            for lane in wrong {
-                let right = std::mem::replace(&mut nearest[lane], lane as u8 + 1);
-                assert!(!way.lead_to_same(all, &nearest), "{lane}");
-                nearest[lane] = right;
+            // In each lane every lag that leads to another item.
+            for (lane, back) in
+                (0..BLOCK).flat_map(|lane| (1..=WINDOW).map(move |back| (lane, back)))
+            {
+                let mine = WINDOW + lane;
+                if recent[mine] != recent[mine - back] {
+                    let right = std::mem::replace(&mut nearest[lane], back as u8);
+                    assert!(!way.lead_to_same(all, &nearest), "{lane}, {back} back");
+                    nearest[lane] = right;
+                }
             }
             let reach: Reach = std::array::from_fn(|i| (i as u8).saturating_sub(lags[i]));
             let reaching = way.reaching(&reach);

@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use reuselens_attribute::Columns;
 use reuselens_units::Bytes;
 
-use super::shelf::{Batch, Named, Recipe, Shelf, Sums};
+use super::shelf::{Batch, Named, Recipe, Shelf, Sums, may_become};
 
 /// Shelves: more than any machine has use for workers, and few enough that what each holds per cell of the
 /// program is no matter.
@@ -261,7 +261,7 @@ impl Team {
             match place.growth + batch.growth() {
                 _ if self.is_alone() => place.ask(),
                 0 => place.held,
-                growth => 2 * place.held + growth + named.beyond(place.known),
+                growth => may_become(place.held, growth) + named.beyond(place.known),
             }
         };
         Bytes(state.places.iter().zip(gathered).map(most).sum())
