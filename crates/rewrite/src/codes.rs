@@ -325,6 +325,12 @@ impl Codes {
         Some((block.position(code)?, block.pc))
     }
 
+    /// Whether anything was translated from memory from `low` to `high`.
+    pub fn has(&self, low: u64, high: u64) -> bool {
+        let pages = low >> 12..high.div_ceil(4096);
+        !pages.is_empty() && self.pages.range(pages).next().is_some()
+    }
+
     /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no more.
     pub fn discard(&mut self, low: u64, high: u64) {
         if high <= low {
