@@ -152,6 +152,7 @@ fn placed(thread: &mut Thread, mut arguments: [u64; 6]) -> i64 {
     if populates {
         // It may take long, and the process may end meanwhile.
         expand::drain(thread);
+        thread.channel.publish(true);
         arguments[3] &= !POPULATE;
     }
     let range = (low, low.saturating_add(bytes));
