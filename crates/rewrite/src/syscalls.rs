@@ -76,10 +76,7 @@ pub fn before(thread: &mut Thread) -> bool {
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             protected(thread.call_number, [one, two, three, four])
         }
-        sys::MMAP if four & FIXED != 0 => {
-            let [five, six] = [4, 5].map(|index| argument(thread, index));
-            placed(thread, [one, two, three, four, five, six])
-        }
+        sys::MMAP if four & FIXED != 0 => placed(thread),
         sys::MUNMAP => unmapped(thread, one, two),
         sys::SHMAT if three & SHM_REMAP != 0 => attached_over([one, two, three]),
         sys::SHMDT => detach(one),
@@ -146,7 +143,8 @@ fn mapped(thread: &mut Thread, low: u64) {
 }
 
 /// `mmap` of the program in a place of its own choice, where something may have been. Pages are filled without holding others up.
-fn placed(thread: &mut Thread, mut arguments: [u64; 6]) -> i64 {
+fn placed(thread: &mut Thread) -> i64 {
+    let mut arguments = [0, 1, 2, 3, 4, 5].map(|index| argument(thread, index));
     let [low, bytes, rights, how, ..] = arguments;
     let populates = how & (POPULATE | NONBLOCK) == POPULATE;
     if populates {
