@@ -57,6 +57,13 @@ fn number(name: &str, default: u64) -> u64 {
 struct Chance(u64);
 
 impl Chance {
+    /// Each case draws moments of its own.
+    fn of(case: &Case, seed: u64) -> Chance {
+        let name = format!("{case:?}");
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Chance(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, step))
+    }
+
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -277,7 +284,7 @@ fn analyzed(place: &Place, trace: &str) -> Json {
 fn kills(case: Case) {
     let place = programs();
     let moments = number("REUSELENS_KILLS", 3);
-    let mut chance = Chance(number("REUSELENS_SEED", 1));
+    let mut chance = Chance::of(&case, number("REUSELENS_SEED", 1));
     // How long a run takes that nobody kills.
     let begin = Instant::now();
     let mut child = start(&place, &case);
@@ -331,4 +338,18 @@ cases! {
     profile_compiled_in_3: "profile", "compiled-in", 3;
     profile_rewritten_1: "profile", "plain", 1;
     profile_rewritten_3: "profile", "plain", 3;
+}
+
+#[test]
+fn cases_draw_moments_of_their_own() {
+    let case = |victim| Case {
+        verb: "record",
+        program: "plain",
+        threads: 1,
+        victim,
+    };
+    let draw = |victim, seed| Chance::of(&case(victim), seed).below(1 << 40);
+    assert_eq!(draw(Victim::Both, 1), draw(Victim::Both, 1));
+    assert_ne!(draw(Victim::Both, 1), draw(Victim::Program, 1));
+    assert_ne!(draw(Victim::Both, 1), draw(Victim::Both, 2));
 }

@@ -325,14 +325,20 @@ impl Codes {
         Some((block.position(code)?, block.pc))
     }
 
+    /// Whether anything was translated from memory from `low` to `high`.
+    pub fn has(&self, low: u64, high: u64) -> bool {
+        !self.within(low, high).is_empty()
+    }
+
+    fn within(&self, low: u64, high: u64) -> Vec<u64> {
+        let first = low >> 12;
+        let range = first..high.div_ceil(4096).max(first);
+        self.pages.range(range).map(|(page, _)| *page).collect()
+    }
+
     /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no more.
     pub fn discard(&mut self, low: u64, high: u64) {
-        if high <= low {
-            return;
-        }
-        let range = low >> 12..=(high - 1) >> 12;
-        let pages: Vec<u64> = self.pages.range(range).map(|(page, _)| *page).collect();
-        for page in pages {
+        for page in self.within(low, high) {
             for number in self.pages.remove(&page).unwrap_or_default() {
                 self.kill(number);
             }
@@ -341,12 +347,7 @@ impl Codes {
 
     /// Like [`Self::discard`], but blocks whose bytes are what they were stay.
     pub fn revise(&mut self, low: u64, high: u64) {
-        if high <= low {
-            return;
-        }
-        let range = low >> 12..=(high - 1) >> 12;
-        let pages: Vec<u64> = self.pages.range(range).map(|(page, _)| *page).collect();
-        for page in pages {
+        for page in self.within(low, high) {
             let blocks = self.pages.remove(&page).unwrap_or_default();
             let (same, changed): (Vec<u32>, Vec<u32>) = blocks.into_iter().partition(|number| {
                 let block = &self.blocks[*number as usize];

@@ -8,6 +8,7 @@ use super::{
     allocations, exec, expand, leave, maps, modules, process, signals, sys, watch, writes,
 };
 
+const PROT_READ: u64 = 1;
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
 /// MAP_ANONYMOUS
@@ -16,6 +17,15 @@ const ANONYMOUS: u64 = 0x20;
 const SHARED: u64 = 1;
 /// MAP_FIXED and MAP_FIXED_NOREPLACE
 const FIXED: u64 = 0x10_0010;
+/// MAP_POPULATE
+const POPULATE: u64 = 0x8000;
+/// MAP_NONBLOCK, with which MAP_POPULATE does nothing
+const NONBLOCK: u64 = 0x1_0000;
+/// MREMAP_FIXED
+const TO_FIXED: u64 = 2;
+const SHM_RDONLY: u64 = 0o10000;
+const SHM_REMAP: u64 = 0o40000;
+const SHM_EXEC: u64 = 0o100000;
 const SET_NAME: u64 = 15;
 const SET_GS: u64 = 0x1001;
 const SET_FS: u64 = 0x1002;
@@ -66,10 +76,9 @@ pub fn before(thread: &mut Thread) -> bool {
         sys::MPROTECT | sys::PKEY_MPROTECT => {
             protected(thread.call_number, [one, two, three, four])
         }
-        sys::MMAP if four & FIXED != 0 => {
-            let [five, six] = [4, 5].map(|index| argument(thread, index));
-            placed([one, two, three, four, five, six])
-        }
+        sys::MMAP if four & FIXED != 0 => placed(thread),
+        sys::MUNMAP => unmapped(thread, one, two),
+        sys::SHMAT if three & SHM_REMAP != 0 => attached_over([one, two, three]),
         sys::SHMDT => detach(one),
         sys::EXIT => process::thread_ends(thread),
         sys::EXIT_GROUP => {
@@ -103,19 +112,15 @@ pub fn after(thread: &mut Thread) {
         _ if failed => {}
         sys::MMAP => {
             if argument(thread, 3) & FIXED == 0 {
-                changed(result as u64, bytes);
+                let (low, rights) = (result as u64, argument(thread, 2));
+                watch::appeared(low, low.saturating_add(bytes), rights);
             }
             mapped(thread, result as u64);
         }
-        sys::SHMAT => attached(result as u64),
+        sys::SHMAT => attached(result as u64, argument(thread, 2)),
         sys::PRCTL if low == SET_NAME && !thread.borrowed => {
             expand::drain(thread);
             process::announce_name(thread);
-        }
-        sys::MUNMAP => {
-            expand::drain(thread);
-            allocations::unmapped(thread, low, bytes);
-            changed(low, bytes);
         }
         _ => {}
     }
@@ -137,13 +142,49 @@ fn mapped(thread: &mut Thread, low: u64) {
     }
 }
 
-/// `mmap` of the program in a place of its own choice, where something may have been.
-fn placed(arguments: [u64; 6]) -> i64 {
-    let [low, bytes, ..] = arguments;
+/// `mmap` of the program in a place of its own choice, where something may have been. Pages are filled without holding others up.
+fn placed(thread: &mut Thread) -> i64 {
+    let mut arguments = [0, 1, 2, 3, 4, 5].map(|index| argument(thread, index));
+    let [low, bytes, rights, how, ..] = arguments;
+    let populates = how & (POPULATE | NONBLOCK) == POPULATE;
+    if populates {
+        // It may take long, and the process may end meanwhile.
+        expand::drain(thread);
+        thread.channel.publish(true);
+        arguments[3] &= !POPULATE;
+    }
     let range = (low, low.saturating_add(bytes));
     // SAFETY: the program's own call.
     let call = || unsafe { sys::call(sys::MMAP, arguments) };
-    watch::changes(range, call, |codes| codes.discard(range.0, range.1))
+    let result = watch::changes(range, call, |codes| codes.discard(range.0, range.1));
+    if populates && !sys::failed(result) {
+        populate(low, bytes, rights, how);
+    }
+    result
+}
+
+/// What `MAP_POPULATE` asks for; that it cannot be done is no error of `mmap`.
+fn populate(low: u64, bytes: u64, rights: u64, how: u64) {
+    const TO_READ: u64 = 22;
+    const TO_WRITE: u64 = 23;
+    let advice = match rights & (PROT_READ | PROT_WRITE | PROT_EXEC) {
+        0 => return,
+        some if some & PROT_WRITE != 0 && how & SHARED == 0 => TO_WRITE,
+        _ => TO_READ,
+    };
+    // SAFETY: changes nothing that the program sees, but for the time that its accesses take.
+    unsafe { sys::call(sys::MADVISE, [low, bytes, advice, 0, 0, 0]) };
+}
+
+/// `munmap` of the program. That the block is gone is told before: another thread may get its place at once, and tells that then.
+fn unmapped(thread: &mut Thread, low: u64, bytes: u64) -> i64 {
+    expand::drain(thread);
+    if low.is_multiple_of(4096) && bytes != 0 {
+        allocations::unmapped(thread, low, bytes);
+    }
+    // SAFETY: the program's own call.
+    let call = || unsafe { sys::call(sys::MUNMAP, [low, bytes, 0, 0, 0, 0]) };
+    watch::goes((low, low.saturating_add(bytes)), call)
 }
 
 /// `mprotect` or `pkey_mprotect` of the program.
@@ -159,18 +200,10 @@ fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
             codes.revise(range.0, range.1);
         }
     });
-    if !sys::failed(result) && rights & PROT_WRITE != 0 {
+    if rights & PROT_WRITE != 0 {
         watch::renew();
     }
     result
-}
-
-/// Memory that code may have been translated from is gone, or another.
-fn changed(low: u64, bytes: u64) {
-    let high = low.saturating_add(bytes);
-    maps::forget();
-    watch::forget(low, high);
-    CODES.lock().discard(low, high);
 }
 
 /// Shared memory may be written at `low` from now on. Private code of the same file is what is written there, as long as it
@@ -185,16 +218,44 @@ fn shared(low: u64, is_file: bool) {
 }
 
 /// A segment has been attached by `shmat`.
-fn attached(low: u64) {
-    changed(low, maps::end_of_segment(low).saturating_sub(low));
+fn attached(low: u64, how: u64) {
+    if how & SHM_REMAP == 0 {
+        let right = |asked: bool, right: u64| if asked { right } else { 0 };
+        let rights = PROT_READ
+            | right(how & SHM_RDONLY == 0, PROT_WRITE)
+            | right(how & SHM_EXEC != 0, PROT_EXEC);
+        watch::appeared(low, maps::end_of_segment(low), rights);
+    }
     watch::renew();
+}
+
+/// `shmat` of the program where something may have been.
+fn attached_over([segment, low, how]: [u64; 3]) -> i64 {
+    const STATE: u64 = 2;
+    // `struct shmid64_ds`; behind `struct ipc64_perm` are the segment's bytes.
+    let mut state = [0_u64; 14];
+    let into = state.as_mut_ptr() as u64;
+    // SAFETY: the kernel writes these 112 bytes; who may attach a segment may read its state.
+    unsafe { sys::call(sys::SHMCTL, [segment, STATE, into, 0, 0, 0]) };
+    let low_page = low & !4095;
+    let range = (low_page, low_page.saturating_add(state[6]));
+    // SAFETY: the program's own call.
+    let call = || unsafe { sys::call(sys::SHMAT, [segment, low, how, 0, 0, 0]) };
+    watch::changes(range, call, |codes| codes.discard(range.0, range.1))
 }
 
 /// `mremap` of the program.
 fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
     // Of no bytes a second mapping of the same shared memory is made, with the same rights.
     let bytes = if before == 0 { after } else { before };
-    watch::moves(low, low.saturating_add(bytes), after, || {
+    let from = (low, low.saturating_add(bytes));
+    // What is overwritten goes even if the call fails then.
+    let over = if flags & TO_FIXED == 0 {
+        from
+    } else {
+        (to, to.saturating_add(after))
+    };
+    watch::moves(&[from, over], after, || {
         // SAFETY: the program's own call.
         unsafe { sys::call(sys::MREMAP, [low, before, after, flags, to, 0]) }
     })
@@ -202,13 +263,9 @@ fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
 
 /// `shmdt` of the program: how long the segment is can be seen only before.
 fn detach(low: u64) -> i64 {
-    let high = maps::end_of_segment(low);
     // SAFETY: the program's own call.
-    let result = unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };
-    if result == 0 {
-        changed(low, high.saturating_sub(low));
-    }
-    result
+    let call = || unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };
+    watch::goes((low, maps::end_of_segment(low)), call)
 }
 
 /// `sigaltstack` of the program.

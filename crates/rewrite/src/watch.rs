@@ -88,8 +88,21 @@ impl Watched {
 
     /// The pages that are watched in a range of memory.
     fn within(&self, low: u64, high: u64) -> Vec<u64> {
+        if high <= low {
+            return Vec::new();
+        }
         let pages = self.pages.range(low >> 12..high.div_ceil(4096));
         pages.map(|page| *page.0).collect()
+    }
+
+    /// Whether anything is watched in a range of memory, or code there elsewhere.
+    fn knows(&self, low: u64, high: u64) -> bool {
+        let range = low >> 12..high.div_ceil(4096);
+        if range.is_empty() {
+            return false;
+        }
+        self.pages.range(range.clone()).next().is_some()
+            || self.shared.range(range).next().is_some()
     }
 
     fn remove(&mut self, page: u64) -> Option<Page> {
@@ -108,12 +121,27 @@ impl Watched {
             let elsewhere = code.into_iter().filter(|code| !range.contains(code));
             discard(codes, elsewhere);
         }
-        self.shared.retain(|code| !range.contains(code));
+        let (gone, left): (BTreeSet<u64>, _) = core::mem::take(&mut self.shared)
+            .into_iter()
+            .partition(|code| range.contains(code));
+        self.shared = left;
+        // Nobody would translate it anew where another mapping of it appears.
+        discard(codes, gone);
     }
 
     /// Code in shared memory is translated anew.
     fn renew(&mut self, codes: &mut Codes) {
         discard(codes, core::mem::take(&mut self.shared));
+    }
+
+    /// Lets the pages of a range be written; whether any was watched.
+    fn let_go(&mut self, codes: &mut Codes, low: u64, high: u64) -> bool {
+        let pages = self.within(low, high);
+        let any = !pages.is_empty();
+        if any {
+            self.give_back(codes, pages);
+        }
+        any
     }
 
     /// Lets pages be written. The code that was translated from them is gone before anything can be written there and
@@ -213,17 +241,21 @@ pub fn release(low: u64, high: u64) -> bool {
     }
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
-    let pages = watched.within(low, high);
-    let any = !pages.is_empty();
-    watched.give_back(&mut codes, pages);
-    any
+    watched.let_go(&mut codes, low, high)
 }
 
-/// Memory from `low` to `high` has got new rights or is gone: it is not watched. Code elsewhere that could be changed there
-/// is translated anew, and then it is seen who can change it.
-pub fn forget(low: u64, high: u64) {
+/// Memory from `low` to `high` has been mapped with these rights, where the kernel liked it to be. Another thread may have
+/// protected a page there already, into which the code before it could have gone on.
+pub fn appeared(low: u64, high: u64, rights: u64) {
     let mut codes = CODES.lock();
-    lock(&mut codes).forget(&mut codes, low, high);
+    let mut watched = lock(&mut codes);
+    let pages = watched.within(low, high);
+    maps::forget();
+    watched.forget(&mut codes, low, high);
+    codes.discard(low, high);
+    for page in pages {
+        set_rights(page, rights);
+    }
 }
 
 /// Shared memory may be written in another place from now on: code in such memory is translated anew, and then that place is
@@ -233,28 +265,32 @@ pub fn renew() {
     lock(&mut codes).renew(&mut codes);
 }
 
-/// Memory from `low` to `high` is moved by `call`, to where its result says and with so many bytes. Pages move with the rights
-/// that they have: they get back what they had, and no other thread may protect them before they are there.
-pub fn moves(low: u64, high: u64, bytes: u64, call: impl FnOnce() -> i64) -> i64 {
+/// Memory at these places, from low to high, is moved by `call`, or overwritten, to where its result says and with so many
+/// bytes. Pages move with the rights that they have: they get back what they had, and no other thread may protect them before
+/// they are there.
+pub fn moves(places: &[(u64, u64)], bytes: u64, call: impl FnOnce() -> i64) -> i64 {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
-    let pages = watched.within(low, high);
-    watched.give_back(&mut codes, pages);
-    let result = call();
-    if !sys::failed(result) {
-        let to = result as u64;
-        maps::forget();
-        for (low, high) in [(low, high), (to, to.saturating_add(bytes))] {
-            watched.forget(&mut codes, low, high);
-            codes.discard(low, high);
-        }
-        watched.renew(&mut codes);
+    for (low, high) in places {
+        watched.let_go(&mut codes, *low, *high);
     }
+    let result = call();
+    maps::forget();
+    let to = result as u64;
+    let there = (to, to.saturating_add(bytes));
+    // A call that fails may have unmapped what it was to overwrite.
+    let there = (!sys::failed(result)).then_some(there);
+    for (low, high) in places.iter().copied().chain(there) {
+        watched.forget(&mut codes, low, high);
+        codes.discard(low, high);
+    }
+    watched.renew(&mut codes);
     result
 }
 
-/// Memory from `low` to `high` gets other rights by `call`, or is mapped anew: what was watched there is not any more, and no
-/// other thread may protect it in between, which would be forgotten. `then` is told the codes, if the call does not fail.
+/// Memory from `low` to `high` gets other rights by `call`, is mapped anew, or goes: no other thread may protect it in between,
+/// which would be forgotten. `then` is told the codes. What is watched gets back the rights that it had *before*: a call that fails
+/// may have done half of its work, and nobody can tell which half.
 pub fn changes(
     (low, high): (u64, u64),
     call: impl FnOnce() -> i64,
@@ -262,12 +298,25 @@ pub fn changes(
 ) -> i64 {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
+    watched.let_go(&mut codes, low, high);
     let result = call();
-    if !sys::failed(result) {
-        maps::forget();
-        watched.forget(&mut codes, low, high);
-        then(&mut codes);
+    maps::forget();
+    watched.forget(&mut codes, low, high);
+    then(&mut codes);
+    result
+}
+
+/// Memory from `low` to `high` goes by `call`, which can take long where it is large: nobody is held up for data. Where nothing
+/// was translated from and nothing is watched there is nothing to be forgotten afterwards, when it may be another thread's.
+pub fn goes((low, high): (u64, u64), call: impl FnOnce() -> i64) -> i64 {
+    let mut codes = CODES.lock();
+    let known = codes.has(low, high) || lock(&mut codes).knows(low, high);
+    drop(codes);
+    if known {
+        return changes((low, high), call, |codes| codes.discard(low, high));
     }
+    let result = call();
+    maps::forget();
     result
 }
 
