@@ -100,7 +100,10 @@ pub struct GroupCheck {
     pub covered: u64,
     /// Of those whose patterns were all right.
     pub correct: u64,
-    /// Means of observed patterns, and those of them that lie in their interval.
+    /// Of the covered ones, those that were predicted from the larger ones of the training runs.
+    pub fewer: u64,
+    /// Means of observed patterns, and those of them that lie in their interval; of groups that were predicted from all
+    /// training runs.
     pub intervals: (u64, u64),
 }
 
@@ -125,6 +128,7 @@ impl GroupCheck {
             .into_iter()
             .map(|forecast| (forecast.name.as_str(), forecast))
             .collect();
+        let most = by_name.values().map(|forecast| forecast.runs).max();
         let mut check = GroupCheck::default();
         for (name, run) in observed {
             let seen = merging.patterns(&run.bins);
@@ -132,18 +136,22 @@ impl GroupCheck {
                 continue; // Nothing was used twice.
             }
             check.accesses = check.accesses.saturating_add(run.accesses);
-            let forecast = by_name
-                .get(name.as_str())
-                .and_then(|forecast| forecast.patterns.as_ref().ok());
-            let Some(forecast) = forecast else {
+            let known = by_name.get(name.as_str());
+            let Some((runs, forecast)) =
+                known.and_then(|known| Some((known.runs, known.patterns.as_ref().ok()?)))
+            else {
                 continue;
             };
+            let fewer = Some(runs) < most;
+            if fewer {
+                check.fewer = check.fewer.saturating_add(run.accesses);
+            }
             check.covered = check.covered.saturating_add(run.accesses);
             let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
             if are_right(&expected, &seen) {
                 check.correct = check.correct.saturating_add(run.accesses);
             }
-            if forecast.len() == seen.len() {
+            if !fewer && forecast.len() == seen.len() {
                 for (forecast, seen) in forecast.iter().zip(&seen) {
                     check.intervals.0 += 1;
                     // Half an item is rounding.

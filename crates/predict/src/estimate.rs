@@ -23,6 +23,17 @@ pub struct Estimate {
     pub high: f64,
 }
 
+impl Estimate {
+    /// The sum of two.
+    pub(crate) fn plus(&self, other: &Estimate) -> Estimate {
+        Estimate {
+            value: self.value + other.value,
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
+    }
+}
+
 /// How the intervals of a prediction came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,7 +100,7 @@ pub fn estimate(points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate
 }
 
 /// Half the width of the prediction interval of the regression, if there are points to spare.
-fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
+pub(crate) fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
     let parameters = if fit.shape == Shape::Constant { 1 } else { 2 };
     let spare = points
         .len()
@@ -122,6 +133,33 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
     }
 }
 
+/// The accesses of a whole program.
+///
+/// All data are touched, so from some size on accesses grow at least in a straight line with them. Where they grew by
+/// less, what is missing is what the program does whatever its input, and the straight line through the runs has that as its constant. Where they
+/// grew by more, they are a power of the size. The two are one where accesses grew as the size did. What data that do not grow are
+/// left out of the sizes makes no difference to a straight line.
+pub fn work(points: &[Point], size: f64) -> Estimate {
+    match slope(&logarithms(points)) {
+        k if k > 0.0 && k <= 1.0 => straight(points, size),
+        _ => power(points, size),
+    }
+}
+
+/// The logarithms of sizes and counts; what is 0 counts as 1.
+fn logarithms(points: &[Point]) -> Vec<Point> {
+    let log = |p: &Point| (p.0.max(1.0).ln(), p.1.max(1.0).ln());
+    points.iter().map(log).collect()
+}
+
+/// The slope of the straight line nearest to some points; 0 if they are all at one place.
+pub(crate) fn slope(points: &[Point]) -> f64 {
+    let mean = points.iter().map(|p| p.0).sum::<f64>() / points.len().max(1) as f64;
+    let square: f64 = points.iter().map(|p| (p.0 - mean).powi(2)).sum();
+    let product: f64 = points.iter().map(|p| (p.0 - mean) * p.1).sum();
+    if square > 0.0 { product / square } else { 0.0 }
+}
+
 /// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run
 /// counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent, wider and narrower by
 /// what the runs deviate, or by a tenth of it from two runs.
@@ -129,17 +167,13 @@ pub fn power(points: &[Point], size: f64) -> Estimate {
     if points.iter().all(|p| p.1 <= 0.0) {
         return Estimate::default();
     }
-    let logs: Vec<Point> = points
-        .iter()
-        .map(|p| (p.0.max(1.0).ln(), p.1.max(1.0).ln()))
-        .collect();
+    let logs = logarithms(points);
     let count = logs.len() as f64;
     let (x, y) = logs
         .iter()
         .fold((0.0, 0.0), |(x, y), p| (x + p.0 / count, y + p.1 / count));
     let square: f64 = logs.iter().map(|p| (p.0 - x).powi(2)).sum();
-    let product: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
-    let exponent = if square > 0.0 { product / square } else { 0.0 };
+    let exponent = slope(&logs);
     let away = size.max(1.0).ln() - x;
     let residual: f64 = logs
         .iter()
@@ -218,6 +252,22 @@ mod tests {
         let (_, estimate) = estimate(&falling, &[Shape::Linear], 3000.0);
         assert_eq!((estimate.value, estimate.low), (0.0, 0.0));
         assert!(estimate.high >= 0.0);
+    }
+
+    #[test]
+    fn work_is_a_straight_line_or_more() {
+        // 1000 at the start, and 3 for each datum; what of the sizes does not grow makes no difference.
+        let line = |size: f64| 1000.0 + 3.0 * size;
+        for fixed in [0.0, 90.0] {
+            let points = [100.0, 400.0].map(|size| (size - fixed, line(size)));
+            let found = work(&points, 8000.0 - fixed);
+            assert!((found.value - line(8000.0)).abs() < 1e-6);
+        }
+        let points = [(100.0, 1e6), (400.0, 64e6)];
+        assert!((work(&points, 8000.0).value - 512e9).abs() < 1.0);
+        let falling = [(100.0, 500.0), (400.0, 400.0)];
+        assert!(work(&falling, 1e6).value > 0.0);
+        assert_eq!(work(&[(1.0, 0.0), (2.0, 0.0)], 4.0), Estimate::default());
     }
 
     #[test]

@@ -11,8 +11,9 @@ use serde::Serialize;
 use crate::check::{GroupCheck, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
 use crate::fixed::fixed_data;
-use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
+use crate::placing::Placing;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::sums::GroupSums;
@@ -130,6 +131,8 @@ pub struct Check {
     pub caches: Vec<(f64, Option<f64>)>,
     /// Lines or instructions.
     pub groups: GroupCheck,
+    /// Whether accesses and misses were predicted of the right ones.
+    pub placing: Placing,
     /// Groups that were predicted wrongly, those with most accesses first.
     pub wrong: Vec<WrongGroup>,
     /// What was observed of the groups that could be predicted.
@@ -163,16 +166,22 @@ pub fn predict(
         .iter()
         .map(|(run, size)| WholeRun {
             size: grown(*size),
+            grown: (size - found).max(1.0),
             histogram: &runs[*run].histogram,
         })
         .collect();
-    let whole = predict_whole(&whole_runs, &options.shapes, grown(size))
-        .ok_or(ProgramError::NoReuses { run: 1 })?;
+    let whole = predict_whole(
+        &whole_runs,
+        &options.shapes,
+        (grown(size), (size - found).max(1.0)),
+    )
+    .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
     let scale = Scale {
         training: &training,
         size,
         fixed,
+        counts: (whole.accesses, whole.cold),
     };
     let forecasts = forecasts(runs, &scale, options, exact);
     let (last, largest) = training[training.len() - 1];
@@ -216,6 +225,8 @@ pub(crate) struct Scale<'a> {
     pub size: f64,
     /// What of each does not grow.
     pub fixed: f64,
+    /// Accesses of the run asked for, and cold ones.
+    pub counts: (Estimate, Estimate),
 }
 
 /// Predicts the groups, from exact bins or from those that all profiles have.
@@ -233,8 +244,13 @@ fn forecasts(
         })
         .collect();
     let by_size: Vec<(f64, &Groups)> = of_runs.iter().map(|run| (run.0, &run.1)).collect();
-    let size = grown(scale.size, scale.fixed);
-    predict_groups(&by_size, &options.shapes, options.merging, size)
+    let (accesses, cold) = scale.counts;
+    let asked = Asked {
+        size: grown(scale.size, scale.fixed),
+        accesses,
+        cold,
+    };
+    predict_groups(&by_size, &options.shapes, options.merging, &asked)
 }
 
 /// Groups and their misses, most misses first.

@@ -120,6 +120,7 @@ mod tests {
             training,
             size,
             fixed,
+            counts: Default::default(),
         };
         let all = size_warnings(&scale, 16.0).into_iter();
         all.map(|warning| warning.code).collect()

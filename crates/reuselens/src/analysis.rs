@@ -294,7 +294,7 @@ fn path_warnings(paths: &PathProfile) -> Option<Warning> {
                 "there were too many paths: they are told apart by the last {} outcomes, not {LONGEST}",
                 paths.length
             ),
-            "profile a smaller part, or one kind of data: --data heap",
+            "allow more, at some 400 bytes each (--most-paths), or profile a smaller part, or one kind of data: --data heap",
         )
     } else {
         return None;

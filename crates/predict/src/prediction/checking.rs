@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
-use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
+use super::{
+    CacheForecast, Check, GroupMisses, PredictOptions, Prediction, Scale, forecasts, levels,
+};
 use crate::check::{GroupCheck, wrong};
 use crate::group::{GroupForecast, Groups};
+use crate::placing::Placing;
 use crate::program::{ProgramError, groups, have_paths, same_program};
 use crate::whole::data_size;
 
@@ -57,7 +60,22 @@ impl Prediction {
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
+        let misses = |forecast: &GroupForecast| -> Vec<u64> {
+            let histogram = forecast.histogram();
+            let at = |items: &u64| histogram.as_ref().map_or(0, |all| all.misses(*items));
+            items.iter().map(at).collect()
+        };
+        let placed: Vec<(&GroupForecast, Vec<u64>)> = match exact == self.exact {
+            true => {
+                let known = self.groups.iter();
+                let misses = |misses: &[GroupMisses]| misses.iter().map(|m| m.misses).collect();
+                known.map(|group| (&group.0, misses(&group.1))).collect()
+            }
+            false => again.iter().map(|group| (group, misses(group))).collect(),
+        };
         Ok(Check {
+            placing: Placing::of(&placed, &seen, &items),
             size,
             accuracy: error::accuracy(&logs[0], &logs[1]),
             curve_error: curves[0].mean_absolute_error(&curves[1]),
@@ -114,6 +132,7 @@ impl Prediction {
             training: &self.training,
             size: self.size,
             fixed: self.fixed,
+            counts: (self.whole.accesses, self.whole.cold),
         };
         forecasts(training, &scale, options, exact)
     }

@@ -81,10 +81,12 @@ impl Serialize for Groups<'_> {
 enum Group<'a> {
     Unpredictable {
         name: &'a str,
+        accesses: Estimate,
         unpredictable: String,
     },
     Predicted {
         name: &'a str,
+        runs: usize,
         accesses: Estimate,
         cold: Estimate,
         patterns: &'a [PatternPrediction],
@@ -99,10 +101,12 @@ impl<'a> Group<'a> {
         match &group.patterns {
             Err(reason) => Group::Unpredictable {
                 name,
+                accesses: group.accesses,
                 unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
             },
             Ok(patterns) => Group::Predicted {
                 name,
+                runs: group.runs,
                 accesses: group.accesses,
                 cold: group.cold,
                 patterns,

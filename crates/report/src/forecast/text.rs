@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
+use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses};
 
 use super::{Forecast, why};
 use crate::caches;
@@ -287,13 +287,14 @@ impl View<'_> {
         let _ = writeln!(
             out,
             "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
-             by {}: {} of accesses covered, {} of those correct\n  intervals: {} of {} miss ratios and {} of {} mean \
+             by {}: {} of accesses covered, {} of those correct\n  {}\n  intervals: {} of {} miss ratios and {} of {} mean \
              distances lie in theirs",
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
             self.forecast.by,
             ratio_percent(groups.coverage()),
             ratio_percent(groups.accuracy()),
+            placing_words(self.forecast, check),
             check.intervals.1,
             check.intervals.0,
             groups.intervals.1,
@@ -314,7 +315,7 @@ impl View<'_> {
     }
 
     /// Which groups were wrong, and how.
-    fn wrong(&self, out: &mut String, check: &reuselens_predict::Check) {
+    fn wrong(&self, out: &mut String, check: &Check) {
         let all = check.groups.accesses.max(1) as f64;
         for wrong in check.wrong.iter().take(self.forecast.top.min(3)) {
             let how = match wrong.first() {
@@ -381,10 +382,35 @@ pub(super) fn sums_rows(forecast: &Forecast) -> Vec<Vec<String>> {
 /// Why the two rows are not equal.
 pub(super) fn sums_words(forecast: &Forecast) -> String {
     let by = forecast.by;
+    let sums = &forecast.prediction.sums;
+    let fewer = match sums.fewer > 0.0 {
+        true => format!(
+            " {} are of {by}s whose patterns are others in a smaller run: they are predicted from the larger ones, two at least, and their intervals have no confidence.",
+            ratio_percent(sums.fewer)
+        ),
+        false => String::new(),
+    };
     format!(
-        "The {by}s and the whole program are predicted each by themselves, and need not agree; {} of the accesses of the largest training run are of {by}s that cannot be predicted.",
-        ratio_percent(forecast.prediction.sums.unpredictable)
+        "Accesses of {by}s are shares of those of the program. Misses of {by}s come of their own distances, and need not agree with the whole program's. {} of the accesses of the largest training run are of {by}s that cannot be predicted.{fewer}",
+        ratio_percent(sums.unpredictable)
     )
+}
+
+/// How much was predicted of the right groups.
+pub(super) fn placing_words(forecast: &Forecast, check: &Check) -> String {
+    let placing = &check.placing;
+    let caches = forecast.prediction.caches.iter().zip(&placing.misses);
+    let misses = caches.map(|(cache, right)| {
+        format!(
+            "{} of misses in {}",
+            ratio_percent(*right),
+            short(&cache.name)
+        )
+    });
+    let misses: Vec<String> = misses.collect();
+    let all = [format!("{} of accesses", ratio_percent(placing.accesses))];
+    let all: Vec<String> = all.into_iter().chain(misses).collect();
+    format!("of the right {}: {}", forecast.by, all.join(", "))
 }
 
 /// `L1d` of `L1d 48 KiB 12-way`.

@@ -10,9 +10,6 @@ use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts};
 
-/// Pairs of an instruction and a path that are told apart; beyond, paths are kept shorter.
-const MOST: usize = 1 << 20;
-
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
 
@@ -44,12 +41,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept.
-    pub(super) fn new(inner: Box<dyn Counts>, keep: u32) -> Self {
+    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an instruction and
+    /// a path told apart.
+    pub(super) fn new(inner: Box<dyn Counts>, keep: u32, most: u64) -> Self {
         Paths {
             inner,
             counts: PathCounts {
-                table: PathTable::new(MOST),
+                table: PathTable::new(usize::try_from(most).unwrap_or(usize::MAX)),
                 first_cells: HashMap::new(),
                 keep,
                 blocks: 0,
