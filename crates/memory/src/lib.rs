@@ -8,5 +8,5 @@
 mod huge;
 mod prefetch;
 
-pub use huge::{Huge, Zeroable};
+pub use huge::{Huge, Zeroable, reserve};
 pub use prefetch::prefetch;

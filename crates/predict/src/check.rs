@@ -39,6 +39,14 @@ pub fn are_right(predicted: &[Pattern], observed: &[Pattern]) -> bool {
         && pairs.all(|(predicted, observed)| is_right(predicted, observed))
 }
 
+/// Whether there are as many patterns as observed, each with a mean distance within a tenth of the observed one; half an item
+/// is rounding.
+pub fn are_near(predicted: &[Pattern], observed: &[Pattern]) -> bool {
+    let mut pairs = predicted.iter().zip(observed);
+    let near = |(a, b): (&Pattern, &Pattern)| (a.mean - b.mean).abs() <= (b.mean / 10.0).max(0.5);
+    predicted.len() == observed.len() && pairs.all(near)
+}
+
 /// A group whose patterns were predicted, and not rightly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrongGroup {
@@ -100,6 +108,10 @@ pub struct GroupCheck {
     pub covered: u64,
     /// Of those whose patterns were all right.
     pub correct: u64,
+    /// Of the covered ones, those with as many patterns as predicted, all of whose mean distances are within a tenth of the
+    /// predicted ones. Ours: where the feet of a pattern lie decides whether it is right, and what misses depends on where most
+    /// of it lies.
+    pub near: u64,
     /// Of the covered ones, those that were predicted from the larger ones of the training runs.
     pub fewer: u64,
     /// Means of observed patterns, and those of them that lie in their interval; of groups that were predicted from all
@@ -116,6 +128,11 @@ impl GroupCheck {
     /// Correct accesses of the covered ones.
     pub fn accuracy(&self) -> f64 {
         ratio(self.correct, self.covered)
+    }
+
+    /// Accesses whose mean distances are near, of the covered ones.
+    pub fn nearness(&self) -> f64 {
+        ratio(self.near, self.covered)
     }
 
     /// Compares forecasts with what was observed.
@@ -150,6 +167,9 @@ impl GroupCheck {
             let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
             if are_right(&expected, &seen) {
                 check.correct = check.correct.saturating_add(run.accesses);
+            }
+            if are_near(&expected, &seen) {
+                check.near = check.near.saturating_add(run.accesses);
             }
             if !fewer && forecast.len() == seen.len() {
                 for (forecast, seen) in forecast.iter().zip(&seen) {

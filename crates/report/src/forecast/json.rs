@@ -62,6 +62,7 @@ struct CheckOf<'a> {
     run: &'a str,
     coverage: f64,
     group_accuracy: f64,
+    group_nearness: f64,
     measures: &'a Check,
 }
 
@@ -132,6 +133,7 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
         run,
         coverage: check.groups.coverage(),
         group_accuracy: check.groups.accuracy(),
+        group_nearness: check.groups.nearness(),
         measures: check,
     };
     Document {

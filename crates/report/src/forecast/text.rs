@@ -287,13 +287,14 @@ impl View<'_> {
         let _ = writeln!(
             out,
             "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
-             by {}: {} of accesses covered, {} of those correct\n  {}\n  intervals: {} of {} miss ratios and {} of {} mean \
+             by {}: {} of accesses covered, {} of those correct, {} with mean distances within a tenth\n  {}\n  intervals: {} of {} miss ratios and {} of {} mean \
              distances lie in theirs",
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
             self.forecast.by,
             ratio_percent(groups.coverage()),
             ratio_percent(groups.accuracy()),
+            ratio_percent(groups.nearness()),
             placing_words(self.forecast, check),
             check.intervals.1,
             check.intervals.0,
