@@ -135,17 +135,17 @@ impl GroupCheck {
         ratio(self.near, self.covered)
     }
 
-    /// Compares forecasts with what was observed.
+    /// Compares forecasts, which were made from so many training runs, with what was observed.
     pub fn of<'a>(
         forecasts: impl IntoIterator<Item = &'a GroupForecast>,
         observed: &Groups,
         merging: Merging,
+        training: usize,
     ) -> Self {
         let by_name: BTreeMap<&str, &GroupForecast> = forecasts
             .into_iter()
             .map(|forecast| (forecast.name.as_str(), forecast))
             .collect();
-        let most = by_name.values().map(|forecast| forecast.runs).max();
         let mut check = GroupCheck::default();
         for (name, run) in observed {
             let seen = merging.patterns(&run.bins);
@@ -159,7 +159,7 @@ impl GroupCheck {
             else {
                 continue;
             };
-            let fewer = Some(runs) < most;
+            let fewer = runs < training;
             if fewer {
                 check.fewer = check.fewer.saturating_add(run.accesses);
             }

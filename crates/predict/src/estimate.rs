@@ -38,12 +38,13 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intervals {
-    /// From two runs: two points say nothing about their own error. The interval reaches from what the next slower
-    /// to what the next faster way of growing would give. It has no confidence.
+    /// From two runs: two points say nothing about their own error. The interval of a distance reaches from what the next slower
+    /// to what the next faster way of growing would give. It has no confidence. Accesses: see [`work`]; those of parts are the
+    /// product of the ends of that and of the ends of their shares, which is wide, and of no confidence either.
     NeighbouringShapes,
     /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
     /// and the way of growing is right; and no narrower than that of two runs would be. Miss ratios: no narrower than
-    /// what the same way of predicting gets wrong about the largest run.
+    /// what the same way of predicting gets wrong about the largest run. Accesses of parts: as from two runs, a product.
     Regression,
 }
 
@@ -65,10 +66,10 @@ impl Intervals {
     pub fn describe(self) -> &'static str {
         match self {
             Intervals::NeighbouringShapes => {
-                "from the next slower to the next faster way of growing; two runs allow no confidence to be stated"
+                "of distances, from the next slower to the next faster way of growing; of accesses of parts, their shares as far again as they moved, in those of the program; two runs allow no confidence to be stated"
             }
             Intervals::Regression => {
-                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others"
+                "of distances, the 90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others; of accesses of parts, ends of shares in ends of the program's, which are wide and of no confidence"
             }
         }
     }
@@ -135,15 +136,40 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
 
 /// The accesses of a whole program.
 ///
-/// All data are touched, so from some size on accesses grow at least in a straight line with them. Where they grew by
-/// less, what is missing is what the program does whatever its input, and the straight line through the runs has that as its constant. Where they
-/// grew by more, they are a power of the size. The two are one where accesses grew as the size did. What data that do not grow are
-/// left out of the sizes makes no difference to a straight line.
+/// Two runs: where accesses grew by less than the size did, both the straight line and the power go through them, and nothing
+/// in two numbers tells which it is. The line is what a program does that starts, in so many accesses, and then does so much for
+/// each datum; every program starts, so that no power goes through 0. A power of less than 1 is what a fixed number of
+/// look-ups in growing data does, which are fewer programs. So the line is predicted, and the interval reaches from the one to the
+/// other. Where accesses grew by more than the size, they are a power of it.
+///
+/// Three runs or more tell: what fits them best, of the line, all slower ways of growing, and the power where accesses grew by
+/// more than the size. What falls is a power.
 pub fn work(points: &[Point], size: f64) -> Estimate {
-    match slope(&logarithms(points)) {
-        k if k > 0.0 && k <= 1.0 => straight(points, size),
-        _ => power(points, size),
+    let power = power(points, size);
+    let exponent = slope(&logarithms(points));
+    if points.len() < 3 {
+        let line = straight(points, size);
+        let (low, high) = (line.low.min(power.low), line.high.max(power.high));
+        let value = match exponent > 0.0 && exponent <= 1.0 {
+            true => line.value,
+            false => power.value,
+        };
+        return Estimate { value, low, high };
     }
+    if exponent <= 0.0 {
+        return power;
+    }
+    let (fit, other) = estimate(points, &Shape::ALL, size);
+    match exponent > 1.0 && power_misses(points) < fit.residual {
+        true => power,
+        false => other,
+    }
+}
+
+/// The sum of the squares of what the power through some points misses.
+fn power_misses(points: &[Point]) -> f64 {
+    let miss = |point: &Point| power(points, point.0).value - point.1;
+    points.iter().map(|point| miss(point).powi(2)).sum()
 }
 
 /// The logarithms of sizes and counts; what is 0 counts as 1.
@@ -252,6 +278,31 @@ mod tests {
         let (_, estimate) = estimate(&falling, &[Shape::Linear], 3000.0);
         assert_eq!((estimate.value, estimate.low), (0.0, 0.0));
         assert!(estimate.high >= 0.0);
+    }
+
+    #[test]
+    fn three_runs_tell_how_work_grows() {
+        // Look-ups in a sorted table: a start, and log s.
+        let truth = |size: f64| 2e5 + 4e5 * size.ln();
+        let points = [8e3, 32e3, 128e3].map(|size| (size, truth(size)));
+        let found = work(&points, 1e6);
+        assert!((found.value / truth(1e6) - 1.0).abs() < 1e-6, "{found:?}");
+        assert!(found.low <= found.value && found.value <= found.high);
+        // A straight line is one still, and so is a power of more than 1.
+        let points = [8e3, 32e3, 128e3].map(|size| (size, 1e6 + 3.0 * size));
+        assert!((work(&points, 1e6).value - 4e6).abs() < 1.0);
+        let points = [8e3, 32e3, 128e3].map(|size: f64| (size, size.powf(1.5)));
+        assert!((work(&points, 1e6).value / 1e9 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn two_runs_do_not_tell_and_the_interval_says_so() {
+        let truth = |size: f64| 2e5 + 4e5 * size.ln();
+        let points = [8e3, 32e3].map(|size| (size, truth(size)));
+        let found = work(&points, 1e6);
+        let line = straight(&points, 1e6).value;
+        assert!((found.value - line).abs() < 1.0);
+        assert!(found.low < truth(1e6) && line <= found.high, "{found:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, estimate};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
-use crate::shares::parts_of;
+use crate::shares::{Scale, parts_of};
 use rare::{RarePart, rare_parts};
 use seen::{Seen, seen};
 
@@ -40,9 +40,9 @@ pub type Groups = BTreeMap<String, GroupRun>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpredictable {
-    /// It is missing in these training runs, counted from 0.
+    /// It is missing in these training runs, counted from 0; the last, or the one before it, is among them.
     Missing(Vec<usize>),
-    /// The runs have different numbers of patterns.
+    /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
 }
 
@@ -114,7 +114,8 @@ impl Asked {
 /// Predictable is a group with equally many patterns in all of them, or, of three and more runs, in the larger ones, two at
 /// least: each pattern's lowest, highest and mean distance are extrapolated by one of `shapes`. Accesses are shares: of a
 /// group in the reuses of the run, which change with the accesses of the runs; in its cold accesses, and of patterns in the
-/// reuses of their group, which change with the data size.
+/// reuses of their group, which change with the data size. Of a group that cannot be predicted, only the accesses are, and
+/// how many are cold.
 ///
 /// Source: Fang et al. 2006, section 3.3; how accesses are shares, and what is predicted from some of the runs, is
 /// ours.
@@ -150,8 +151,14 @@ fn counts(names: &[&String], runs: &[(f64, &Groups)], asked: &Asked) -> Vec<(Est
         accesses.sum()
     });
     let accesses: Vec<f64> = accesses.collect();
-    let cold = parts_of(&asked.cold, (&sizes, asked.size), &of(|run| run.cold));
-    let scale = (&accesses[..], asked.accesses.value);
+    let mut scale = Scale {
+        sizes: &sizes,
+        size: asked.size,
+        wholes: &sizes,
+        whole: asked.size,
+    };
+    let cold = parts_of(&asked.cold, scale, &of(|run| run.cold));
+    (scale.wholes, scale.whole) = (&accesses, asked.accesses.value);
     let reuses = parts_of(&asked.reuses(), scale, &of(|run| run.accesses - run.cold));
     cold.into_iter().zip(reuses).collect()
 }
@@ -223,8 +230,22 @@ fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) 
     });
     let gone = gone.collect();
     parts.push(gone);
-    let mut accesses = parts_of(reuses, (&sizes, size), &parts);
-    accesses.pop();
+    let scale = Scale {
+        sizes: &sizes,
+        size,
+        wholes: &sizes,
+        whole: size,
+    };
+    let mut accesses = parts_of(reuses, scale, &parts);
+    // Nothing is known of where those were: the others have theirs, which there are only at smaller sizes.
+    let lost = accesses.pop().map_or(0.0, |gone| gone.value);
+    let left: f64 = accesses.iter().map(|part| part.value).sum();
+    if lost > 0.0 && left > 0.0 {
+        for part in &mut accesses {
+            part.value *= 1.0 + lost / left;
+            part.high = part.high.max(part.value);
+        }
+    }
     accesses
 }
 
@@ -265,6 +286,13 @@ impl GroupForecast {
             pattern.add_to(&mut histogram);
         }
         Some(histogram)
+    }
+
+    /// Its misses in a fully associative cache of so many items; the cold ones, which are the least it can have, if its distances
+    /// cannot be predicted.
+    pub(crate) fn misses(&self, items: u64) -> u64 {
+        let histogram = self.histogram();
+        histogram.map_or(self.cold.value.round() as u64, |all| all.misses(items))
     }
 
     /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare ones included, of at

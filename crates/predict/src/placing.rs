@@ -16,10 +16,14 @@ pub struct Placing {
     pub accesses: f64,
     /// Groups that were observed and predicted, and those of them whose accesses lie in their interval.
     pub intervals: (u64, u64),
-    /// Of misses, by cache. What cannot be predicted counts as having none.
+    /// Of misses, by cache. What cannot be predicted counts as having its cold ones.
     pub misses: Vec<f64>,
-    /// The misses predicted of all groups ÷ those observed, by cache; 1 if there are none.
-    pub sums: Vec<f64>,
+    /// The misses predicted of all groups ÷ those observed, by cache; none if none were observed.
+    pub sums: Vec<Option<f64>>,
+    /// The share of the accesses, of groups that were observed and predicted, in those whose accesses lie in their interval.
+    pub held: f64,
+    /// Of those accesses, the one in the middle is of a group whose interval is so many times as wide as what is predicted.
+    pub width: f64,
 }
 
 impl Placing {
@@ -39,6 +43,7 @@ impl Placing {
             accesses: common(accesses, seen).0,
             ..Placing::default()
         };
+        let (mut inside, mut widths) = (0.0, Vec::new());
         for (forecast, _) in forecasts {
             if let Some(run) = observed.get(&forecast.name) {
                 let (seen, expected) = (run.accesses as f64, &forecast.accesses);
@@ -46,8 +51,14 @@ impl Placing {
                 // Half an access is rounding.
                 let held = expected.low - 0.5 <= seen && seen <= expected.high + 0.5;
                 placing.intervals.1 += u64::from(held);
+                inside += seen * f64::from(u8::from(held));
+                let width = (expected.high - expected.low) / expected.value.max(1.0);
+                widths.push((width, seen));
             }
         }
+        let all: f64 = widths.iter().map(|width| width.1).sum();
+        placing.held = if all > 0.0 { inside / all } else { 0.0 };
+        placing.width = middle(widths, all);
         for (at, items) in items.iter().enumerate() {
             let expected = forecasts.iter().map(|(group, misses)| {
                 let misses = misses.get(at).copied().unwrap_or(0);
@@ -64,11 +75,22 @@ impl Placing {
     }
 }
 
-/// What two distributions have in common, and the sum of the first ÷ that of the second.
+/// The first number of the pair at which half of the weights, which are the second, is reached; 0 if there are none.
+fn middle(mut weighed: Vec<(f64, f64)>, all: f64) -> f64 {
+    weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sum = 0.0;
+    let found = weighed.iter().find(|(_, weight)| {
+        sum += weight;
+        sum * 2.0 >= all
+    });
+    found.map_or(0.0, |found| found.0)
+}
+
+/// What two distributions have in common, and the sum of the first ÷ that of the second, if that is not 0.
 fn common<'a>(
     predicted: impl Iterator<Item = (&'a str, f64)>,
     observed: impl Iterator<Item = (&'a str, f64)>,
-) -> (f64, f64) {
+) -> (f64, Option<f64>) {
     let mut both: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     predicted.for_each(|(name, value)| both.entry(name).or_default().0 += value);
     observed.for_each(|(name, value)| both.entry(name).or_default().1 += value);
@@ -76,10 +98,10 @@ fn common<'a>(
     let (a, b) = (sum(|both| both.0), sum(|both| both.1));
     if a <= 0.0 || b <= 0.0 {
         let equal = f64::from(u8::from(a <= 0.0 && b <= 0.0));
-        return (equal, equal);
+        return (equal, (b > 0.0).then_some(0.0));
     }
     let least = both.values().map(|both| (both.0 / a).min(both.1 / b));
-    (least.fold(0.0, |a, b| a + b), a / b)
+    (least.fold(0.0, |a, b| a + b), Some(a / b))
 }
 
 /// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its accesses were spread evenly.
@@ -108,10 +130,12 @@ mod tests {
         let of = |a: &[(&'static str, f64)], b: &[(&'static str, f64)]| {
             common(a.iter().copied(), b.iter().copied())
         };
-        assert_eq!(of(&a, &b), (0.25, 0.5));
-        assert_eq!(of(&a, &a), (1.0, 1.0));
-        assert_eq!(of(&a, &[]), (0.0, 0.0));
-        assert_eq!(of(&[], &[("x", 0.0)]), (1.0, 1.0));
+        assert_eq!(of(&a, &b), (0.25, Some(0.5)));
+        assert_eq!(of(&a, &a), (1.0, Some(1.0)));
+        assert_eq!(of(&a, &[]), (0.0, None));
+        assert_eq!(of(&[], &a), (0.0, Some(0.0)));
+        assert_eq!(of(&[], &[("x", 0.0)]), (1.0, None));
+        assert_eq!(middle(vec![(9.0, 1.0), (2.0, 5.0), (1.0, 2.0)], 8.0), 2.0);
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod checking;
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Cache, Machine, Pattern, Profile, Warning};
-use reuselens_units::Granularity;
+use reuselens_locality::{Cache, FineHistogram, Machine, Pattern, Profile, Warning};
+use reuselens_units::{Distance, Granularity};
 use serde::Serialize;
 
 use crate::check::{GroupCheck, WrongGroup};
@@ -77,7 +77,7 @@ pub struct CacheForecast {
     pub with_sets: Option<f64>,
 }
 
-/// Misses of a group in each of the caches, in their order.
+/// Misses of a group in each of the caches, in their order. Of one that cannot be predicted, its cold accesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupMisses {
     /// Fully associative.
@@ -194,7 +194,7 @@ pub fn predict(
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
     let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
-    let sums = GroupSums::of(&groups, whole.accesses.value, &caches);
+    let sums = GroupSums::of(&groups, whole.accesses.value, &caches, training.len());
     warnings.extend(sums.warning(whole.accesses.value, &caches));
     Ok(Prediction {
         granularity,
@@ -324,9 +324,12 @@ fn group_misses(
     levels: &[(Cache, u64)],
     (from, fixed): (f64, f64),
 ) -> Vec<GroupMisses> {
-    let Some(histogram) = forecast.histogram() else {
-        return Vec::new();
-    };
+    let histogram = forecast.histogram().unwrap_or_else(|| {
+        // The least that is known of it.
+        let mut cold = FineHistogram::new();
+        cold.add(Distance::COLD, forecast.cold.value.round() as u64);
+        cold
+    });
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),

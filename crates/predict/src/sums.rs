@@ -33,7 +33,7 @@ const TOO_FEW: f64 = 1e-3;
 /// Misses in one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CacheSums {
-    /// Of all groups that can be predicted, if it is fully associative.
+    /// Of all groups, if it is fully associative. Those that cannot be predicted have their cold accesses.
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
@@ -42,19 +42,19 @@ pub struct CacheSums {
 }
 
 impl GroupSums {
-    /// Adds up groups, beside a whole program of so many accesses. Cost: linear in groups and caches.
+    /// Adds up groups, beside a whole program of so many accesses, predicted from so many training runs. Cost: linear in groups and caches.
     pub(crate) fn of(
         groups: &[(GroupForecast, Vec<GroupMisses>)],
         accesses: f64,
         caches: &[CacheForecast],
+        training: usize,
     ) -> Self {
         // An empty sum of floating-point numbers is -0, which shows.
         let sum = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, |a, b| a + b);
         let ok = groups.iter().filter(|(group, _)| group.patterns.is_ok());
         let failed = groups.iter().filter(|(group, _)| group.patterns.is_err());
         let failed = sum(&mut failed.map(|(group, _)| group.trained as f64));
-        let most = groups.iter().map(|(group, _)| group.runs).max();
-        let fewer = ok.clone().filter(|(group, _)| Some(group.runs) < most);
+        let fewer = ok.clone().filter(|(group, _)| group.runs < training);
         let fewer = sum(&mut fewer.map(|(group, _)| group.trained as f64));
         let all = sum(&mut groups.iter().map(|(group, _)| group.trained as f64));
         let of = |(at, cache): (usize, &CacheForecast)| {
@@ -145,7 +145,7 @@ mod tests {
             },
             with_sets: None,
         };
-        let sums = GroupSums::of(&groups, 1000.0, &[cache()]);
+        let sums = GroupSums::of(&groups, 1000.0, &[cache()], 2);
         assert_eq!((sums.accesses, sums.unpredictable), (700.0, 0.3));
         let expected = CacheSums {
             misses: 12,
@@ -153,10 +153,13 @@ mod tests {
             whole: 20.0,
         };
         assert_eq!(sums.caches, [expected]);
-        let nothing = GroupSums::of(&groups[..1], 1000.0, &[]).unpredictable;
+        let nothing = GroupSums::of(&groups[..1], 1000.0, &[], 2).unpredictable;
         assert_eq!(nothing.to_string(), "0");
-        assert_eq!(GroupSums::of(&[], 0.0, &[]).accesses.to_string(), "0");
+        assert_eq!(GroupSums::of(&[], 0.0, &[], 2).accesses.to_string(), "0");
         assert_eq!(sums.warning(1000.0, &[cache()]), None);
+        // All are from two of three runs: none from all.
+        let fewer = |training| GroupSums::of(&groups, 1000.0, &[], training).fewer;
+        assert_eq!((fewer(2), fewer(3)), (0.0, 0.7));
         let more = GroupSums {
             caches: vec![CacheSums {
                 misses: 60,

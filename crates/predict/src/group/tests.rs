@@ -71,14 +71,14 @@ fn patterns_move_and_say_when_they_miss() {
     assert!((begins - 32_000.0).abs() < 1000.0, "{begins}");
     assert_eq!(found[0].misses_from(3000, 4000.0), Some(4000.0));
     let truth = groups(&[("a", run(&[(2, 14_400), (16_000, 1600)], 800))]);
-    let check = GroupCheck::of(&found, &truth, PatternRule::default().into());
+    let check = GroupCheck::of(&found, &truth, PatternRule::default().into(), 2);
     assert_eq!((check.coverage(), check.accuracy()), (1.0, 1.0));
     assert_eq!(check.intervals, (2, 2));
     let other = groups(&[
         ("a", run(&[(2, 14_400), (60_000, 1600)], 800)),
         ("b", run(&[(1, 9)], 0)),
     ]);
-    let check = GroupCheck::of(&found, &other, PatternRule::default().into());
+    let check = GroupCheck::of(&found, &other, PatternRule::default().into(), 2);
     assert_eq!(
         (check.covered, check.correct, check.accesses),
         (16_800, 0, 16_809)

@@ -62,9 +62,7 @@ impl Prediction {
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
         let misses = |forecast: &GroupForecast| -> Vec<u64> {
-            let histogram = forecast.histogram();
-            let at = |items: &u64| histogram.as_ref().map_or(0, |all| all.misses(*items));
-            items.iter().map(at).collect()
+            items.iter().map(|items| forecast.misses(*items)).collect()
         };
         let placed: Vec<(&GroupForecast, Vec<u64>)> = match exact == self.exact {
             true => {
@@ -81,7 +79,12 @@ impl Prediction {
             curve_error: curves[0].mean_absolute_error(&curves[1]),
             intervals: (caches.len() as u64, held as u64),
             caches,
-            groups: GroupCheck::of(forecasts.iter().copied(), &seen, self.merging),
+            groups: GroupCheck::of(
+                forecasts.iter().copied(),
+                &seen,
+                self.merging,
+                self.training.len(),
+            ),
             observed: self.observed(&forecasts, &seen),
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
