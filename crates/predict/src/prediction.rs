@@ -162,18 +162,11 @@ pub fn predict(
     let too_much = found > training[0].1 * MOST_FIXED;
     let fixed = if too_much { 0.0 } else { found };
     let grown = |size: f64| grown(size, fixed);
-    let whole_runs: Vec<WholeRun> = training
-        .iter()
-        .map(|(run, size)| WholeRun {
-            size: grown(*size),
-            grown: (size - found).max(1.0),
-            histogram: &runs[*run].histogram,
-        })
-        .collect();
+    let whole_runs = whole_runs(runs, &training, (fixed, found));
     let whole = predict_whole(
         &whole_runs,
         &options.shapes,
-        (grown(size), (size - found).max(1.0)),
+        (grown(size), self::grown(size, found)),
     )
     .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
@@ -210,6 +203,21 @@ pub fn predict(
         groups,
         warnings,
     })
+}
+
+/// The runs as the whole program's prediction takes them. Left out of the sizes is what does not grow: `fixed` for distances,
+/// all that was `found` for accesses.
+fn whole_runs<'a>(
+    runs: &[&'a Profile],
+    training: &[(usize, f64)],
+    (fixed, found): (f64, f64),
+) -> Vec<WholeRun<'a>> {
+    let run = |(run, size): &(usize, f64)| WholeRun {
+        size: grown(*size, fixed),
+        grown: grown(*size, found),
+        histogram: &runs[*run].histogram,
+    };
+    training.iter().map(run).collect()
 }
 
 /// What of a size grows.

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
-use super::{
-    CacheForecast, Check, GroupMisses, PredictOptions, Prediction, Scale, forecasts, levels,
-};
+use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
 use crate::check::{GroupCheck, wrong};
 use crate::group::{GroupForecast, Groups};
 use crate::placing::Placing;
@@ -60,20 +58,8 @@ impl Prediction {
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
-        let misses = |forecast: &GroupForecast| -> Vec<u64> {
-            items.iter().map(|items| forecast.misses(*items)).collect()
-        };
-        let placed: Vec<(&GroupForecast, Vec<u64>)> = match exact == self.exact {
-            true => {
-                let known = self.groups.iter();
-                let misses = |misses: &[GroupMisses]| misses.iter().map(|m| m.misses).collect();
-                known.map(|group| (&group.0, misses(&group.1))).collect()
-            }
-            false => again.iter().map(|group| (group, misses(group))).collect(),
-        };
         Ok(Check {
-            placing: Placing::of(&placed, &seen, &items),
+            placing: self.placing(&forecasts, &seen),
             size,
             accuracy: error::accuracy(&logs[0], &logs[1]),
             curve_error: curves[0].mean_absolute_error(&curves[1]),
@@ -89,6 +75,19 @@ impl Prediction {
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
         })
+    }
+
+    /// Whether accesses and misses were predicted of the right groups.
+    fn placing(&self, forecasts: &[&GroupForecast], seen: &Groups) -> Placing {
+        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
+        let misses = |forecast: &GroupForecast| -> Vec<u64> {
+            items.iter().map(|items| forecast.misses(*items)).collect()
+        };
+        let placed = forecasts.iter();
+        let placed: Vec<(&GroupForecast, Vec<u64>)> = placed
+            .map(|forecast| (*forecast, misses(forecast)))
+            .collect();
+        Placing::of(&placed, seen, &items)
     }
 
     /// The observed patterns of what could be predicted.

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use reuselens_predict::PatternPrediction;
 
-use super::text::{
-    about, interval, placing_words, short, short_name, sums_heads, sums_rows, sums_words,
-};
+use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
+use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::caches;
 use crate::chart::embedded;
