@@ -146,6 +146,11 @@ impl Analysis {
                 "--most-paths is for paths, which nothing asks for; leave it out, or add --by path";
             return Err(Usage(text.to_owned()));
         }
+        if let Some(most) = self.most_paths.filter(|most| *most > 1 << 28) {
+            return Err(Usage(format!(
+                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for a million"
+            )));
+        }
         let engine = self.engine.as_str();
         if self.seed.is_some() && !["auto", "sampled"].contains(&engine) {
             return Err(Usage(format!(

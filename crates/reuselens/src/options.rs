@@ -41,8 +41,8 @@ pub struct AnalysisOptions {
     pub forward: bool,
     /// Whether paths are followed, and distances counted by instruction and path; needs a source with basic blocks.
     pub paths: bool,
-    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept shorter. Memory is some 200
-    /// bytes a pair, and as much again while the profile is made.
+    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept shorter. Memory is 100 to 200
+    /// bytes a pair, and as much again while the profile is made; both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,

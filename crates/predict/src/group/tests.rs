@@ -236,6 +236,20 @@ fn of_three_runs_the_larger_two_are_enough() {
     let found = predicted(&by_size, Merging::default(), 16_000.0);
     let why = Unpredictable::Patterns(vec![2, 2, 1]);
     assert_eq!((found[0].runs, &found[0].patterns), (0, &Err(why)));
+    // Missing in the smallest is no reason if the larger two differ, and in one of those it is.
+    let none = Groups::new();
+    let why = |runs: [&Groups; 3]| {
+        let by_size: Vec<(f64, &Groups)> = [250.0, 1000.0, 4000.0].into_iter().zip(runs).collect();
+        let asked = predicted(&by_size, Merging::default(), 16_000.0);
+        // The least that it misses is what it touches first.
+        let cold = asked[0].cold.value;
+        assert!(cold > 0.0 && asked[0].misses(1 << 40) == cold.round() as u64);
+        asked[0].patterns.clone().unwrap_err()
+    };
+    let patterns = why([&none, &runs[0], &runs[1]]);
+    assert_eq!(patterns, Unpredictable::Patterns(vec![0, 1, 2]));
+    let missing = why([&runs[0], &none, &runs[1]]);
+    assert_eq!(missing, Unpredictable::Missing(vec![1]));
     // Its accesses are known all the same.
     assert!(found[0].accesses.value > 0.0);
 }

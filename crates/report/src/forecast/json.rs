@@ -83,6 +83,7 @@ enum Group<'a> {
     Unpredictable {
         name: &'a str,
         accesses: Estimate,
+        cold: Estimate,
         unpredictable: String,
     },
     Predicted {
@@ -103,6 +104,7 @@ impl<'a> Group<'a> {
             Err(reason) => Group::Unpredictable {
                 name,
                 accesses: group.accesses,
+                cold: group.cold,
                 unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
             },
             Ok(patterns) => Group::Predicted {

@@ -37,13 +37,13 @@ pub(super) fn sums_words(forecast: &Forecast) -> String {
     let sums = &forecast.prediction.sums;
     let fewer = match sums.fewer > 0.0 {
         true => format!(
-            " {} are of {by}s whose patterns are others in a smaller run: they are predicted from the larger ones, two at least, and their intervals have no confidence.",
+            " {} are of {by}s that a smaller run does not have, or has with other patterns: they are predicted from the larger ones, and where those are two, intervals of distances have no confidence.",
             ratio_percent(sums.fewer)
         ),
         false => String::new(),
     };
     format!(
-        "Accesses of {by}s are shares of those of the program. Misses of {by}s come of their own distances, and need not agree with the whole program's. {} of the accesses of the largest training run are of {by}s that cannot be predicted.{fewer}",
+        "Accesses of {by}s are shares of those of the program. Misses of {by}s come of their own distances, and need not agree with the whole program's. {} of the accesses of the largest training run are of {by}s whose distances cannot be predicted; their first touches are counted as misses.{fewer}",
         ratio_percent(sums.unpredictable)
     )
 }
