@@ -161,15 +161,20 @@ pub fn work(points: &[Point], size: f64) -> Estimate {
     if exponent <= 0.0 {
         return power;
     }
-    let fit = Fit::best(points, &Shape::ALL);
+    let (fit, other) = estimate(points, &Shape::ALL, size);
     if exponent > 1.0 && power_misses(points) < fit.residual {
         return power;
     }
-    let half = half_width(&fit, points, size).unwrap_or(0.0);
+    let scale: f64 = points.iter().map(|point| point.1 * point.1).sum();
+    if fit.residual > scale * 1e-12 {
+        return other;
+    }
+    // No other way goes through all of them.
+    let value = fit.at(size).max(0.0);
     Estimate {
-        value: fit.at(size).max(0.0),
-        low: (fit.at(size) - half).max(0.0),
-        high: (fit.at(size) + half).max(0.0),
+        value,
+        low: value,
+        high: value,
     }
 }
 
