@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn rounding_is_no_fall() {
+        let parts = [vec![1, 10, 16], vec![5, 50, 80], vec![6, 60, 96]];
+        let found = parts_of(&whole(1.0), by(&[12.0, 120.0, 192.0], 3072.0), &parts);
+        for (found, share) in found.iter().zip([1.0 / 12.0, 5.0 / 12.0, 0.5]) {
+            assert!((found.value - share).abs() < 1e-12, "{found:?}");
+        }
+    }
+
+    #[test]
     fn half_an_access_is_noise() {
         let found = |parts: &[Vec<u64>]| parts_of(&whole(1.0), by(&[1.0, 2.0], 16.0), parts);
         assert_eq!(found(&[vec![1, 3], vec![249, 751]])[0].value, 3.0 / 754.0);
