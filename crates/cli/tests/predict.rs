@@ -46,7 +46,7 @@ fn a_loop_is_predicted_where_it_will_be() {
     done.prints(&[
         "Predicted for data of",
         "accuracy 99.4 %",
-        "Intervals: from the next slower",
+        "Intervals: of distances, from the next slower",
         "All lines together, beside the whole program",
         "Accesses of lines are shares of those of the program",
         "of the right line: 100 % of accesses",
