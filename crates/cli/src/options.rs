@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
-use reuselens::AnalysisOptions;
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
 use reuselens::locality::{self, Dimension};
 use reuselens::units::{Bytes, Granularity};
+use reuselens::{AnalysisOptions, MOST_PATHS};
 
 use crate::exit::Usage;
 
@@ -78,6 +78,10 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
+    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, paths are kept shorter [default: a million]
+    #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
+    pub most_paths: Option<u64>,
+
     /// The most memory for the analysis: with the engine auto, samples are taken beyond, others stop [default: three
     /// quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Analysis")]
@@ -95,7 +99,7 @@ pub struct Analysis {
 impl Analysis {
     /// What the library is asked for, if the results are wanted by these dimensions.
     pub fn options(&self, by: &[Dimension]) -> anyhow::Result<AnalysisOptions> {
-        self.refuse_what_is_not_used()?;
+        self.refuse_what_is_not_used(by)?;
         let options = self.asked(by);
         reuselens::check(&options)?;
         Ok(options)
@@ -117,6 +121,7 @@ impl Analysis {
             },
             contexts: !self.no_contexts,
             paths: by.contains(&Dimension::Path),
+            most_paths: self.most_paths.unwrap_or(MOST_PATHS),
             whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
             sharing: match self.sharing {
@@ -135,7 +140,17 @@ impl Analysis {
     }
 
     /// Options that the engine would not look at: whoever gives one expects something of it.
-    fn refuse_what_is_not_used(&self) -> Result<(), Usage> {
+    fn refuse_what_is_not_used(&self, by: &[Dimension]) -> Result<(), Usage> {
+        if self.most_paths.is_some() && !by.contains(&Dimension::Path) {
+            let text =
+                "--most-paths is for paths, which nothing asks for; leave it out, or add --by path";
+            return Err(Usage(text.to_owned()));
+        }
+        if let Some(most) = self.most_paths.filter(|most| *most > 1 << 28) {
+            return Err(Usage(format!(
+                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for a million"
+            )));
+        }
         let engine = self.engine.as_str();
         if self.seed.is_some() && !["auto", "sampled"].contains(&engine) {
             return Err(Usage(format!(

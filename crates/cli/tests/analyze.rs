@@ -427,6 +427,13 @@ fn a_largest_distance_is_a_bound_and_said() {
     assert_eq!(bounded["distinct"], serde_json::Value::Null);
     assert_eq!(bounded["warnings"][0]["code"], "max-distance");
     let wrong = |options: &[&str]| place.run(&[&["analyze", "t.txt"], options].concat());
+    wrong(&["--most-paths", "9"])
+        .fails(2)
+        .says(&["--most-paths is for paths", "--by path"]);
+    wrong(&["--most-paths", "0"]).fails(2).says(&["above 0"]);
+    wrong(&["--most-paths", "1G", "--by", "path"])
+        .fails(2)
+        .says(&["--most-paths 1000000000", "268M at most"]);
     wrong(&["--max-distance", "0"]).fails(2).says(&["above 0"]);
     wrong(&["--max-distance", "9", "--times"])
         .fails(2)

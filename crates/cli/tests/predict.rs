@@ -46,9 +46,10 @@ fn a_loop_is_predicted_where_it_will_be() {
     done.prints(&[
         "Predicted for data of",
         "accuracy 99.4 %",
-        "Intervals: from the next slower",
+        "Intervals: of distances, from the next slower",
         "All lines together, beside the whole program",
-        "need not agree; 0 %",
+        "Accesses of lines are shares of those of the program",
+        "of the right line: 100 % of accesses",
         "Next: reuselens predict",
     ]);
     let json = place.json("p.json");
@@ -60,11 +61,18 @@ fn a_loop_is_predicted_where_it_will_be() {
     );
     assert!(json.0["check"]["measures"]["accuracy"].as_f64().unwrap() > 0.99);
     let accesses = json.0["accesses"]["value"].as_f64().unwrap();
-    // A power of the size, which the three near items bend a little.
+    // A straight line or a power of the size, which the three near items bend a little.
     assert!((accesses - 76_800.0).abs() < 2000.0, "{accesses}");
     // The whole program is the sum of its lines, here of one that has no name.
     let sums = &json.0["groups_sum"];
     assert_eq!(sums["unpredictable"], 0.0);
+    assert_eq!(sums["fewer"], 0.0);
+    assert_eq!(json.0["groups"][0]["runs"], 2);
+    let placing = &json.0["check"]["measures"]["placing"];
+    assert_eq!(
+        (&placing["accesses"], &placing["intervals"]),
+        (&1.0.into(), &vec![1, 1].into())
+    );
     assert!((sums["accesses"].as_f64().unwrap() - accesses).abs() < 1.0);
     // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
     let counts = json.0["histogram"]["counts"].as_array().unwrap();

@@ -135,6 +135,18 @@ impl PathTable {
         self.elsewhere.memory() + Bytes((counts + nodes + behind + 4 * self.slots.len()) as u64)
     }
 
+    /// Keeps shorter paths until no more than so much memory is held, and no more pairs than there are then; whether that was
+    /// enough. While it does, it holds twice as much. Cost: linear in the pairs, for each length that is given up.
+    pub fn shrink(&mut self, most: Bytes) -> bool {
+        while self.memory() > most && self.length > 0 {
+            self.most = self.pairs.max(1);
+            self.shorten();
+            self.slots = Vec::new();
+            self.index((self.nodes.len() * 4).next_power_of_two().max(1024));
+        }
+        self.memory() <= most
+    }
+
     /// Counts an access of an instruction on a path, as in a block of its own.
     pub fn add(&mut self, site: u32, path: &Path, distance: Distance) {
         let block = u64::from(site);
@@ -220,6 +232,7 @@ impl PathTable {
         let number = node;
         let node = &mut self.nodes[node as usize - 1];
         let at = node.length;
+        reuselens_memory::reserve(&mut self.counts, (2 * at as usize).max(4));
         if at < node.room {
             self.counts[(node.first + at) as usize] = count;
         } else if (node.first + at) as usize == self.counts.len() {

@@ -173,9 +173,70 @@ impl<T: Zeroable> DerefMut for Huge<T> {
     }
 }
 
+/// Room for so many more values, as `Vec::reserve` makes it, but on huge pages where the system has them: for tables that grow
+/// and are touched at random. Cost: a copy of all values when there is no room, which at least doubles it then.
+#[inline(always)]
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
+    if values.capacity() - values.len() < more {
+        move_to_more(values, more);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
+    let needed = values.len().saturating_add(more);
+    let room = needed.max(values.capacity().saturating_mul(2));
+    let mut moved = Vec::with_capacity(room);
+    ask_for_huge_pages(&mut moved);
+    moved.append(values);
+    *values = moved;
+}
+
+/// Asks for huge pages under the memory of values, of which none was touched yet; of no effect if that is small.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
+    const PAGE: usize = 4096;
+    const WORTH: usize = 2 << 20;
+    let room = values.spare_capacity_mut();
+    let bytes = size_of_val(room);
+    if bytes < WORTH {
+        return;
+    }
+    let begin = room.as_mut_ptr().cast::<u8>();
+    let ahead = begin.align_offset(PAGE);
+    let whole = bytes.saturating_sub(ahead) / PAGE * PAGE;
+    // SAFETY: whole pages that lie in memory that is borrowed for writing. The advice changes none of it, and
+    // where it is refused the pages are small.
+    unsafe {
+        libc::madvise(begin.add(ahead).cast(), whole, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages<T>(_values: &mut Vec<T>) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_stay_where_room_is_made() {
+        let mut values: Vec<u64> = Vec::new();
+        for value in 0..1_000_000 {
+            reserve(&mut values, 1);
+            let room = values.capacity();
+            values.push(value);
+            assert_eq!(values.capacity(), room);
+        }
+        assert!(values.iter().copied().eq(0..1_000_000));
+        assert!(values.capacity() <= 1 << 20);
+        reserve(&mut values, 3_000_000);
+        assert!(values.capacity() >= 4_000_000 && values.len() == 1_000_000);
+        let mut nothing: Vec<()> = vec![(); 3];
+        reserve(&mut nothing, 5);
+        assert_eq!(nothing.len(), 3);
+    }
 
     #[test]
     fn zeros_that_can_be_written_and_copied() {

@@ -8,5 +8,5 @@
 mod huge;
 mod prefetch;
 
-pub use huge::{Huge, PIECE, Zeroable};
+pub use huge::{Huge, PIECE, Zeroable, reserve};
 pub use prefetch::prefetch;

@@ -39,6 +39,14 @@ pub fn are_right(predicted: &[Pattern], observed: &[Pattern]) -> bool {
         && pairs.all(|(predicted, observed)| is_right(predicted, observed))
 }
 
+/// Whether there are as many patterns as observed, each with a mean distance within a tenth of the observed one; half an item
+/// is rounding.
+pub fn are_near(predicted: &[Pattern], observed: &[Pattern]) -> bool {
+    let mut pairs = predicted.iter().zip(observed);
+    let near = |(a, b): (&Pattern, &Pattern)| (a.mean - b.mean).abs() <= (b.mean / 10.0).max(0.5);
+    predicted.len() == observed.len() && pairs.all(near)
+}
+
 /// A group whose patterns were predicted, and not rightly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrongGroup {
@@ -100,7 +108,14 @@ pub struct GroupCheck {
     pub covered: u64,
     /// Of those whose patterns were all right.
     pub correct: u64,
-    /// Means of observed patterns, and those of them that lie in their interval.
+    /// Of the covered ones, those with as many patterns as predicted, all of whose mean distances are within a tenth of the
+    /// predicted ones. Ours: where the feet of a pattern lie decides whether it is right, and what misses depends on where most
+    /// of it lies.
+    pub near: u64,
+    /// Of the covered ones, those that were predicted from the larger ones of the training runs.
+    pub fewer: u64,
+    /// Means of observed patterns, and those of them that lie in their interval; of groups that were predicted from all
+    /// training runs.
     pub intervals: (u64, u64),
 }
 
@@ -115,11 +130,17 @@ impl GroupCheck {
         ratio(self.correct, self.covered)
     }
 
-    /// Compares forecasts with what was observed.
+    /// Accesses whose mean distances are near, of the covered ones.
+    pub fn nearness(&self) -> f64 {
+        ratio(self.near, self.covered)
+    }
+
+    /// Compares forecasts, which were made from so many training runs, with what was observed.
     pub fn of<'a>(
         forecasts: impl IntoIterator<Item = &'a GroupForecast>,
         observed: &Groups,
         merging: Merging,
+        training: usize,
     ) -> Self {
         let by_name: BTreeMap<&str, &GroupForecast> = forecasts
             .into_iter()
@@ -132,18 +153,25 @@ impl GroupCheck {
                 continue; // Nothing was used twice.
             }
             check.accesses = check.accesses.saturating_add(run.accesses);
-            let forecast = by_name
-                .get(name.as_str())
-                .and_then(|forecast| forecast.patterns.as_ref().ok());
-            let Some(forecast) = forecast else {
+            let known = by_name.get(name.as_str());
+            let Some((runs, forecast)) =
+                known.and_then(|known| Some((known.runs, known.patterns.as_ref().ok()?)))
+            else {
                 continue;
             };
+            let fewer = runs < training;
+            if fewer {
+                check.fewer = check.fewer.saturating_add(run.accesses);
+            }
             check.covered = check.covered.saturating_add(run.accesses);
             let expected: Vec<Pattern> = forecast.iter().map(PatternPrediction::pattern).collect();
             if are_right(&expected, &seen) {
                 check.correct = check.correct.saturating_add(run.accesses);
             }
-            if forecast.len() == seen.len() {
+            if are_near(&expected, &seen) {
+                check.near = check.near.saturating_add(run.accesses);
+            }
+            if !fewer && forecast.len() == seen.len() {
                 for (forecast, seen) in forecast.iter().zip(&seen) {
                     check.intervals.0 += 1;
                     // Half an item is rounding.

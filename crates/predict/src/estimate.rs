@@ -23,16 +23,28 @@ pub struct Estimate {
     pub high: f64,
 }
 
+impl Estimate {
+    /// The sum of two.
+    pub(crate) fn plus(&self, other: &Estimate) -> Estimate {
+        Estimate {
+            value: self.value + other.value,
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
+    }
+}
+
 /// How the intervals of a prediction came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intervals {
-    /// From two runs: two points say nothing about their own error. The interval reaches from what the next slower
-    /// to what the next faster way of growing would give. It has no confidence.
+    /// From two runs: two points say nothing about their own error. The interval of a distance reaches from what the next slower
+    /// to what the next faster way of growing would give. It has no confidence. Accesses: see [`work`]; those of parts are the
+    /// product of the ends of that and of the ends of their shares, which is wide, and of no confidence either.
     NeighbouringShapes,
     /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
     /// and the way of growing is right; and no narrower than that of two runs would be. Miss ratios: no narrower than
-    /// what the same way of predicting gets wrong about the largest run.
+    /// what the same way of predicting gets wrong about the largest run. Accesses of parts: as from two runs, a product.
     Regression,
 }
 
@@ -54,10 +66,10 @@ impl Intervals {
     pub fn describe(self) -> &'static str {
         match self {
             Intervals::NeighbouringShapes => {
-                "from the next slower to the next faster way of growing; two runs allow no confidence to be stated"
+                "of distances, from the next slower to the next faster way of growing; of accesses of parts, their shares as far again as they moved, in those of the program; two runs allow no confidence to be stated"
             }
             Intervals::Regression => {
-                "90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others"
+                "of distances, the 90 % prediction interval of the regression, no narrower than the next slower and faster way of growing, nor, for miss ratios, than what was wrong in predicting the largest run from the others; of accesses of parts, ends of shares in ends of the program's, which are wide and of no confidence"
             }
         }
     }
@@ -89,7 +101,7 @@ pub fn estimate(points: &[Point], shapes: &[Shape], size: f64) -> (Fit, Estimate
 }
 
 /// Half the width of the prediction interval of the regression, if there are points to spare.
-fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
+pub(crate) fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> {
     let parameters = if fit.shape == Shape::Constant { 1 } else { 2 };
     let spare = points
         .len()
@@ -122,6 +134,70 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
     }
 }
 
+/// The accesses of a whole program.
+///
+/// Two runs: where accesses grew by less than the size did, both the straight line and the power go through them, and nothing
+/// in two numbers tells which it is. The line is what a program does that starts, in so many accesses, and then does so much for
+/// each datum; every program starts, so that no power goes through 0. A power of less than 1 is what a fixed number of
+/// look-ups in growing data does, which are fewer programs. So the line is predicted, and the interval holds the line, the power
+/// and what grows with the logarithm of the size, the slowest of all. Where accesses grew by more than the size, they are a power of it.
+///
+/// Three runs or more tell: what fits them best, of the line, all slower ways of growing, and the power where accesses grew by
+/// more than the size. What falls is a power.
+pub fn work(points: &[Point], size: f64) -> Estimate {
+    let power = power(points, size);
+    let exponent = slope(&logarithms(points));
+    if points.len() < 3 {
+        let line = straight(points, size);
+        let slow = Fit::with(Shape::Logarithm, points).at(size).max(0.0);
+        let low = line.low.min(power.low).min(slow);
+        let high = line.high.max(power.high).max(slow);
+        let value = match exponent > 0.0 && exponent <= 1.0 {
+            true => line.value,
+            false => power.value,
+        };
+        return Estimate { value, low, high };
+    }
+    if exponent <= 0.0 {
+        return power;
+    }
+    let (fit, other) = estimate(points, &Shape::ALL, size);
+    if exponent > 1.0 && power_misses(points) < fit.residual {
+        return power;
+    }
+    let scale: f64 = points.iter().map(|point| point.1 * point.1).sum();
+    if fit.residual > scale * 1e-12 {
+        return other;
+    }
+    // No other way goes through all of them.
+    let value = fit.at(size).max(0.0);
+    Estimate {
+        value,
+        low: value,
+        high: value,
+    }
+}
+
+/// The sum of the squares of what the power through some points misses.
+fn power_misses(points: &[Point]) -> f64 {
+    let miss = |point: &Point| power(points, point.0).value - point.1;
+    points.iter().map(|point| miss(point).powi(2)).sum()
+}
+
+/// The logarithms of sizes and counts; what is 0 counts as 1.
+fn logarithms(points: &[Point]) -> Vec<Point> {
+    let log = |p: &Point| (p.0.max(1.0).ln(), p.1.max(1.0).ln());
+    points.iter().map(log).collect()
+}
+
+/// The slope of the straight line nearest to some points; 0 if they are all at one place.
+pub(crate) fn slope(points: &[Point]) -> f64 {
+    let mean = points.iter().map(|p| p.0).sum::<f64>() / points.len().max(1) as f64;
+    let square: f64 = points.iter().map(|p| (p.0 - mean).powi(2)).sum();
+    let product: f64 = points.iter().map(|p| (p.0 - mean) * p.1).sum();
+    if square > 0.0 { product / square } else { 0.0 }
+}
+
 /// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run
 /// counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent, wider and narrower by
 /// what the runs deviate, or by a tenth of it from two runs.
@@ -129,17 +205,13 @@ pub fn power(points: &[Point], size: f64) -> Estimate {
     if points.iter().all(|p| p.1 <= 0.0) {
         return Estimate::default();
     }
-    let logs: Vec<Point> = points
-        .iter()
-        .map(|p| (p.0.max(1.0).ln(), p.1.max(1.0).ln()))
-        .collect();
+    let logs = logarithms(points);
     let count = logs.len() as f64;
     let (x, y) = logs
         .iter()
         .fold((0.0, 0.0), |(x, y), p| (x + p.0 / count, y + p.1 / count));
     let square: f64 = logs.iter().map(|p| (p.0 - x).powi(2)).sum();
-    let product: f64 = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
-    let exponent = if square > 0.0 { product / square } else { 0.0 };
+    let exponent = slope(&logs);
     let away = size.max(1.0).ln() - x;
     let residual: f64 = logs
         .iter()
@@ -218,6 +290,50 @@ mod tests {
         let (_, estimate) = estimate(&falling, &[Shape::Linear], 3000.0);
         assert_eq!((estimate.value, estimate.low), (0.0, 0.0));
         assert!(estimate.high >= 0.0);
+    }
+
+    #[test]
+    fn three_runs_tell_how_work_grows() {
+        // Look-ups in a sorted table: a start, and log s.
+        let truth = |size: f64| 2e5 + 4e5 * size.ln();
+        let points = [8e3, 32e3, 128e3].map(|size| (size, truth(size)));
+        let found = work(&points, 1e6);
+        assert!((found.value / truth(1e6) - 1.0).abs() < 1e-6, "{found:?}");
+        assert!(found.low <= found.value && found.value <= found.high);
+        // A straight line is one still, and so is a power of more than 1.
+        let points = [8e3, 32e3, 128e3].map(|size| (size, 1e6 + 3.0 * size));
+        assert!((work(&points, 1e6).value - 4e6).abs() < 1.0);
+        let points = [8e3, 32e3, 128e3].map(|size: f64| (size, size.powf(1.5)));
+        assert!((work(&points, 1e6).value / 1e9 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn two_runs_do_not_tell_and_the_interval_says_so() {
+        let truth = |size: f64| 2e5 + 4e5 * size.ln();
+        let points = [8e3, 32e3].map(|size| (size, truth(size)));
+        let found = work(&points, 1e6);
+        let line = straight(&points, 1e6).value;
+        assert!((found.value - line).abs() < 1.0);
+        assert!(
+            found.low < truth(1e6) + 1.0 && line <= found.high,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn work_is_a_straight_line_or_more() {
+        // 1000 at the start, and 3 for each datum; what of the sizes does not grow makes no difference.
+        let line = |size: f64| 1000.0 + 3.0 * size;
+        for fixed in [0.0, 90.0] {
+            let points = [100.0, 400.0].map(|size| (size - fixed, line(size)));
+            let found = work(&points, 8000.0 - fixed);
+            assert!((found.value - line(8000.0)).abs() < 1e-6);
+        }
+        let points = [(100.0, 1e6), (400.0, 64e6)];
+        assert!((work(&points, 8000.0).value - 512e9).abs() < 1.0);
+        let falling = [(100.0, 500.0), (400.0, 400.0)];
+        assert!(work(&falling, 1e6).value > 0.0);
+        assert_eq!(work(&[(1.0, 0.0), (2.0, 0.0)], 4.0), Estimate::default());
     }
 
     #[test]

@@ -10,10 +10,11 @@ use reuselens_locality::{FineHistogram, Pattern, PatternBin};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, power};
+use crate::estimate::{Estimate, estimate};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
-use rare::predict_rare;
+use crate::shares::{Scale, parts_of};
+use rare::{RarePart, rare_parts};
 use seen::{Seen, seen};
 
 /// Reuses of a pattern below this share of its line's are too few to say that it begins to miss: one in ten thousand.
@@ -39,9 +40,9 @@ pub type Groups = BTreeMap<String, GroupRun>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpredictable {
-    /// It is missing in these training runs, counted from 0.
+    /// It is missing in these training runs, counted from 0; the last, or the one before it, is among them.
     Missing(Vec<usize>),
-    /// The runs have different numbers of patterns.
+    /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
 }
 
@@ -56,7 +57,7 @@ pub struct PatternPrediction {
     pub max: Estimate,
     /// Its mean.
     pub mean: Estimate,
-    /// Accesses in it: as a power of the size, which for a fixed share of the run is to scale with its accesses.
+    /// Accesses in it: its part of the reuses of its group.
     pub accesses: Estimate,
     /// What it was in the training runs.
     pub seen: Vec<Pattern>,
@@ -72,7 +73,9 @@ pub struct GroupForecast {
     pub name: String,
     /// Its accesses in the largest training run.
     pub trained: u64,
-    /// Accesses; 0 if it is not predictable.
+    /// The training runs that its patterns are predicted from, counted from the largest; 0 if they cannot be.
+    pub runs: usize,
+    /// Accesses: its part of those of the run, also where its patterns cannot be predicted.
     pub accesses: Estimate,
     /// Cold ones among them.
     pub cold: Estimate,
@@ -85,40 +88,96 @@ pub struct GroupForecast {
     pub rare: Vec<PatternPrediction>,
 }
 
+/// The run that groups are predicted of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// Its data size.
+    pub size: f64,
+    /// Its accesses.
+    pub accesses: Estimate,
+    /// Cold ones among them.
+    pub cold: Estimate,
+}
+
+impl Asked {
+    fn reuses(&self) -> Estimate {
+        Estimate {
+            value: (self.accesses.value - self.cold.value).max(0.0),
+            low: (self.accesses.low - self.cold.high).max(0.0),
+            high: (self.accesses.high - self.cold.low).max(0.0),
+        }
+    }
+}
+
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
 ///
-/// Predictable is a group with equally many patterns in all of them: each pattern's lowest, highest and mean distance
-/// are extrapolated by one of `shapes`.
+/// Predictable is a group with equally many patterns in all of them, or, of three and more runs, in the larger ones, two at
+/// least: each pattern's lowest, highest and mean distance are extrapolated by one of `shapes`. Accesses are shares: of a
+/// group in the reuses of the run, which change with the accesses of the runs; in its cold accesses, and of patterns in the
+/// reuses of their group, which change with the data size. Of a group that cannot be predicted, only the accesses are, and
+/// how many are cold.
 ///
-/// Source: Fang et al. 2006, section 3.3.
+/// Source: Fang et al. 2006, section 3.3; how accesses are shares, and what is predicted from some of the runs, is
+/// ours.
 pub fn predict_groups(
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
     merging: Merging,
-    size: f64,
+    asked: &Asked,
 ) -> Vec<GroupForecast> {
     let mut names: Vec<&String> = runs.iter().flat_map(|(_, groups)| groups.keys()).collect();
     names.sort_unstable();
     names.dedup();
+    let counts: Vec<(Estimate, Estimate)> = counts(&names, runs, asked);
     names
         .into_iter()
-        .map(|name| predict(name, runs, shapes, merging, size))
+        .zip(counts)
+        .map(|(name, counts)| predict(name, counts, runs, (shapes, merging), asked.size))
         .collect()
 }
 
+/// Cold accesses and reuses of the groups of these names.
+fn counts(names: &[&String], runs: &[(f64, &Groups)], asked: &Asked) -> Vec<(Estimate, Estimate)> {
+    let of = |count: fn(&GroupRun) -> u64| -> Vec<Vec<u64>> {
+        let of_name = |name: &&String| {
+            let found = runs.iter().map(|(_, groups)| groups.get(*name));
+            found.map(|run| run.map_or(0, count)).collect()
+        };
+        names.iter().map(of_name).collect()
+    };
+    let sizes: Vec<f64> = runs.iter().map(|run| run.0).collect();
+    let accesses = runs.iter().map(|(_, groups)| {
+        let accesses = groups.values().map(|run| run.accesses as f64);
+        accesses.sum()
+    });
+    let accesses: Vec<f64> = accesses.collect();
+    let mut scale = Scale {
+        sizes: &sizes,
+        size: asked.size,
+        wholes: &sizes,
+        whole: asked.size,
+    };
+    let cold = parts_of(&asked.cold, scale, &of(|run| run.cold));
+    (scale.wholes, scale.whole) = (&accesses, asked.accesses.value);
+    let reuses = parts_of(&asked.reuses(), scale, &of(|run| run.accesses - run.cold));
+    cold.into_iter().zip(reuses).collect()
+}
+
+/// Predicts the group of a name, of so many cold accesses and reuses.
 fn predict(
     name: &str,
+    (cold, reuses): (Estimate, Estimate),
     runs: &[(f64, &Groups)],
-    shapes: &[Shape],
-    merging: Merging,
+    (shapes, merging): (&[Shape], Merging),
     size: f64,
 ) -> GroupForecast {
     let last = runs.last().and_then(|(_, groups)| groups.get(name));
     let mut forecast = GroupForecast {
         name: name.to_owned(),
         trained: last.map_or(0, |run| run.accesses),
-        accesses: Estimate::default(),
-        cold: Estimate::default(),
+        runs: 0,
+        accesses: cold.plus(&reuses),
+        cold,
         patterns: Ok(Vec::new()),
         below_zero: false,
         rare: Vec::new(),
@@ -130,16 +189,11 @@ fn predict(
             return forecast;
         }
     };
-    let power_of = |count: fn(&GroupRun) -> u64| {
-        let points: Vec<_> = found
-            .iter()
-            .map(|seen| (seen.size, count(seen.run) as f64))
-            .collect();
-        power(&points, size)
-    };
-    forecast.cold = power_of(|run| run.cold);
-    forecast.accesses = power_of(|run| run.accesses);
-    let predicted = (0..found[0].patterns.len()).map(|index| {
+    forecast.runs = found.len();
+    let rare = rare_parts(&found, merging.rule);
+    let accesses = of_patterns(&found, &rare, &reuses, size);
+    let (common, others) = accesses.split_at(found[0].patterns.len());
+    let predicted = common.iter().enumerate().map(|(index, accesses)| {
         let points: Vec<(f64, Pattern)> = found
             .iter()
             .map(|seen| (seen.size, seen.patterns[index]))
@@ -148,19 +202,51 @@ fn predict(
         let here = last.patterns[index];
         let within = last.run.bins.iter();
         let within = within.filter(|bin| bin.min >= here.min && bin.max <= here.max);
-        predict_pattern(&points, within.copied().collect(), shapes, size)
+        predict_pattern(&points, within.copied().collect(), *accesses, shapes, size)
     });
     let (predicted, below): (Vec<PatternPrediction>, Vec<bool>) = predicted.unzip();
-    let (rare, rare_below) = predict_rare(
-        &found,
-        merging.rule,
-        shapes,
-        (size, forecast.accesses.value),
-    );
+    let rare = rare.into_iter().zip(others);
+    let rare = rare.map(|(part, accesses)| part.predict(*accesses, shapes, size));
+    let (rare, rare_below): (Vec<PatternPrediction>, Vec<bool>) = rare.unzip();
     forecast.below_zero = below.into_iter().chain(rare_below).any(|below| below);
     forecast.patterns = Ok(predicted);
     forecast.rare = rare;
     forecast
+}
+
+/// The accesses of the patterns of a group with so many reuses, and then of its rare parts.
+fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) -> Vec<Estimate> {
+    let sizes: Vec<f64> = found.iter().map(|seen| seen.size).collect();
+    let common = (0..found[0].patterns.len()).map(|index| {
+        let of = found.iter().map(|seen| seen.patterns[index].accesses);
+        of.collect()
+    });
+    let mut parts: Vec<Vec<u64>> = common.collect();
+    parts.extend(rare.iter().map(RarePart::counts));
+    // Rare reuses that are gone in the last run.
+    let gone = found.iter().enumerate().map(|(run, seen)| {
+        let here: u64 = parts.iter().map(|part| part[run]).sum();
+        (seen.run.accesses - seen.run.cold).saturating_sub(here)
+    });
+    let gone = gone.collect();
+    parts.push(gone);
+    let scale = Scale {
+        sizes: &sizes,
+        size,
+        wholes: &sizes,
+        whole: size,
+    };
+    let mut accesses = parts_of(reuses, scale, &parts);
+    // Nothing is known of where those were: the others have theirs, which there are only at smaller sizes.
+    let lost = accesses.pop().map_or(0.0, |gone| gone.value);
+    let left: f64 = accesses.iter().map(|part| part.value).sum();
+    if lost > 0.0 && left > 0.0 {
+        for part in &mut accesses {
+            part.value *= 1.0 + lost / left;
+            part.high = part.high.max(part.value);
+        }
+    }
+    accesses
 }
 
 /// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted. `within` is how its
@@ -168,6 +254,7 @@ fn predict(
 fn predict_pattern(
     points: &[(f64, Pattern)],
     within: Vec<PatternBin>,
+    accesses: Estimate,
     shapes: &[Shape],
     size: f64,
 ) -> (PatternPrediction, bool) {
@@ -182,7 +269,7 @@ fn predict_pattern(
         min,
         max,
         mean,
-        accesses: power(&of(|p| p.accesses as f64), size),
+        accesses,
         seen: points.iter().map(|point| point.1).collect(),
         within,
     };
@@ -201,6 +288,13 @@ impl GroupForecast {
         Some(histogram)
     }
 
+    /// Its misses in a fully associative cache of so many items; the cold ones, which are the least it can have, if its distances
+    /// cannot be predicted.
+    pub(crate) fn misses(&self, items: u64) -> u64 {
+        let histogram = self.histogram();
+        histogram.map_or(self.cold.value.round() as u64, |all| all.misses(items))
+    }
+
     /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare ones included, of at
     /// least one in ten thousand of its reuses reaches the `items` of a cache: half of that pattern misses from there
     /// on. `from` itself if that is so already; none if no pattern ever gets there.
@@ -215,184 +309,4 @@ impl GroupForecast {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::GroupCheck;
-    use reuselens_locality::PatternRule;
-
-    /// A line with a pattern around each of some distances.
-    fn run(hills: &[(u64, u64)], cold: u64) -> GroupRun {
-        let mut fine = FineHistogram::new();
-        for (distance, count) in hills {
-            fine.add(Distance::new(*distance), *count);
-        }
-        GroupRun {
-            accesses: fine.accesses() + cold,
-            cold,
-            bins: PatternBin::of_fine(&fine),
-        }
-    }
-
-    fn groups(list: &[(&str, GroupRun)]) -> Groups {
-        list.iter()
-            .map(|(name, run)| ((*name).to_owned(), run.clone()))
-            .collect()
-    }
-
-    #[test]
-    fn patterns_move_and_say_when_they_miss() {
-        let small = groups(&[("a", run(&[(2, 900), (1000, 100)], 50))]);
-        let large = groups(&[("a", run(&[(2, 3600), (4000, 400)], 200))]);
-        let found = predict_groups(
-            &[(1000.0, &small), (4000.0, &large)],
-            &Shape::ALL,
-            PatternRule::default().into(),
-            16_000.0,
-        );
-        assert_eq!(found.len(), 1);
-        let patterns = found[0].patterns.as_ref().unwrap();
-        assert_eq!(
-            (patterns[0].fit.shape, patterns[1].fit.shape),
-            (Shape::Constant, Shape::Linear)
-        );
-        let far = patterns[1].pattern();
-        assert!(
-            (15_000..17_000).contains(&far.min) && (far.mean - 16_000.0).abs() < 300.0,
-            "{far:?}"
-        );
-        assert_eq!(far.accesses, 1600);
-        let histogram = found[0].histogram().unwrap();
-        assert_eq!(
-            (histogram.cold(), histogram.accesses()),
-            (800, 800 + 1600 + 14_400)
-        );
-        assert_eq!(histogram.misses(768), 800 + 1600);
-        assert_eq!(histogram.misses(32_768), 800);
-        let begins = found[0].misses_from(32_000, 4000.0).unwrap();
-        assert!((begins - 32_000.0).abs() < 1000.0, "{begins}");
-        assert_eq!(found[0].misses_from(3000, 4000.0), Some(4000.0));
-        let truth = groups(&[("a", run(&[(2, 14_400), (16_000, 1600)], 800))]);
-        let check = GroupCheck::of(&found, &truth, PatternRule::default().into());
-        assert_eq!((check.coverage(), check.accuracy()), (1.0, 1.0));
-        assert_eq!(check.intervals, (2, 2));
-        let other = groups(&[
-            ("a", run(&[(2, 14_400), (60_000, 1600)], 800)),
-            ("b", run(&[(1, 9)], 0)),
-        ]);
-        let check = GroupCheck::of(&found, &other, PatternRule::default().into());
-        assert_eq!(
-            (check.covered, check.correct, check.accesses),
-            (16_800, 0, 16_809)
-        );
-    }
-
-    #[test]
-    fn the_rare_far_reuses_grow_too() {
-        // One in 200 is far in the small run and one in 400 in the large one, as many as there are items.
-        let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
-        let large = groups(&[("a", run(&[(2, 1_592_000), (4000, 4000)], 200))]);
-        let runs = [(1000.0, &small), (4000.0, &large)];
-        let of = |rare: f64| {
-            let merging = Merging {
-                rare,
-                ..Merging::default()
-            };
-            predict_groups(&runs, &Shape::ALL, merging, 64_000.0).remove(0)
-        };
-        let found = of(0.01);
-        assert_eq!(found.patterns.as_ref().map(Vec::len), Ok(1), "to compare");
-        assert_eq!(found.rare.len(), 1);
-        assert_eq!(found.rare[0].fit.shape, Shape::Linear);
-        let histogram = found.histogram().unwrap();
-        // 64,000 far reuses at 64,000 items, and the cold accesses.
-        assert_eq!(histogram.misses(32_768), 64_000 + 3200);
-        assert_eq!(histogram.misses(80_000), 3200);
-        let begins = found.misses_from(32_768, 4000.0).unwrap();
-        assert!((begins - 32_768.0).abs() < 1000.0, "{begins}");
-        // The same as with nothing left out.
-        let whole = of(0.0);
-        assert!(whole.rare.is_empty());
-        assert_eq!(whole.histogram(), Some(histogram));
-        assert_eq!(whole.misses_from(32_768, 4000.0), Some(begins));
-    }
-
-    #[test]
-    fn rare_reuses_whose_patterns_differ_grow_as_one() {
-        let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
-        let large = groups(&[("a", run(&[(2, 1_592_000), (3600, 2000), (9000, 2000)], 200))]);
-        let found = predict_groups(
-            &[(1000.0, &small), (4000.0, &large)],
-            &Shape::ALL,
-            Merging::default(),
-            64_000.0,
-        );
-        assert_eq!(found[0].rare.len(), 1);
-        assert_eq!(found[0].rare[0].seen[1].accesses, 4000);
-        let histogram = found[0].histogram().unwrap();
-        assert_eq!(histogram.misses(32_768), 64_000 + 3200);
-    }
-
-    #[test]
-    fn rare_reuses_of_one_run_alone_stay_where_they_were() {
-        let small = groups(&[("a", run(&[(2, 199_000)], 50))]);
-        let large = groups(&[("a", run(&[(2, 796_000), (4000, 4000)], 200))]);
-        let found = predict_groups(
-            &[(1000.0, &small), (4000.0, &large)],
-            &Shape::ALL,
-            Merging::default(),
-            16_000.0,
-        );
-        assert_eq!(found[0].rare[0].fit.shape, Shape::Constant);
-        let histogram = found[0].histogram().unwrap();
-        let far = histogram.misses(3000) - histogram.cold();
-        // As large a share as before.
-        assert!((far as f64 / histogram.accesses() as f64 - 0.005).abs() < 1e-4);
-        assert_eq!(histogram.misses(5000), histogram.cold());
-    }
-
-    #[test]
-    fn what_cannot_be_predicted_says_why() {
-        let small = groups(&[("gone", run(&[(2, 9)], 1)), ("splits", run(&[(2, 9)], 1))]);
-        let large = groups(&[
-            ("new", run(&[(2, 9)], 1)),
-            ("splits", run(&[(2, 9), (900, 3)], 1)),
-        ]);
-        let found = predict_groups(
-            &[(10.0, &small), (40.0, &large)],
-            &Shape::ALL,
-            PatternRule::default().into(),
-            90.0,
-        );
-        let why: Vec<_> = found
-            .iter()
-            .map(|f| (f.name.as_str(), f.patterns.clone().unwrap_err()))
-            .collect();
-        let expected = [
-            ("gone", Unpredictable::Missing(vec![1])),
-            ("new", Unpredictable::Missing(vec![0])),
-            ("splits", Unpredictable::Patterns(vec![1, 2])),
-        ];
-        assert_eq!(why, expected);
-        assert!(
-            found
-                .iter()
-                .all(|f| f.histogram().is_none() && f.misses_from(1, 1.0).is_none())
-        );
-    }
-
-    #[test]
-    fn only_cold_accesses_are_a_group_too() {
-        let runs = [
-            groups(&[("init", run(&[], 100))]),
-            groups(&[("init", run(&[], 400))]),
-        ];
-        let found = predict_groups(
-            &[(100.0, &runs[0]), (400.0, &runs[1])],
-            &Shape::ALL,
-            PatternRule::default().into(),
-            1600.0,
-        );
-        let histogram = found[0].histogram().unwrap();
-        assert_eq!((histogram.cold(), histogram.accesses()), (1600, 1600));
-    }
-}
+mod tests;

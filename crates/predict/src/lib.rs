@@ -18,23 +18,26 @@ mod fixed;
 mod group;
 mod known;
 mod merging;
+mod placing;
 mod prediction;
 mod program;
 mod reorder;
 mod shape;
+mod shares;
 mod sums;
 mod tracker;
 mod warnings;
 mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
-pub use check::{GroupCheck, WrongGroup, are_right, is_right, overlap, wrong};
-pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power};
+pub use check::{GroupCheck, WrongGroup, are_near, are_right, is_right, overlap, wrong};
+pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power, straight, work};
 pub use fixed::fixed_data;
 pub use group::{
-    GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
+    Asked, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
 };
 pub use merging::{Merging, RARE};
+pub use placing::Placing;
 pub use prediction::{
     CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
 };

@@ -4,15 +4,16 @@ mod checking;
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Cache, Machine, Pattern, Profile, Warning};
-use reuselens_units::Granularity;
+use reuselens_locality::{Cache, FineHistogram, Machine, Pattern, Profile, Warning};
+use reuselens_units::{Distance, Granularity};
 use serde::Serialize;
 
 use crate::check::{GroupCheck, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
 use crate::fixed::fixed_data;
-use crate::group::{GroupForecast, Groups, Unpredictable, predict_groups};
+use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
+use crate::placing::Placing;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
 use crate::shape::Shape;
 use crate::sums::GroupSums;
@@ -76,7 +77,7 @@ pub struct CacheForecast {
     pub with_sets: Option<f64>,
 }
 
-/// Misses of a group in each of the caches, in their order.
+/// Misses of a group in each of the caches, in their order. Of one that cannot be predicted, its cold accesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupMisses {
     /// Fully associative.
@@ -130,6 +131,8 @@ pub struct Check {
     pub caches: Vec<(f64, Option<f64>)>,
     /// Lines or instructions.
     pub groups: GroupCheck,
+    /// Whether accesses and misses were predicted of the right ones.
+    pub placing: Placing,
     /// Groups that were predicted wrongly, those with most accesses first.
     pub wrong: Vec<WrongGroup>,
     /// What was observed of the groups that could be predicted.
@@ -159,20 +162,19 @@ pub fn predict(
     let too_much = found > training[0].1 * MOST_FIXED;
     let fixed = if too_much { 0.0 } else { found };
     let grown = |size: f64| grown(size, fixed);
-    let whole_runs: Vec<WholeRun> = training
-        .iter()
-        .map(|(run, size)| WholeRun {
-            size: grown(*size),
-            histogram: &runs[*run].histogram,
-        })
-        .collect();
-    let whole = predict_whole(&whole_runs, &options.shapes, grown(size))
-        .ok_or(ProgramError::NoReuses { run: 1 })?;
+    let whole_runs = whole_runs(runs, &training, (fixed, found));
+    let whole = predict_whole(
+        &whole_runs,
+        &options.shapes,
+        (grown(size), self::grown(size, found)),
+    )
+    .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
     let scale = Scale {
         training: &training,
         size,
         fixed,
+        counts: (whole.accesses, whole.cold),
     };
     let forecasts = forecasts(runs, &scale, options, exact);
     let (last, largest) = training[training.len() - 1];
@@ -185,7 +187,7 @@ pub fn predict(
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
     let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
-    let sums = GroupSums::of(&groups, whole.accesses.value, &caches);
+    let sums = GroupSums::of(&groups, whole.accesses.value, &caches, training.len());
     warnings.extend(sums.warning(whole.accesses.value, &caches));
     Ok(Prediction {
         granularity,
@@ -203,6 +205,21 @@ pub fn predict(
     })
 }
 
+/// The runs as the whole program's prediction takes them. Left out of the sizes is what does not grow: `fixed` for distances,
+/// all that was `found` for accesses.
+fn whole_runs<'a>(
+    runs: &[&'a Profile],
+    training: &[(usize, f64)],
+    (fixed, found): (f64, f64),
+) -> Vec<WholeRun<'a>> {
+    let run = |(run, size): &(usize, f64)| WholeRun {
+        size: grown(*size, fixed),
+        grown: grown(*size, found),
+        histogram: &runs[*run].histogram,
+    };
+    training.iter().map(run).collect()
+}
+
 /// What of a size grows.
 fn grown(size: f64, fixed: f64) -> f64 {
     (size - fixed).max(1.0)
@@ -216,6 +233,8 @@ pub(crate) struct Scale<'a> {
     pub size: f64,
     /// What of each does not grow.
     pub fixed: f64,
+    /// Accesses of the run asked for, and cold ones.
+    pub counts: (Estimate, Estimate),
 }
 
 /// Predicts the groups, from exact bins or from those that all profiles have.
@@ -233,8 +252,13 @@ fn forecasts(
         })
         .collect();
     let by_size: Vec<(f64, &Groups)> = of_runs.iter().map(|run| (run.0, &run.1)).collect();
-    let size = grown(scale.size, scale.fixed);
-    predict_groups(&by_size, &options.shapes, options.merging, size)
+    let (accesses, cold) = scale.counts;
+    let asked = Asked {
+        size: grown(scale.size, scale.fixed),
+        accesses,
+        cold,
+    };
+    predict_groups(&by_size, &options.shapes, options.merging, &asked)
 }
 
 /// Groups and their misses, most misses first.
@@ -308,9 +332,12 @@ fn group_misses(
     levels: &[(Cache, u64)],
     (from, fixed): (f64, f64),
 ) -> Vec<GroupMisses> {
-    let Some(histogram) = forecast.histogram() else {
-        return Vec::new();
-    };
+    let histogram = forecast.histogram().unwrap_or_else(|| {
+        // The least that is known of it.
+        let mut cold = FineHistogram::new();
+        cold.add(Distance::COLD, forecast.cold.value.round() as u64);
+        cold
+    });
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),

@@ -8,14 +8,18 @@ use crate::prediction::{CacheForecast, GroupMisses};
 
 /// All groups together, beside the whole program.
 ///
-/// They need not be equal: the whole program is predicted by thousandths of its reuses, each group by its own patterns,
-/// and of some groups nothing can be predicted. How far apart they are is a test of both that needs no other run.
+/// Accesses of all groups are those of the program; of those that can be predicted, as many less as the others have. Misses need
+/// not be equal: the whole program is predicted by thousandths of its reuses, each group by its own patterns. How far apart they are is a
+/// test of both that needs no other run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupSums {
     /// Accesses of the groups that can be predicted.
     pub accesses: f64,
     /// Of the accesses of the largest training run, the share in groups of which nothing can be predicted.
     pub unpredictable: f64,
+    /// The share in groups that are predicted from the larger ones of the training runs, since they have other patterns in a
+    /// smaller one. No confidence can be stated of their distances if those are two.
+    pub fewer: f64,
     /// By cache.
     pub caches: Vec<CacheSums>,
 }
@@ -29,7 +33,7 @@ const TOO_FEW: f64 = 1e-3;
 /// Misses in one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CacheSums {
-    /// Of all groups that can be predicted, if it is fully associative.
+    /// Of all groups, if it is fully associative. Those that cannot be predicted have their cold accesses.
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
@@ -38,16 +42,20 @@ pub struct CacheSums {
 }
 
 impl GroupSums {
-    /// Adds up groups, beside a whole program of so many accesses. Cost: linear in groups and caches.
+    /// Adds up groups, beside a whole program of so many accesses, predicted from so many training runs. Cost: linear in groups and caches.
     pub(crate) fn of(
         groups: &[(GroupForecast, Vec<GroupMisses>)],
         accesses: f64,
         caches: &[CacheForecast],
+        training: usize,
     ) -> Self {
         // An empty sum of floating-point numbers is -0, which shows.
         let sum = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, |a, b| a + b);
+        let ok = groups.iter().filter(|(group, _)| group.patterns.is_ok());
         let failed = groups.iter().filter(|(group, _)| group.patterns.is_err());
         let failed = sum(&mut failed.map(|(group, _)| group.trained as f64));
+        let fewer = ok.clone().filter(|(group, _)| group.runs < training);
+        let fewer = sum(&mut fewer.map(|(group, _)| group.trained as f64));
         let all = sum(&mut groups.iter().map(|(group, _)| group.trained as f64));
         let of = |(at, cache): (usize, &CacheForecast)| {
             let here = || groups.iter().filter_map(|(_, misses)| misses.get(at));
@@ -62,19 +70,17 @@ impl GroupSums {
             }
         };
         GroupSums {
-            accesses: sum(&mut groups.iter().map(|(group, _)| group.accesses.value)),
+            accesses: sum(&mut ok.map(|(group, _)| group.accesses.value)),
             unpredictable: if all > 0.0 { failed / all } else { 0.0 },
+            fewer: if all > 0.0 { fewer / all } else { 0.0 },
             caches: caches.iter().enumerate().map(of).collect(),
         }
     }
 
-    /// What to say where the groups are far more than the whole program, of which they are parts. Their counts grow each by
-    /// its own power of the size: of a few accesses that became many from one small input to the next, it can be any.
+    /// What to say where the groups have far more misses than the whole program, of which they are parts: the distances of one
+    /// or the other grow out of proportion.
     pub(crate) fn warning(&self, whole: f64, caches: &[CacheForecast]) -> Option<Warning> {
         let mut found = Vec::new();
-        if self.accesses > TOO_MUCH * whole {
-            found.push(format!("{:.1} times its accesses", self.accesses / whole));
-        }
         for (sum, cache) in self.caches.iter().zip(caches) {
             let misses = sum.misses as f64;
             if misses > TOO_MUCH * sum.whole.max(TOO_FEW * whole) {
@@ -85,10 +91,10 @@ impl GroupSums {
         (!found.is_empty()).then(|| Warning {
             code: "parts-exceed-whole".to_owned(),
             message: format!(
-                "the parts of the program were predicted to have {}: counts of some grow out of all proportion",
+                "the parts of the program were predicted to have {}: distances of some grow out of proportion",
                 found.join(", ")
             ),
-            hint: "believe the whole program, and not the misses of parts; or profile larger inputs".to_owned(),
+            hint: "believe the whole program, and of parts which misses most; or profile larger inputs".to_owned(),
         })
     }
 }
@@ -103,6 +109,7 @@ mod tests {
         GroupForecast {
             name: String::new(),
             trained,
+            runs: 2,
             accesses: Estimate {
                 value: accesses,
                 ..Estimate::default()
@@ -138,7 +145,7 @@ mod tests {
             },
             with_sets: None,
         };
-        let sums = GroupSums::of(&groups, 1000.0, &[cache()]);
+        let sums = GroupSums::of(&groups, 1000.0, &[cache()], 2);
         assert_eq!((sums.accesses, sums.unpredictable), (700.0, 0.3));
         let expected = CacheSums {
             misses: 12,
@@ -146,12 +153,14 @@ mod tests {
             whole: 20.0,
         };
         assert_eq!(sums.caches, [expected]);
-        let nothing = GroupSums::of(&groups[..1], 1000.0, &[]).unpredictable;
+        let nothing = GroupSums::of(&groups[..1], 1000.0, &[], 2).unpredictable;
         assert_eq!(nothing.to_string(), "0");
-        assert_eq!(GroupSums::of(&[], 0.0, &[]).accesses.to_string(), "0");
+        assert_eq!(GroupSums::of(&[], 0.0, &[], 2).accesses.to_string(), "0");
         assert_eq!(sums.warning(1000.0, &[cache()]), None);
+        // All are from two of three runs: none from all.
+        let fewer = |training| GroupSums::of(&groups, 1000.0, &[], training).fewer;
+        assert_eq!((fewer(2), fewer(3)), (0.0, 0.7));
         let more = GroupSums {
-            accesses: 2500.0,
             caches: vec![CacheSums {
                 misses: 60,
                 ..expected
@@ -159,7 +168,7 @@ mod tests {
             ..sums
         };
         let warning = more.warning(1000.0, &[cache()]).unwrap();
-        let said = "2.5 times its accesses, 3.0 times its misses in L1d";
+        let said = "predicted to have 3.0 times its misses in L1d";
         assert!(warning.message.contains(said), "{}", warning.message);
     }
 }

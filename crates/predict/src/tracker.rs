@@ -115,6 +115,8 @@ impl PathTracker {
     }
 
     /// The thread goes on with this block.
+    // Taken apart: what is handed on by reference is written to memory in small pieces and read in large ones, which the
+    // processor waits for.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock) {
         let number = self.known.find(block.start, self.last_number);
@@ -126,7 +128,7 @@ impl PathTracker {
         if self.last.end == BlockEnd::Call {
             self.call(self.last.after());
         } else if self.last.end != BlockEnd::Return || !self.returned(block.start) {
-            self.edge(block, number, before);
+            self.edge(block.start, number, before);
         }
         match block.end {
             BlockEnd::Branch => self.path.trace.begin(block.start),
@@ -178,18 +180,18 @@ impl PathTracker {
         true
     }
 
-    /// Goes on in the same call. `before` are the outcomes without the one that led here.
+    /// Goes on in the same call, at the block that begins there. `before` are the outcomes without the one that led here.
     #[inline]
-    fn edge(&mut self, block: &BasicBlock, number: u32, before: u32) {
-        if self.closes(block, number) {
-            return self.close(block, number, before);
+    fn edge(&mut self, start: u64, number: u32, before: u32) {
+        if self.closes(start, number) {
+            return self.close(start, number, before);
         }
-        self.leave_others(self.outermost(), block.start);
+        self.leave_others(self.outermost(), start);
         self.begin(number);
     }
 
     /// The edge to this block closes a loop.
-    fn close(&mut self, block: &BasicBlock, number: u32, before: u32) {
+    fn close(&mut self, start: u64, number: u32, before: u32) {
         let outermost = self.outermost();
         self.known.loops(number, self.last.start, self.last.after());
         let mine = self.loops[outermost..]
@@ -202,7 +204,7 @@ impl PathTracker {
             }
             None => {
                 let path = self.path;
-                self.leave_others(outermost, block.start);
+                self.leave_others(outermost, start);
                 // If a loop was left, its outcomes are gone from the path to this one.
                 let mut entry = self.path;
                 if entry == path {
@@ -216,11 +218,11 @@ impl PathTracker {
 
     /// Whether the edge to this block closes a loop.
     #[inline]
-    fn closes(&self, block: &BasicBlock, number: u32) -> bool {
-        if block.start > self.last.start {
+    fn closes(&self, start: u64, number: u32) -> bool {
+        if start > self.last.start {
             return false;
         }
-        let taken = block.start == self.last.taken;
+        let taken = start == self.last.taken;
         match self.last.end {
             BlockEnd::Branch if taken => true,
             BlockEnd::Branch => self.last.closes_if_not,

@@ -24,6 +24,9 @@ pub(crate) fn warnings(
 ) -> Vec<Warning> {
     let mut all = size_warnings(scale, options.far);
     if let Some(fixed) = too_much {
+        if scale.size <= fixed {
+            all.push(below_fixed(fixed));
+        }
         let message = format!(
             "{fixed:.0} of the {:.0} items of the smallest training run do not grow, which is too much to leave out of the sizes: ways of growing fit badly",
             scale.training[0].1
@@ -66,6 +69,13 @@ pub(crate) fn warnings(
     all
 }
 
+fn below_fixed(fixed: f64) -> Warning {
+    let message = format!(
+        "the size asked for is no more than the {fixed:.0} items that do not grow: what is shown is for one more"
+    );
+    warn("below-fixed", message, "ask for a larger size")
+}
+
 /// About sizes, of which only what grows counts.
 fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
     let mut all = Vec::new();
@@ -74,11 +84,7 @@ fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
     let (smallest, largest) = (grown(training[0].1), grown(training[training.len() - 1].1));
     let size = grown(scale.size);
     if scale.size <= scale.fixed {
-        let message = format!(
-            "the size asked for is no more than the {:.0} items that do not grow: what is shown is for one more",
-            scale.fixed
-        );
-        all.push(warn("below-fixed", message, "ask for a larger size"));
+        all.push(below_fixed(scale.fixed));
     }
     if size > largest * far {
         let times = size / largest;
@@ -120,6 +126,7 @@ mod tests {
             training,
             size,
             fixed,
+            counts: Default::default(),
         };
         let all = size_warnings(&scale, 16.0).into_iter();
         all.map(|warning| warning.code).collect()

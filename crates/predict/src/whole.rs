@@ -4,7 +4,7 @@ use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, power, straight};
+use crate::estimate::{Estimate, estimate, straight, work};
 use crate::shape::{Fit, Point, Shape};
 
 /// Groups of equally many accesses that a program is cut into.
@@ -13,8 +13,10 @@ pub const GROUPS: usize = 1000;
 /// What is needed of a run to predict others.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeRun<'a> {
-    /// Its data size.
+    /// Its data size, over which distances grow.
     pub size: f64,
+    /// Its data size without what does not grow, however much that is: over which accesses do.
+    pub grown: f64,
     /// Its distances.
     pub histogram: &'a ExactHistogram,
 }
@@ -40,7 +42,7 @@ pub struct GroupPrediction {
 pub struct WholePrediction {
     /// The data size, in items.
     pub size: f64,
-    /// Accesses: as a power of the size.
+    /// Accesses, by [`work`].
     pub accesses: Estimate,
     /// Cold ones among them: in a straight line.
     pub cold: Estimate,
@@ -76,7 +78,7 @@ impl Rehearsal {
         let step = (last.size / before).ln();
         let farther = ((size / last.size).ln() / step).max(1.0);
         Some(Rehearsal {
-            predicted: predict_whole(others, shapes, last.size)?.histogram,
+            predicted: predict_whole(others, shapes, (last.size, last.grown))?.histogram,
             observed: last.histogram.clone(),
             times: (size / last.size).max(1.0),
             farther: if farther.is_finite() { farther } else { 1.0 },
@@ -127,13 +129,17 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
     Some(means)
 }
 
-/// Predicts a whole program at data size `size`, from two or more runs of ascending sizes; none if one has no
+/// Predicts a whole program at data size `size`, of which `grown` grows, from two or more runs of ascending sizes; none if one has no
 /// reuses.
 ///
 /// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated by one of `shapes`.
 ///
 /// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
-pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<WholePrediction> {
+pub fn predict_whole(
+    runs: &[WholeRun],
+    shapes: &[Shape],
+    (size, grown): (f64, f64),
+) -> Option<WholePrediction> {
     let means: Option<Vec<Vec<f64>>> = runs
         .iter()
         .map(|run| group_means(run.histogram, GROUPS))
@@ -154,12 +160,12 @@ pub fn predict_whole(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<W
         .collect();
     let points = |count: fn(&ExactHistogram) -> u64| -> Vec<Point> {
         let runs = runs.iter();
-        runs.map(|run| (run.size, count(run.histogram) as f64))
+        runs.map(|run| (run.grown, count(run.histogram) as f64))
             .collect()
     };
-    let accesses = power(&points(ExactHistogram::accesses), size);
+    let accesses = work(&points(ExactHistogram::accesses), grown);
     // The size is the largest distance, which is all items but one in nearly every program: a straight line.
-    let cold = straight(&points(ExactHistogram::cold), size);
+    let cold = straight(&points(ExactHistogram::cold), grown);
     let make = |end: fn(&Estimate) -> f64, accesses: f64| {
         let distances = groups.iter().map(|group| end(&group.distance));
         histogram(accesses, end(&cold), distances)
@@ -293,17 +299,29 @@ mod tests {
         let all = [side(50), side(100), changed(200)];
         let runs = all.each_ref().map(|histogram| WholeRun {
             size: data_size(histogram).unwrap() as f64,
+            grown: data_size(histogram).unwrap() as f64,
             histogram,
         });
-        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let found = predict_whole(
+            &runs,
+            &Shape::ALL,
+            (3.0 * 800.0 * 800.0, 3.0 * 800.0 * 800.0),
+        )
+        .unwrap();
         let ratio = found.miss_ratio(100_000);
         assert!(ratio.high - ratio.low > 0.2, "{ratio:?}");
         let alike = [side(50), side(100), side(200)];
         let runs = alike.each_ref().map(|histogram| WholeRun {
             size: data_size(histogram).unwrap() as f64,
+            grown: data_size(histogram).unwrap() as f64,
             histogram,
         });
-        let found = predict_whole(&runs, &Shape::ALL, 3.0 * 800.0 * 800.0).unwrap();
+        let found = predict_whole(
+            &runs,
+            &Shape::ALL,
+            (3.0 * 800.0 * 800.0, 3.0 * 800.0 * 800.0),
+        )
+        .unwrap();
         let ratio = found.miss_ratio(100_000);
         assert!(ratio.high - ratio.low < 0.02, "{ratio:?}");
     }
@@ -314,10 +332,11 @@ mod tests {
         let size = |h: &ExactHistogram| data_size(h).unwrap() as f64;
         let runs = [&small, &large].map(|histogram| WholeRun {
             size: size(histogram),
+            grown: size(histogram),
             histogram,
         });
         let truth = hills(400);
-        let found = predict_whole(&runs, &Shape::ALL, size(&truth)).unwrap();
+        let found = predict_whole(&runs, &Shape::ALL, (size(&truth), size(&truth))).unwrap();
         let logs = [&truth, &found.histogram].map(Log2Histogram::of);
         assert!(error::accuracy(&logs[0], &logs[1]) > 0.999);
         let accesses = truth.accesses() as f64;

@@ -83,6 +83,9 @@ fn what_does_not_grow_is_left_out_up_to_half_of_the_smallest() {
 
 #[test]
 fn a_size_within_what_does_not_grow_is_warned_of() {
+    // Nor is one where that was too much to leave out.
+    let most = of([10_000, 11_000], 9500, 9000.0);
+    assert!(codes(&most).contains(&"below-fixed"));
     let found = of([10_000, 40_000], 3000, 2000.0);
     assert_eq!(codes(&found)[..2], ["below-fixed", "below-training"]);
 }

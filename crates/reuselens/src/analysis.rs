@@ -339,10 +339,10 @@ fn path_warnings(paths: &PathProfile) -> Option<Warning> {
     } else if paths.length < LONGEST {
         (
             format!(
-                "there were too many paths: they are told apart by the last {} outcomes, not {LONGEST}",
+                "there were too many paths for --most-paths or the memory limit: they are told apart by the last {} outcomes, not {LONGEST}",
                 paths.length
             ),
-            "profile a smaller part, or one kind of data: --data heap",
+            "allow more pairs (--most-paths 8M) and the memory for them, 200 to 400 bytes each (--memory-limit); or profile a smaller part, or one kind of data: --data heap",
         )
     } else {
         return None;

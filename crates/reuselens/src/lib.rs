@@ -39,7 +39,7 @@ pub mod shard;
 pub use analysis::{Progress, analyze, check};
 pub use error::Error;
 pub use machine::{available_memory, this_machine};
-pub use options::AnalysisOptions;
+pub use options::{AnalysisOptions, MOST_PATHS};
 pub use recording::{Recorded, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};
 

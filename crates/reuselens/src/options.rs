@@ -6,6 +6,9 @@ use reuselens_attribute::{DataFilter, Kinds, NamesMode};
 use reuselens_locality::Sharing;
 use reuselens_units::{Bytes, Granularity};
 
+/// Pairs of an instruction and a path that are told apart, if nothing else is said.
+pub const MOST_PATHS: u64 = 1 << 20;
+
 /// What to analyse and how; the default is what `reuselens profile` does without options.
 #[derive(Clone, Debug)]
 pub struct AnalysisOptions {
@@ -38,6 +41,9 @@ pub struct AnalysisOptions {
     pub forward: bool,
     /// Whether paths are followed, and distances counted by instruction and path; needs a source with basic blocks.
     pub paths: bool,
+    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept shorter. Memory is 100 to 200
+    /// bytes a pair, and as much again while the profile is made; both are within `memory_limit`, or paths are kept shorter.
+    pub most_paths: u64,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,
     /// Whether the engine `hp-rda` adjusts distances beyond the number of items.
@@ -80,6 +86,7 @@ impl Default for AnalysisOptions {
             reuse_times: false,
             forward: false,
             paths: false,
+            most_paths: MOST_PATHS,
             threads: None,
             adjusting: true,
             memory_limit: None,

@@ -164,7 +164,9 @@ impl Elsewhere {
     #[inline]
     fn grow(&mut self) {
         if self.filled * 8 > self.slots.len() * 5 {
-            let more = vec![Slot::default(); self.slots.len() * 2];
+            let mut more = Vec::new();
+            reuselens_memory::reserve(&mut more, self.slots.len() * 2);
+            more.resize(self.slots.len() * 2, Slot::default());
             let old = std::mem::replace(&mut self.slots, more);
             self.filled = 0;
             for slot in &old {

@@ -31,6 +31,7 @@ impl PathTable {
         let slot = self.slot(key);
         match self.slots[slot] {
             0 => {
+                reuselens_memory::reserve(&mut self.nodes, 1);
                 self.nodes.push(Node {
                     block: key.0,
                     outcomes: key.1,
@@ -70,6 +71,7 @@ impl PathTable {
 
     pub(super) fn index(&mut self, slots: usize) {
         self.slots.clear();
+        reuselens_memory::reserve(&mut self.slots, slots);
         self.slots.resize(slots, 0);
         for at in 0..self.nodes.len() {
             let slot = self.slot((self.nodes[at].block, self.nodes[at].outcomes));

@@ -87,6 +87,22 @@ fn many_paths_stay_within_bounds() {
 }
 
 #[test]
+fn less_memory_keeps_shorter_paths_and_all_accesses() {
+    let accesses: Vec<Access> = (0..40_000_u32)
+        .map(|at| (at % 3, at.wrapping_mul(2_654_435_761), u64::from(at % 700)))
+        .collect();
+    let mut table = table(&accesses, 1 << 20);
+    let (before, length) = (table.memory(), table.length());
+    assert!(table.shrink(before) && table.length() == length);
+    let half = Bytes(before.get() / 2);
+    assert!(table.shrink(half));
+    assert!(table.memory() <= half && (1..length).contains(&table.length()));
+    check(&table, &accesses);
+    assert!(!table.shrink(Bytes(1)) && table.length() == 0);
+    check(&table, &accesses);
+}
+
+#[test]
 fn a_block_of_all_instructions_is_quick() {
     // No two rounds have the same order: what came next the last time says nothing.
     const SITES: u32 = 10_000;

@@ -12,31 +12,46 @@ pub(super) struct Seen<'a> {
     pub(super) patterns: Vec<Pattern>,
 }
 
-/// The group in the runs, of which there is one at least; or why it cannot be predicted.
+/// The group in the runs; or why it cannot be predicted.
+///
+/// In runs of which some are small, patterns that lie apart in the others can be one still, or one not yet there. So where
+/// the runs do not agree, the largest of them are asked, which are nearest to what is to be predicted: as many as
+/// agree, and two at least.
 pub(super) fn seen<'a>(
     name: &str,
     runs: &[(f64, &'a Groups)],
     merging: Merging,
 ) -> Result<Vec<Seen<'a>>, Unpredictable> {
-    let found: Vec<Option<&GroupRun>> = runs.iter().map(|(_, groups)| groups.get(name)).collect();
-    let missing: Vec<usize> = (0..runs.len())
-        .filter(|run| found[*run].is_none())
-        .collect();
-    if !missing.is_empty() {
-        return Err(Unpredictable::Missing(missing));
-    }
-    let sizes = runs.iter().map(|run| run.0);
-    let found: Vec<Seen> = sizes
-        .zip(found.into_iter().flatten())
-        .map(|(size, run)| Seen {
+    let of_run = |(size, groups): &(f64, &'a Groups)| {
+        let run = groups.get(name)?;
+        let (size, patterns) = (*size, merging.patterns(&run.bins));
+        Some(Seen {
             size,
             run,
-            patterns: merging.patterns(&run.bins),
+            patterns,
         })
+    };
+    let mut found: Vec<Option<Seen>> = runs.iter().map(of_run).collect();
+    let counts: Vec<Option<usize>> = found
+        .iter()
+        .map(|seen| seen.as_ref().map(|seen| seen.patterns.len()))
         .collect();
-    let counts: Vec<usize> = found.iter().map(|seen| seen.patterns.len()).collect();
-    if counts.iter().any(|count| *count != counts[0]) {
-        return Err(Unpredictable::Patterns(counts));
+    let last = counts.last().copied().flatten();
+    let agree = counts.iter().rev().take_while(|count| **count == last);
+    let agree = last.map_or(0, |_| agree.count());
+    if agree >= 2 || agree == counts.len() {
+        let found = found.split_off(found.len() - agree);
+        return Ok(found.into_iter().flatten().collect());
     }
-    Ok(found)
+    let missing: Vec<usize> = (0..runs.len())
+        .filter(|run| counts[*run].is_none())
+        .collect();
+    // In a smaller run than the last two it could be missing.
+    let matters = missing.iter().any(|run| run + 2 >= runs.len());
+    Err(match matters {
+        true => Unpredictable::Missing(missing),
+        false => {
+            Unpredictable::Patterns(counts.into_iter().map(Option::unwrap_or_default).collect())
+        }
+    })
 }

@@ -7,6 +7,7 @@ use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error}
 use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
 use crate::check::{GroupCheck, wrong};
 use crate::group::{GroupForecast, Groups};
+use crate::placing::Placing;
 use crate::program::{ProgramError, groups, have_paths, same_program};
 use crate::whole::data_size;
 
@@ -58,16 +59,35 @@ impl Prediction {
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(Check {
+            placing: self.placing(&forecasts, &seen),
             size,
             accuracy: error::accuracy(&logs[0], &logs[1]),
             curve_error: curves[0].mean_absolute_error(&curves[1]),
             intervals: (caches.len() as u64, held as u64),
             caches,
-            groups: GroupCheck::of(forecasts.iter().copied(), &seen, self.merging),
+            groups: GroupCheck::of(
+                forecasts.iter().copied(),
+                &seen,
+                self.merging,
+                self.training.len(),
+            ),
             observed: self.observed(&forecasts, &seen),
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
         })
+    }
+
+    /// Whether accesses and misses were predicted of the right groups.
+    fn placing(&self, forecasts: &[&GroupForecast], seen: &Groups) -> Placing {
+        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
+        let misses = |forecast: &GroupForecast| -> Vec<u64> {
+            items.iter().map(|items| forecast.misses(*items)).collect()
+        };
+        let placed = forecasts.iter();
+        let placed: Vec<(&GroupForecast, Vec<u64>)> = placed
+            .map(|forecast| (*forecast, misses(forecast)))
+            .collect();
+        Placing::of(&placed, seen, &items)
     }
 
     /// The observed patterns of what could be predicted.
@@ -114,6 +134,7 @@ impl Prediction {
             training: &self.training,
             size: self.size,
             fixed: self.fixed,
+            counts: (self.whole.accesses, self.whole.cold),
         };
         forecasts(training, &scale, options, exact)
     }

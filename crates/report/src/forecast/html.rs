@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use reuselens_predict::PatternPrediction;
 
-use super::text::{about, interval, short, short_name, sums_heads, sums_rows, sums_words};
+use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
+use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::caches;
 use crate::chart::embedded;
@@ -133,13 +134,15 @@ fn head(out: &mut String, forecast: &Forecast) {
     if let Some((name, _, check)) = forecast.observed {
         let _ = write!(
             out,
-            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly.</p>",
+            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly, {} with mean distances within a tenth. Predicted {}.</p>",
             escape(name),
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
             ratio_percent(check.groups.coverage()),
             forecast.by,
-            ratio_percent(check.groups.accuracy())
+            ratio_percent(check.groups.accuracy()),
+            ratio_percent(check.groups.nearness()),
+            placing_words(forecast, check)
         );
     }
 }

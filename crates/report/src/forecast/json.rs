@@ -62,6 +62,7 @@ struct CheckOf<'a> {
     run: &'a str,
     coverage: f64,
     group_accuracy: f64,
+    group_nearness: f64,
     measures: &'a Check,
 }
 
@@ -81,10 +82,13 @@ impl Serialize for Groups<'_> {
 enum Group<'a> {
     Unpredictable {
         name: &'a str,
+        accesses: Estimate,
+        cold: Estimate,
         unpredictable: String,
     },
     Predicted {
         name: &'a str,
+        runs: usize,
         accesses: Estimate,
         cold: Estimate,
         patterns: &'a [PatternPrediction],
@@ -99,10 +103,13 @@ impl<'a> Group<'a> {
         match &group.patterns {
             Err(reason) => Group::Unpredictable {
                 name,
+                accesses: group.accesses,
+                cold: group.cold,
                 unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
             },
             Ok(patterns) => Group::Predicted {
                 name,
+                runs: group.runs,
                 accesses: group.accesses,
                 cold: group.cold,
                 patterns,
@@ -128,6 +135,7 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
         run,
         coverage: check.groups.coverage(),
         group_accuracy: check.groups.accuracy(),
+        group_nearness: check.groups.nearness(),
         measures: check,
     };
     Document {

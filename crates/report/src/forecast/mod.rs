@@ -4,6 +4,7 @@ mod html;
 mod json;
 mod multiples;
 mod pictures;
+mod sums;
 mod text;
 
 use reuselens_locality::Profile;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
+use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses};
 
+use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
 use super::{Forecast, why};
 use crate::caches;
 use crate::numbers::{count, ratio_percent};
@@ -287,13 +288,15 @@ impl View<'_> {
         let _ = writeln!(
             out,
             "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
-             by {}: {} of accesses covered, {} of those correct\n  intervals: {} of {} miss ratios and {} of {} mean \
+             by {}: {} of accesses covered, {} of those correct, {} with mean distances within a tenth\n  {}\n  intervals: {} of {} miss ratios and {} of {} mean \
              distances lie in theirs",
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
             self.forecast.by,
             ratio_percent(groups.coverage()),
             ratio_percent(groups.accuracy()),
+            ratio_percent(groups.nearness()),
+            placing_words(self.forecast, check),
             check.intervals.1,
             check.intervals.0,
             groups.intervals.1,
@@ -314,7 +317,7 @@ impl View<'_> {
     }
 
     /// Which groups were wrong, and how.
-    fn wrong(&self, out: &mut String, check: &reuselens_predict::Check) {
+    fn wrong(&self, out: &mut String, check: &Check) {
         let all = check.groups.accesses.max(1) as f64;
         for wrong in check.wrong.iter().take(self.forecast.top.min(3)) {
             let how = match wrong.first() {
@@ -351,40 +354,6 @@ impl View<'_> {
             let _ = write!(out, "\n{word} {}\n", text.trim());
         }
     }
-}
-
-/// The columns of [`sums_rows`].
-pub(super) fn sums_heads(forecast: &Forecast) -> Vec<String> {
-    let caches = forecast.prediction.caches.iter();
-    let misses = caches.map(|cache| format!("misses in {}", short(&cache.name)));
-    let first = [String::new(), "accesses".to_owned()];
-    first.into_iter().chain(misses).collect()
-}
-
-/// Accesses and misses of all groups, and of the whole program.
-pub(super) fn sums_rows(forecast: &Forecast) -> Vec<Vec<String>> {
-    let prediction = forecast.prediction;
-    let sums = &prediction.sums;
-    let mut groups = vec![
-        format!("{}s that can be predicted", forecast.by),
-        about(sums.accesses),
-    ];
-    groups.extend(sums.caches.iter().map(|cache| count(cache.misses)));
-    let mut whole = vec![
-        "whole program".to_owned(),
-        about(prediction.whole.accesses.value),
-    ];
-    whole.extend(sums.caches.iter().map(|cache| about(cache.whole)));
-    vec![groups, whole]
-}
-
-/// Why the two rows are not equal.
-pub(super) fn sums_words(forecast: &Forecast) -> String {
-    let by = forecast.by;
-    format!(
-        "The {by}s and the whole program are predicted each by themselves, and need not agree; {} of the accesses of the largest training run are of {by}s that cannot be predicted.",
-        ratio_percent(forecast.prediction.sums.unpredictable)
-    )
 }
 
 /// `L1d` of `L1d 48 KiB 12-way`.

@@ -152,7 +152,11 @@ fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         .unwrap_or(Granularity::LINE_64);
     // As many doubles as an item has.
     let keep = (line.bytes() / 8).clamp(1, 64) as u32;
-    Ok(Box::new(paths::Paths::new(counts, keep)))
+    Ok(Box::new(paths::Paths::new(
+        counts,
+        keep,
+        options.most_paths,
+    )))
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {

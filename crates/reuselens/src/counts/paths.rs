@@ -10,9 +10,6 @@ use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts};
 
-/// Pairs of an instruction and a path that are told apart; beyond, paths are kept shorter.
-const MOST: usize = 1 << 20;
-
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
 
@@ -44,12 +41,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept.
-    pub(super) fn new(inner: Box<dyn Counts>, keep: u32) -> Self {
+    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an instruction and
+    /// a path told apart.
+    pub(super) fn new(inner: Box<dyn Counts>, keep: u32, most: u64) -> Self {
         Paths {
             inner,
             counts: PathCounts {
-                table: PathTable::new(MOST),
+                table: PathTable::new(usize::try_from(most).unwrap_or(usize::MAX)),
                 first_cells: HashMap::new(),
                 keep,
                 blocks: 0,
@@ -63,6 +61,11 @@ impl Paths {
 }
 
 impl Paths {
+    fn trackers_memory(&self) -> u64 {
+        let trackers: usize = self.trackers.values().map(PathTracker::memory).sum();
+        trackers as u64
+    }
+
     /// Counts the touches from `from` on: those before these blocks, each in the block before it, or all that are left if
     /// there are no blocks. The touch after them.
     fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
@@ -164,8 +167,9 @@ impl Counts for Paths {
     }
 
     fn memory(&self) -> Bytes {
-        let trackers: usize = self.trackers.values().map(PathTracker::memory).sum();
-        self.inner.memory() + self.counts.table.memory() + Bytes(trackers as u64)
+        // Making the profile takes as much again as the table.
+        let table = Bytes(self.counts.table.memory().get() * 2);
+        self.inner.memory() + table + Bytes(self.trackers_memory())
     }
 
     fn distances(&self) -> Option<&[Distance]> {
@@ -176,7 +180,13 @@ impl Counts for Paths {
         self.inner.settle();
     }
 
+    /// Shorter paths first: a sample has none.
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let others = self.inner.memory().get() + self.trackers_memory();
+        let left = limit.get().saturating_sub(others);
+        if self.counts.table.shrink(Bytes(left / 2)) {
+            return true;
+        }
         let own = self.memory().get() - self.inner.memory().get();
         let left = limit.get().checked_sub(own);
         left.is_some_and(|left| self.inner.shrink(Bytes(left), whole))

@@ -1,0 +1,158 @@
+//! Whether accesses and misses were predicted of the right groups.
+
+use std::collections::BTreeMap;
+
+use reuselens_locality::PatternBin;
+use serde::{Deserialize, Serialize};
+
+use crate::group::{GroupForecast, GroupRun, Groups};
+
+/// How much of what happened was predicted of the group that it happened to: 1 − ½·Σ|a − b| over all groups, where a and b
+/// are the predicted and the observed share of the group in the sum over all. The measure of whole programs, with groups in
+/// the place of bins. That patterns lie where they should says nothing of this.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Placing {
+    /// Of accesses.
+    pub accesses: f64,
+    /// Groups that were observed and predicted, and those of them whose accesses lie in their interval.
+    pub intervals: (u64, u64),
+    /// Of misses, by cache. What cannot be predicted counts as having its cold ones.
+    pub misses: Vec<f64>,
+    /// The misses predicted of all groups ÷ those observed, by cache; none if none were observed.
+    pub sums: Vec<Option<f64>>,
+    /// The share of the accesses, of groups that were observed and predicted, in those whose accesses lie in their interval.
+    pub held: f64,
+    /// Of those accesses, the one in the middle is of a group whose interval is so many times as wide as what is predicted.
+    pub width: f64,
+}
+
+impl Placing {
+    /// Compares forecasts, each with its misses in fully associative caches of so many `items`, with what was observed.
+    pub(crate) fn of(
+        forecasts: &[(&GroupForecast, Vec<u64>)],
+        observed: &Groups,
+        items: &[u64],
+    ) -> Self {
+        let accesses = forecasts
+            .iter()
+            .map(|(group, _)| (group.name.as_str(), group.accesses.value));
+        let seen = observed
+            .iter()
+            .map(|(name, run)| (name.as_str(), run.accesses as f64));
+        let mut placing = Placing {
+            accesses: common(accesses, seen).0,
+            ..Placing::default()
+        };
+        let (mut inside, mut widths) = (0.0, Vec::new());
+        for (forecast, _) in forecasts {
+            if let Some(run) = observed.get(&forecast.name) {
+                let (seen, expected) = (run.accesses as f64, &forecast.accesses);
+                placing.intervals.0 += 1;
+                // Half an access is rounding.
+                let held = expected.low - 0.5 <= seen && seen <= expected.high + 0.5;
+                placing.intervals.1 += u64::from(held);
+                inside += seen * f64::from(u8::from(held));
+                let width = (expected.high - expected.low) / expected.value.max(1.0);
+                widths.push((width, seen));
+            }
+        }
+        let all: f64 = widths.iter().map(|width| width.1).sum();
+        placing.held = if all > 0.0 { inside / all } else { 0.0 };
+        placing.width = middle(widths, all);
+        for (at, items) in items.iter().enumerate() {
+            let expected = forecasts.iter().map(|(group, misses)| {
+                let misses = misses.get(at).copied().unwrap_or(0);
+                (group.name.as_str(), misses as f64)
+            });
+            let seen = observed
+                .iter()
+                .map(|(name, run)| (name.as_str(), misses(run, *items)));
+            let (right, sums) = common(expected, seen);
+            placing.misses.push(right);
+            placing.sums.push(sums);
+        }
+        placing
+    }
+}
+
+/// The first number of the pair at which half of the weights, which are the second, is reached; 0 if there are none.
+fn middle(mut weighed: Vec<(f64, f64)>, all: f64) -> f64 {
+    weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sum = 0.0;
+    let found = weighed.iter().find(|(_, weight)| {
+        sum += weight;
+        sum * 2.0 >= all
+    });
+    found.map_or(0.0, |found| found.0)
+}
+
+/// What two distributions have in common, and the sum of the first ÷ that of the second, if that is not 0.
+fn common<'a>(
+    predicted: impl Iterator<Item = (&'a str, f64)>,
+    observed: impl Iterator<Item = (&'a str, f64)>,
+) -> (f64, Option<f64>) {
+    let mut both: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    predicted.for_each(|(name, value)| both.entry(name).or_default().0 += value);
+    observed.for_each(|(name, value)| both.entry(name).or_default().1 += value);
+    let sum = |of: fn(&(f64, f64)) -> f64| both.values().map(of).fold(0.0, |a, b| a + b);
+    let (a, b) = (sum(|both| both.0), sum(|both| both.1));
+    if a <= 0.0 || b <= 0.0 {
+        let equal = f64::from(u8::from(a <= 0.0 && b <= 0.0));
+        return (equal, (b > 0.0).then_some(0.0));
+    }
+    let least = both.values().map(|both| (both.0 / a).min(both.1 / b));
+    (least.fold(0.0, |a, b| a + b), Some(a / b))
+}
+
+/// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its accesses were spread evenly.
+fn misses(run: &GroupRun, items: u64) -> f64 {
+    let far = |bin: &PatternBin| {
+        let all = bin.accesses as f64;
+        match () {
+            () if bin.min >= items => all,
+            () if bin.max < items => 0.0,
+            () => all * (bin.max - items + 1) as f64 / (bin.max - bin.min + 1) as f64,
+        }
+    };
+    run.bins.iter().map(far).fold(run.cold as f64, |a, b| a + b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_locality::{Histogram, PatternBins};
+    use reuselens_units::Distance;
+
+    #[test]
+    fn what_two_have_in_common() {
+        let a = [("x", 3.0), ("y", 1.0)];
+        let b = [("y", 4.0), ("z", 4.0)];
+        let of = |a: &[(&'static str, f64)], b: &[(&'static str, f64)]| {
+            common(a.iter().copied(), b.iter().copied())
+        };
+        assert_eq!(of(&a, &b), (0.25, Some(0.5)));
+        assert_eq!(of(&a, &a), (1.0, Some(1.0)));
+        assert_eq!(of(&a, &[]), (0.0, None));
+        assert_eq!(of(&[], &a), (0.0, Some(0.0)));
+        assert_eq!(of(&[], &[("x", 0.0)]), (1.0, None));
+        assert_eq!(middle(vec![(9.0, 1.0), (2.0, 5.0), (1.0, 2.0)], 8.0), 2.0);
+    }
+
+    #[test]
+    fn misses_of_a_bin_that_is_cut() {
+        let mut bins = PatternBins::new();
+        bins.add(Distance::new(3), 5);
+        for items in 2000..2048 {
+            bins.add(Distance::new(items), 10);
+        }
+        let run = GroupRun {
+            accesses: bins.accesses() + 2,
+            cold: 2,
+            bins: bins.iter().collect(),
+        };
+        assert_eq!(misses(&run, 4), 482.0);
+        assert_eq!(misses(&run, 3), 487.0);
+        assert_eq!(misses(&run, 5000), 2.0);
+        assert_eq!(misses(&run, 2024), 242.0);
+    }
+}
