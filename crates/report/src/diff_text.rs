@@ -19,7 +19,7 @@ const NOISE: f64 = 0.01;
 /// What the comparison shows, and how.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
-    /// The cache whose misses the tables count; `None` = chosen as for the profile before.
+    /// The cache whose misses the tables count; `None` = the one in which what changed costs or saves the most time.
     pub cache: Option<Bytes>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
@@ -66,7 +66,7 @@ pub fn diff(
         after,
         paint: Paint::new(options.color),
         width: options.width.max(60),
-        chosen: caches::chosen(before, options.cache),
+        chosen: caches::chosen_between(before, [after].into_iter(), options.cache),
         top: options.top,
     };
     let mut out = String::new();
