@@ -121,23 +121,17 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
     })
 }
 
-/// The cache that a comparison looks at: the one asked for; else that in which what changed from the first profile
-/// to another costs or saves the most time; else the one for the first.
-pub(crate) fn chosen_between<'a>(
-    first: &Profile,
-    others: impl Iterator<Item = &'a Profile>,
-    asked: Option<Bytes>,
-) -> Level {
-    let others: Vec<&Profile> = others.collect();
+/// The cache that a comparison looks at: the one asked for; else that in which what changed costs or saves the most
+/// time; else the one for the first.
+pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<Bytes>) -> Level {
     let changed = |level: &Level| {
-        let before = first.histogram.misses(level.items);
-        let change = |other: &&Profile| other.histogram.misses(level.items).abs_diff(before);
-        others.iter().map(change).max().unwrap_or(0)
+        let misses = |profile: &Profile| profile.histogram.misses(level.items);
+        misses(before).abs_diff(misses(after))
     };
-    if levels(first).iter().all(|level| changed(level) == 0) {
-        return chosen(first, asked);
+    if levels(before).iter().all(|level| changed(level) == 0) {
+        return chosen(before, asked);
     }
-    choose(first, asked, changed)
+    choose(before, asked, changed)
 }
 
 /// The cache asked for; else that whose misses, weighed by what one costs, are the most; the smallest of equal ones.

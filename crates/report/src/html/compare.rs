@@ -45,7 +45,7 @@ pub struct CompareOptions {
     pub intro: String,
     /// Paragraphs at the end: what was learnt, what to type next.
     pub closing: String,
-    /// The cache that tables count misses in; `None` = the one in which what changed costs or saves the most time.
+    /// The cache that tables count misses in; `None` = chosen as for the page of the first profile.
     pub cache: Option<Bytes>,
     /// Dimensions to compare the groups of.
     pub by: Vec<Dimension>,
@@ -168,11 +168,7 @@ impl<'a> Stage<'a> {
         Stage {
             variants,
             first,
-            chosen: caches::chosen_between(
-                first.profile,
-                variants.iter().map(|variant| variant.profile),
-                options.cache,
-            ),
+            chosen: caches::chosen(first.profile, options.cache),
             axis: Axis::new(max, &levels, first.profile.granularity),
             levels,
             fine,
