@@ -98,26 +98,7 @@ impl Args {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
         }
-        if let Some(path) = &self.hgr {
-            fits(&run, self.lanes.into())?;
-            let sharing = Hypergraph::common(&run, self.layout(), self.common());
-            write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
-            let groups = sharing.vertices() / usize::from(self.lanes);
-            let what = match sharing.edges() {
-                0 => "no two threads have data in common: there is nothing to partition".to_owned(),
-                _ => {
-                    let lanes = match self.lanes {
-                        32 => String::new(),
-                        lanes => format!(" --lanes {lanes}"),
-                    };
-                    format!(
-                        "partition it into {groups} groups with an imbalance of 0, and come back with --groups FILE{lanes}"
-                    )
-                }
-            };
-            self.output
-                .say(&format!("Hypergraph: {}  ({what})", path.display()))?;
-        }
+        self.write_hypergraph(&run)?;
         let threads = counted(run.threads(), "thread", "threads");
         let meter = Meter::busy(format!("mapping {threads}"), self.output.quiet);
         let mapping = self.mapping(&run);
@@ -153,6 +134,30 @@ impl Args {
         self.output
             .html(|| sheet(&format!("{called}, re-mapped"), &facts, &sections))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// If it was asked for.
+    fn write_hypergraph(&self, run: &Run) -> anyhow::Result<()> {
+        let Some(path) = &self.hgr else {
+            return Ok(());
+        };
+        fits(run, self.lanes.into())?;
+        let sharing = Hypergraph::common(run, self.layout(), self.common());
+        write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
+        let groups = sharing.vertices() / usize::from(self.lanes);
+        let lanes = match self.lanes {
+            32 => String::new(),
+            lanes => format!(" --lanes {lanes}"),
+        };
+        let what = match sharing.edges() {
+            0 => "no two threads have data in common: there is nothing to partition".to_owned(),
+            _ => format!(
+                "partition it into {groups} groups with an imbalance of 0, and come back with --groups FILE{lanes}"
+            ),
+        };
+        self.output
+            .say(&format!("Hypergraph: {}  ({what})", path.display()))?;
+        Ok(())
     }
 
     /// What the two lines of transactions mean for who uses the mapping, and what to do next.
