@@ -29,7 +29,7 @@ macro_rules! dispatched {
         }
 
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn $avx512($this: &mut $type, compare: Avx512 $(, $column: $slice)*) {
             $this.process_here(compare $(, $column)*);
         }

@@ -80,6 +80,7 @@ pub struct CountingTree {
 struct Scratch {
     batches: [direct::Batch; 2],
     works: [Work; 2],
+    recent: lags::Recent,
 }
 
 impl CountingTree {
@@ -100,6 +101,7 @@ impl CountingTree {
             scratch: Box::new(Scratch {
                 batches: [const { direct::Batch::EMPTY }; 2],
                 works: [const { Work::EMPTY }; 2],
+                recent: lags::Recent::EMPTY,
             }),
         }
     }
@@ -139,7 +141,7 @@ impl CountingTree {
                     stretch(compare, &mut **table, bits, scratch, near, items, distances)
                 }
             };
-            self.near = lags::mostly_near(compare, &items[..done]);
+            self.near = lags::mostly_near(compare, &mut scratch.recent, &items[..done]);
             items = &items[done..];
             distances = &mut distances[done..];
         }
@@ -162,7 +164,8 @@ fn stretch(
     if near {
         // Where a distance goes is a number of 32 bits there.
         let items = &items[..items.len().min(1 << 30)];
-        return window::run(compare, table, bits, &mut scratch.works, items, distances);
+        let (recent, works) = (&mut scratch.recent, &mut scratch.works);
+        return window::run(compare, table, bits, recent, works, items, distances);
     }
     let stretch = STRETCH.min(items.len());
     let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
