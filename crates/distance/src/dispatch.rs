@@ -8,20 +8,36 @@ use crate::counting::compare::Portable;
 use crate::counting::compare::{Avx2, Avx512};
 use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
-use crate::{CountingTree, LookupBound};
+use crate::{CountingTree, LookupBound, Simd};
+
+/// Whether the processor has what the functions for vectors of 512 bits use.
+pub(crate) fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Avx512::new().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The same for vectors of 256 bits.
+pub(crate) fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Avx2::new().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
 
 macro_rules! dispatched {
     ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*)) => {
         $(#[$doc])*
-        pub(crate) fn $name($this: &mut $type $(, $column: $slice)*) {
+        pub(crate) fn $name(most: Simd, $this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx512::new() {
+            if let Some(compare) = Avx512::new().filter(|_| most >= Simd::Avx512) {
                 // SAFETY: the function demands a processor with the extensions that it is compiled for,
                 // and there is an `Avx512` only where each of them was seen.
                 return unsafe { $avx512($this, compare $(, $column)*) };
             }
             #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx2::new() {
+            if let Some(compare) = Avx2::new().filter(|_| most >= Simd::Avx2) {
                 // SAFETY: as above, with `Avx2`.
                 return unsafe { $avx2($this, compare $(, $column)*) };
             }
@@ -43,22 +59,22 @@ macro_rules! dispatched {
 }
 
 dispatched! {
-    /// [`CountingTree::process_here`] for the processor at hand.
+    /// [`CountingTree::process_here`] with the instructions that the processor has, `most` at most.
     process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance])
 }
 
 dispatched! {
-    /// [`LookupBound::process_here`] for the processor at hand.
+    /// [`LookupBound::process_here`], likewise.
     process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64])
 }
 
 dispatched! {
-    /// [`Filter::process_here`] for the processor at hand.
+    /// [`Filter::process_here`], likewise.
     process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64])
 }
 
 dispatched! {
-    /// [`Chunk::process_here`] for the processor at hand.
+    /// [`Chunk::process_here`], likewise.
     process_chunk => chunk_avx512, chunk_avx2(
         chunk: Chunk,
         items: &[u64],
@@ -73,25 +89,9 @@ mod tests {
     use crate::generate::Random;
     use crate::{BruteForce, Engine};
 
-    type Process = fn(&mut CountingTree, &[u64], &mut [Distance]);
-
     /// All that this machine can run. Elsewhere only one of the three would ever run on it.
-    fn ways() -> Vec<(&'static str, Process)> {
-        let mut ways: Vec<(&str, Process)> = vec![
-            ("portable", |tree, items, out| {
-                tree.process_here(Portable, items, out);
-            }),
-            ("the best", |tree, items, out| tree.process(items, out)),
-        ];
-        #[cfg(target_arch = "x86_64")]
-        if Avx2::new().is_some() {
-            ways.push(("avx2", |tree, items, out| {
-                let compare = Avx2::new().unwrap();
-                // SAFETY: there is an `Avx2`.
-                unsafe { counting_avx2(tree, compare, items, out) };
-            }));
-        }
-        ways
+    fn ways() -> impl Iterator<Item = Simd> {
+        Simd::ALL.into_iter().filter(|simd| simd.is_here())
     }
 
     /// The distances that an oracle finds for all of `items`, from every way in calls of these lengths, over and
@@ -99,17 +99,17 @@ mod tests {
     fn check(items: &[u64], lengths: &[usize], what: &str) {
         let mut expected = vec![Distance::COLD; items.len()];
         BruteForce::new().process(items, &mut expected);
-        for (name, process) in ways() {
-            let mut tree = CountingTree::new();
+        for simd in ways() {
+            let mut tree = CountingTree::new().with_simd(simd);
             let mut found = vec![Distance::new(u64::MAX - 1); items.len()];
             let (mut at, mut lengths) = (0, lengths.iter().cycle());
             while at < items.len() {
                 let end = items.len().min(at + lengths.next().unwrap());
-                process(&mut tree, &items[at..end], &mut found[at..end]);
+                tree.process(&items[at..end], &mut found[at..end]);
                 at = end;
             }
             let wrong = (0..items.len()).find(|i| found[*i] != expected[*i]);
-            assert_eq!(wrong, None, "{name}, {what}");
+            assert_eq!(wrong, None, "{}, {what}", simd.name());
         }
     }
 
@@ -120,10 +120,12 @@ mod tests {
             .collect();
         let mut portable = vec![Distance::COLD; items.len()];
         CountingTree::new().process_here(Portable, &items, &mut portable);
-        for (name, process) in ways() {
+        for simd in ways() {
             let mut other = vec![Distance::COLD; items.len()];
-            process(&mut CountingTree::new(), &items, &mut other);
-            assert!(portable == other, "{name}");
+            CountingTree::new()
+                .with_simd(simd)
+                .process(&items, &mut other);
+            assert!(portable == other, "{}", simd.name());
         }
     }
 

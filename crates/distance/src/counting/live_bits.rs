@@ -130,7 +130,8 @@ impl LiveBits {
         }
     }
 
-    /// What it takes to make live steps dead ones, while time stands still.
+    /// What it takes to make live steps dead ones, while time stands still. There must be [room](Self::has_room) for
+    /// time to go on.
     #[inline(always)]
     pub(super) fn taker(&mut self) -> Taker<'_> {
         let current = (self.now >> CHUNK) as usize;
@@ -298,7 +299,7 @@ mod tests {
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
                 let step = (random >> 20) % bits.now();
-                if bit(&bits, step) == 1 {
+                if bit(&bits, step) == 1 && bits.has_room(64) {
                     clear(&mut bits, step);
                 }
             }

@@ -47,8 +47,8 @@ pub(crate) mod work;
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::Engine;
 use crate::dispatch;
+use crate::{Engine, Simd};
 pub use bound::LookupBound;
 
 use compare::Compare;
@@ -74,6 +74,7 @@ pub struct CountingTree {
     /// Whether most accesses were near ones of late.
     near: bool,
     scratch: Box<Scratch>,
+    simd: Simd,
 }
 
 /// Memory of the passes, of no meaning between them.
@@ -103,7 +104,14 @@ impl CountingTree {
                 works: [const { Work::EMPTY }; 2],
                 recent: lags::Recent::EMPTY,
             }),
+            simd: Simd::Avx512,
         }
+    }
+
+    /// The same engine with these instructions at most, for those who compare: it is slower, and finds the same.
+    #[must_use]
+    pub fn with_simd(self, simd: Simd) -> Self {
+        CountingTree { simd, ..self }
     }
 
     /// All items, the least recently accessed first. Cost: a pass over the table; 8 bytes per item.
@@ -186,7 +194,7 @@ impl Engine for CountingTree {
 
     fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
         assert_eq!(items.len(), distances.len(), "one distance per item");
-        dispatch::process_counting(self, items, distances);
+        dispatch::process_counting(self.simd, self, items, distances);
     }
 
     fn distinct(&self) -> Items {
