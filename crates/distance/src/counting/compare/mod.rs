@@ -124,13 +124,14 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK] {
+        let (low, high) = (block(keys.low, WINDOW), block(keys.high, WINDOW));
         let mut nearest = [FAR; BLOCK];
         for back in (1..=WINDOW).rev() {
-            for (lane, nearest) in nearest.iter_mut().enumerate() {
-                let (mine, there) = (WINDOW + lane, WINDOW + lane - back);
-                let equal =
-                    keys.low[mine] == keys.low[there] && keys.high[mine] == keys.high[there];
-                *nearest = if equal { back as u8 } else { *nearest };
+            let low_there = block(keys.low, WINDOW - back);
+            let high_there = block(keys.high, WINDOW - back);
+            for lane in 0..BLOCK {
+                let equal = (low[lane] == low_there[lane]) & (high[lane] == high_there[lane]);
+                nearest[lane] = if equal { back as u8 } else { nearest[lane] };
             }
         }
         nearest
@@ -138,10 +139,12 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn reaching(self, reach: &Reach) -> [u8; BLOCK] {
+        let mine = block(reach, BACK);
         let mut reaching = [0; BLOCK];
         for back in 1..=WINDOW {
-            for (lane, reaching) in reaching.iter_mut().enumerate() {
-                *reaching += u8::from(reach[BACK + lane - back] <= reach[BACK + lane]);
+            let there = block(reach, BACK - back);
+            for lane in 0..BLOCK {
+                reaching[lane] += u8::from(there[lane] <= mine[lane]);
             }
         }
         reaching
@@ -155,11 +158,25 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn leaving(self, lags: &Lags) -> u64 {
-        let leaves = |index: usize| {
-            lags[index] != 0 && (1..FAR).all(|after| lags[index + after as usize] != after)
-        };
-        let bits = (0..BLOCK).map(|index| u64::from(leaves(index)) << index);
-        bits.sum()
+        let mine = block(lags, 0);
+        let mut leaves = mine.map(|lag| u8::from(lag != 0));
+        for after in 1..FAR {
+            let there = block(lags, after.into());
+            for lane in 0..BLOCK {
+                leaves[lane] &= u8::from(there[lane] != after);
+            }
+        }
+        let bits = leaves.iter().zip(0..);
+        bits.map(|(leaves, bit)| u64::from(*leaves) << bit).sum()
+    }
+}
+
+/// A block from `at` on. As an array, of which the compiler knows the length: it makes vectors of loops over such.
+#[inline(always)]
+fn block(bytes: &[u8], at: usize) -> &[u8; BLOCK] {
+    match bytes[at..].first_chunk() {
+        Some(block) => block,
+        None => unreachable!("whole blocks are there"),
     }
 }
 
