@@ -290,7 +290,8 @@ impl<'a> Pass<'a> {
         }
         let structure = self.shared.structures.get(structure);
         let element = structure.and_then(|structure| structure.element(address));
-        self.touched.insert(element.map_or(address, |(start, _)| start))
+        self.touched
+            .insert(element.map_or(address, |(start, _)| start))
     }
 }
 

@@ -10,7 +10,8 @@
 //! longer than 2³² accesses.
 //!
 //! # Why it is fast
-//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses, those
+//! - **Runs** of accesses to one item count once: all but the first have distance 0, and no other distance depends on them.
+//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses that are left, those
 //!   are dealt with by comparing many accesses at a time ([`window`], [`lags`]), and only what leaves that
 //!   window of recent accesses enters the table and the bits. It is as exact: what lies in the window and
 //!   what lies behind it are counted apart.

@@ -1,6 +1,9 @@
 //! Near reuses apart: only what leaves a window of recent accesses enters the table and the bits.
 //!
-//! An access whose item is among the last [`WINDOW`](super::lags::WINDOW) accesses is dealt with by
+//! An access to the same item as the access before has distance 0, and what is left of the stream without it has the same
+//! distances: such accesses are dropped first, and get their distance when those of a chunk are written.
+//!
+//! An access whose item is among the last [`WINDOW`](super::lags::WINDOW) that are left is dealt with by
 //! [`lags`]: its distance is a few comparisons. The others, the *far* ones, take the item's step out of the
 //! bits: their distance is the distinct items of the window and the live steps since. A step is given to an
 //! access only when it *leaves* the window without having been renewed. So the bits hold the last accesses
