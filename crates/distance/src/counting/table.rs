@@ -6,6 +6,7 @@ use super::compare::{Compare, Portable};
 use super::dense::Dense;
 use super::live_bits::LiveBits;
 use super::sparse::Sparse;
+use super::work::AHEAD;
 
 /// Where every item was last accessed.
 pub(crate) trait Table {
@@ -127,7 +128,9 @@ impl AnyTable {
                 if own == sparse.bytes() && !sparse.may_be_unsuitable() {
                     return own;
                 }
-                own.max((sparse.len() + more) * WHILE_MOVED + DIRECTORY)
+                // Room is made for more than come.
+                let items = sparse.len() + more.saturating_sub(AHEAD);
+                own.max(items * WHILE_MOVED + DIRECTORY)
             }
             AnyTable::Dense(dense) => dense.bytes_with(more),
         }

@@ -10,12 +10,13 @@ use super::table::Table;
 
 /// Pieces of work that are done together, at least.
 const ENOUGH: usize = 64;
-/// Pieces of work that there is room for: a block adds up to two for each access, and writes a vector more. A power of
-/// two, so that the remainder of a division by it is one instruction.
-const ROOM: usize = (ENOUGH + 2 * BLOCK + 16).next_power_of_two();
+/// Pieces of work at most: a block adds up to two for each access, and writes a vector more.
+const MOST: usize = ENOUGH + 2 * BLOCK + 16;
+/// Pieces of work that there is room for: a power of two, so that the remainder of a division by it is one instruction.
+const ROOM: usize = MOST.next_power_of_two();
 
 /// So many items before it is full a table grows, at most.
-pub(super) const AHEAD: usize = 2 * ROOM;
+pub(super) const AHEAD: usize = 2 * MOST;
 
 /// Marks a piece that leaves the window, and is not a far access.
 pub(crate) const LEAVES: u32 = u32::MAX;
