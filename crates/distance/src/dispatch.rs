@@ -161,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_any_length_count_once() {
+        for seed in 0..80 {
+            let mut random = Random::new(seed);
+            let most = [1, 3, 70, 3_000][random.below(4) as usize];
+            let reach = [2, 20, 60, 400][random.below(4) as usize];
+            let mut items = Vec::new();
+            while items.len() < 7_000 {
+                // Some runs go on as long as a whole chunk and more, so that nothing of one is kept.
+                let run = 1 + random.below(most) * random.below(2);
+                let item = look_alike(&mut random, reach);
+                items.extend((0..run).map(|_| item));
+            }
+            let lengths = [1 + random.below(2_000) as usize, 1_500, items.len()];
+            check(&items, &lengths, &format!("seed {seed}, {lengths:?}"));
+        }
+    }
+
+    #[test]
     fn a_call_may_have_any_length() {
         let mut random = Random::new(7);
         let items: Vec<u64> = (0..1_100).map(|_| look_alike(&mut random, 60)).collect();
