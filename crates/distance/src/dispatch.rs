@@ -41,6 +41,8 @@ macro_rules! dispatched {
                 // SAFETY: as above, with `Avx2`.
                 return unsafe { $avx2($this, compare $(, $column)*) };
             }
+            // Where there is but one way nothing is chosen.
+            let _ = most;
             $this.process_here(Portable $(, $column)*);
         }
 
