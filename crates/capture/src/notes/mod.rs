@@ -4,6 +4,7 @@
 //! the running program knows. The descriptors are in the program's file, so that is where they are read. Code that is
 //! rewritten does the same; its descriptors are in the segment.
 
+mod count;
 mod dictionary;
 mod rows;
 mod shapes;
@@ -21,6 +22,7 @@ use reuselens_wire::{
 
 use crate::decode::PLAIN;
 use crate::segment::{Segment, words_of};
+use count::{Word, add};
 use dictionary::Dictionary;
 use rows::{addresses, code, count_some, last, one, repeated, some, times};
 pub(crate) use shapes::Shaping;
@@ -323,22 +325,6 @@ fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
         columns.sizes[at + index] = size;
         columns.pcs[at + index] = pc;
         columns.addrs[at + index] = address;
-    }
-}
-
-/// Counts the rows of so many notes.
-fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
-    let tally = found.tally;
-    counted[Kind::Load as usize] += u64::from(tally.loads) * count as u64;
-    counted[Kind::Store as usize] += u64::from(tally.stores) * count as u64;
-    if !tally.others {
-        return;
-    }
-    let groups = table.groups_of(found).iter();
-    let is_other = |kind: &Kind| !matches!(kind, Kind::Load | Kind::Store);
-    let kinds = groups.flat_map(|group| group.kinds);
-    for kind in kinds.take(usize::from(found.rows)).filter(is_other) {
-        counted[kind as usize % 16] += count as u64;
     }
 }
 

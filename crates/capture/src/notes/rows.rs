@@ -5,6 +5,7 @@ use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
 use super::WORDS;
+use super::count::Word;
 use super::table::{Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table};
 
 /// The last note of a stretch, and nothing behind it.
@@ -111,8 +112,8 @@ pub(super) fn addresses(
 
 /// How many times a note stands for the rows of its descriptor; `None` if that makes no sense.
 #[inline(always)]
-pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[u64]) -> Option<usize> {
-    let times = usize::try_from(*note.get(usize::from(repeats.times))?).ok()?;
+pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[impl Word]) -> Option<usize> {
+    let times = usize::try_from(note.get(usize::from(repeats.times))?.get()).ok()?;
     let rows = times.checked_mul(usize::from(found.rows))?;
     (times > 0 && rows <= ROWS_MOST).then_some(times)
 }

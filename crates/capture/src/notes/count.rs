@@ -1,0 +1,110 @@
+//! Rows are counted without being made, where the program has left their records.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reuselens_trace::Kind;
+use reuselens_wire::{NOTE, WireKind};
+
+use super::rows::times;
+use super::table::{Descriptor, Table};
+use super::{Notes, find, kind_of, plain_kind};
+
+/// A word of a record: a copy, or where it lies, where the program may still write to it.
+pub(super) trait Word {
+    /// What it is now.
+    fn get(&self) -> u64;
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        *self
+    }
+}
+
+impl Word for AtomicU64 {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+}
+
+impl Notes {
+    /// Counts the rows of records of a process, if rows are to be counted, up to the first that has to be looked at in
+    /// another way: a control record, a note that is not known or whose rows may not be there. How many records that were.
+    pub fn count_in_place(&mut self, process: u32, words: &[AtomicU64]) -> usize {
+        let Some(counted) = &mut self.counted else {
+            return 0;
+        };
+        let tables = self.tables.get(&process).map_or(&[][..], Vec::as_slice);
+        let mut recent = tables.first();
+        let mut position = 0;
+        loop {
+            let before = position;
+            self.dictionary.count(words, &mut position, counted);
+            count_plain(words, &mut position, counted);
+            let Some(head) = words.get(2 * position + 1).map(Word::get) else {
+                break;
+            };
+            if kind_of(head) == WireKind::Enter as u8 && position > before {
+                continue;
+            }
+            let found = (kind_of(head) == NOTE).then(|| find(tables, &mut recent, head));
+            let Some((table, found)) = found.flatten().filter(|found| found.1.conditions.is_none())
+            else {
+                break;
+            };
+            let end = 2 * (position + usize::from(found.records));
+            let Some(note) = words.get(2 * position..end) else {
+                break;
+            };
+            let often = match table.repeats_of(found) {
+                None => Some(1),
+                Some(repeats) => times(repeats, found, note),
+            };
+            let Some(often) = often else {
+                break;
+            };
+            self.seen = true;
+            add(table, found, often, counted);
+            position = end / 2;
+        }
+        position
+    }
+}
+
+/// Counts the records from `position` on that are rows as they stand.
+fn count_plain(words: &[AtomicU64], position: &mut usize, counted: &mut [u64; 16]) {
+    let (mut loads, mut stores, mut at) = (0, 0, *position);
+    while let Some(kind) = words
+        .get(2 * at + 1)
+        .and_then(|word| plain_kind(word.get()))
+    {
+        // Most are of these, in any order: no branch can tell which comes next.
+        loads += u64::from(kind == Kind::Load);
+        stores += u64::from(kind == Kind::Store);
+        if !matches!(kind, Kind::Load | Kind::Store) {
+            counted[kind as usize % 16] += 1;
+        }
+        at += 1;
+    }
+    counted[Kind::Load as usize] += loads;
+    counted[Kind::Store as usize] += stores;
+    *position = at;
+}
+
+/// Counts the rows of so many notes.
+pub(super) fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
+    let tally = found.tally;
+    counted[Kind::Load as usize] += u64::from(tally.loads) * count as u64;
+    counted[Kind::Store as usize] += u64::from(tally.stores) * count as u64;
+    if !tally.others {
+        return;
+    }
+    let groups = table.groups_of(found).iter();
+    let is_other = |kind: &Kind| !matches!(kind, Kind::Load | Kind::Store);
+    let kinds = groups.flat_map(|group| group.kinds);
+    for kind in kinds.take(usize::from(found.rows)).filter(is_other) {
+        counted[kind as usize % 16] += count as u64;
+    }
+}
