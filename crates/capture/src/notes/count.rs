@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use reuselens_memory::prefetch;
 use reuselens_trace::Kind;
 use reuselens_wire::{NOTE, WireKind};
 
@@ -13,19 +14,35 @@ use super::{Notes, find, kind_of, plain_kind};
 pub(super) trait Word {
     /// What it is now.
     fn get(&self) -> u64;
+
+    /// Asks for the word at a place, which is read soon.
+    fn soon(words: &[Self], place: usize)
+    where
+        Self: Sized;
 }
+
+/// So far ahead words are asked for that another core has written: two kilobytes.
+pub(super) const AHEAD: usize = 256;
 
 impl Word for u64 {
     #[inline(always)]
     fn get(&self) -> u64 {
         *self
     }
+
+    #[inline(always)]
+    fn soon(_: &[Self], _: usize) {}
 }
 
 impl Word for AtomicU64 {
     #[inline(always)]
     fn get(&self) -> u64 {
         self.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn soon(words: &[Self], place: usize) {
+        prefetch(words, place);
     }
 }
 
@@ -54,20 +71,26 @@ impl Notes {
             else {
                 break;
             };
-            let end = 2 * (position + usize::from(found.records));
-            let Some(note) = words.get(2 * position..end) else {
+            let records = usize::from(found.records);
+            let repeats = table.repeats_of(found);
+            let (mut often, first) = (0, position);
+            // A loop writes the same note again and again.
+            while let Some(note) = words.get(2 * position..2 * (position + records))
+                && note[1].get() == head
+            {
+                Word::soon(words, 2 * position + AHEAD);
+                let Some(times) = repeats.map_or(Some(1), |repeats| times(repeats, found, note))
+                else {
+                    break;
+                };
+                often += times;
+                position += records;
+            }
+            if position == first {
                 break;
-            };
-            let often = match table.repeats_of(found) {
-                None => Some(1),
-                Some(repeats) => times(repeats, found, note),
-            };
-            let Some(often) = often else {
-                break;
-            };
+            }
             self.seen = true;
             add(table, found, often, counted);
-            position = end / 2;
         }
         position
     }
@@ -80,6 +103,7 @@ fn count_plain(words: &[AtomicU64], position: &mut usize, counted: &mut [u64; 16
         .get(2 * at + 1)
         .and_then(|word| plain_kind(word.get()))
     {
+        Word::soon(words, 2 * at + AHEAD);
         // Most are of these, in any order: no branch can tell which comes next.
         loads += u64::from(kind == Kind::Load);
         stores += u64::from(kind == Kind::Store);

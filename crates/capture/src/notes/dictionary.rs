@@ -7,6 +7,7 @@ use reuselens_wire::{
     CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
 };
 
+use super::count::AHEAD;
 use super::rows::one;
 use super::table::{Descriptor, GROUP, Table, Tally};
 use super::{Found, Shaping, WORDS, Word};
@@ -132,6 +133,7 @@ impl Dictionary {
         let mut at = *position;
         while let Some(head) = words.get(2 * at + 1).map(Word::get) {
             let kind = (head >> 56) as u8;
+            Word::soon(words, 2 * at + AHEAD);
             if kind == CODED {
                 let (number, records) = unpack_head(head as u32);
                 let known = self.tallies.get(number as usize).copied();
