@@ -326,6 +326,9 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
 /// threads do from here on.
 pub fn flush() {
     let t = tls();
+    if Segment::is_absent() {
+        return;
+    }
     // SAFETY: this thread's own state.
     unsafe {
         if (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
