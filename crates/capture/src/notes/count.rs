@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use reuselens_memory::prefetch;
 use reuselens_trace::Kind;
-use reuselens_wire::{NOTE, WireKind};
+use reuselens_wire::{CODED, NOTE, WireKind};
 
-use super::rows::times;
+use super::rows::{count_some, times};
 use super::table::{Descriptor, Table};
 use super::{Notes, find, kind_of, plain_kind};
 
@@ -48,7 +48,7 @@ impl Word for AtomicU64 {
 
 impl Notes {
     /// Counts the rows of records of a process, if rows are to be counted, up to the first that has to be looked at in
-    /// another way: a control record, a note that is not known or whose rows may not be there. How many records that were.
+    /// another way: a control record, or a note that is not known. How many records that were.
     pub fn count_in_place(&mut self, process: u32, words: &[AtomicU64]) -> usize {
         let Some(counted) = &mut self.counted else {
             return 0;
@@ -66,9 +66,12 @@ impl Notes {
             if kind_of(head) == WireKind::Enter as u8 && position > before {
                 continue;
             }
-            let found = (kind_of(head) == NOTE).then(|| find(tables, &mut recent, head));
-            let Some((table, found)) = found.flatten().filter(|found| found.1.conditions.is_none())
-            else {
+            let found = match kind_of(head) {
+                NOTE => find(tables, &mut recent, head),
+                CODED => self.dictionary.find(head),
+                _ => None,
+            };
+            let Some((table, found)) = found else {
                 break;
             };
             let records = usize::from(found.records);
@@ -79,17 +82,22 @@ impl Notes {
                 && note[1].get() == head
             {
                 Word::soon(words, 2 * position + AHEAD);
-                let Some(times) = repeats.map_or(Some(1), |repeats| times(repeats, found, note))
-                else {
-                    break;
-                };
-                often += times;
+                match (repeats, found.conditions) {
+                    (None, None) => often += 1,
+                    (None, Some(first)) => {
+                        count_some(table, found, first as usize, note, counted);
+                    }
+                    (Some(repeats), _) => match times(repeats, found, note) {
+                        Some(times) => often += times,
+                        None => break,
+                    },
+                }
                 position += records;
             }
             if position == first {
                 break;
             }
-            self.seen = true;
+            self.seen |= kind_of(head) == NOTE;
             add(table, found, often, counted);
         }
         position

@@ -162,14 +162,14 @@ pub(super) fn count_some(
     table: &Table,
     found: &Descriptor,
     conditions: usize,
-    note: &[u64],
+    note: &[impl Word],
     counted: &mut [u64; 16],
 ) {
     let rows = usize::from(found.rows);
     let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
     let conditions = table.conditions.get(conditions..conditions + rows);
     for (kind, condition) in kinds.zip(conditions.unwrap_or_default()) {
-        let word = |place: u16| note.get(usize::from(place)).copied().unwrap_or(0);
+        let word = |place: u16| note.get(usize::from(place)).map_or(0, Word::get);
         let there = match *condition {
             Condition::Always => true,
             Condition::OneLane(place, bit) => word(place) >> bit & 1 != 0,
