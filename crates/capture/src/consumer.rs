@@ -113,8 +113,7 @@ impl Consumer {
         self.next_but(raw, |_, _| 0)
     }
 
-    /// As [`next`](Self::next), but `done` sees the words first, where they lie in the segment, and of which process they
-    /// are: so many records as it says are done with, and are not copied. The program gets the block back after that.
+    /// As [`next`](Self::next), but `done` first sees whose words they are, where they lie: what it says is not copied.
     pub fn next_but(
         &mut self,
         raw: &mut RawBlock,
@@ -129,8 +128,7 @@ impl Consumer {
             futex_wake_all(&queue.taken);
         }
         let slot = found.slot as usize;
-        let header = self.segment.block(found.block).filter(|_| slot < SLOTS);
-        let Some(header) = header else {
+        let Some(header) = self.segment.block(found.block).filter(|_| slot < SLOTS) else {
             raw.records.clear();
             return true;
         };

@@ -6,6 +6,8 @@ use reuselens_trace::Kind;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
 
 use crate::decode::PLAIN;
+pub(super) use repeats::{REPEATED_EACH, Repeats};
+use repeats::{Repeating, Step, is_repetition};
 
 /// Rows are made so many at a time: most segments have as many or fewer accesses.
 pub(super) const GROUP: usize = 4;
@@ -22,8 +24,6 @@ const FROM_HERE: u16 = 0xffff;
 const FROM_ZERO: u16 = 0xfffe;
 const ONE_LANE: u8 = 0x40;
 const LANES: u8 = 0x41;
-const TIMES: u8 = 0x42;
-const STEP: u8 = 0x43;
 
 /// Rows as a note's words complete them: `addrs` are words plus displacements.
 #[derive(Clone, Debug)]
@@ -44,23 +44,6 @@ pub(super) enum Condition {
     OneLane(u16, u32),
     /// From the first of so many lanes whose bit is set to the last.
     Lanes(u16, u32),
-}
-
-/// How a row's address moves, where one note stands for many times round a loop: by a word, if there is one, and a
-/// displacement. A row that stays where it is has neither.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub word: u16,
-    pub displacement: u64,
-}
-
-/// A note that stands for many times round a loop. Its words are those of the last time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Repeats {
-    /// The place of the word that says how many times.
-    pub times: u16,
-    /// The first of its steps, whole groups of them.
-    pub step: u32,
 }
 
 /// What a segment of code does.
@@ -100,9 +83,6 @@ pub(crate) struct Table {
     pub(super) repeats: Vec<Repeats>,
     pub(super) steps: Vec<[Step; GROUP]>,
 }
-
-/// Rows of one time round a loop, at most.
-pub(super) const REPEATED_EACH: usize = 64;
 
 impl Table {
     /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if it has none.
@@ -276,19 +256,13 @@ impl Table {
         self.groups.get(first..first + count).unwrap_or_default()
     }
 
-    /// What a descriptor's notes repeat, if that is known.
-    #[inline(always)]
-    pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<Repeats> {
-        self.repeats.get(of.repeats? as usize).copied()
-    }
-
     /// Adds the descriptor that these bytes are, if they are one.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
         let words = number16(bytes, 4);
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let (mut rows, mut times, mut steps) = (0_usize, None, Vec::new());
+        let (mut rows, mut repeating) = (0, Repeating::default());
         for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
             let place = match number16(entry, 2) {
                 FROM_HERE | FROM_ZERO => NO_WORD,
@@ -302,22 +276,14 @@ impl Table {
                 kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => continue,
                 ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
                 LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
-                TIMES => {
-                    times = Some(place);
-                    continue;
-                }
-                STEP => {
-                    let displacement = displacement as u64;
-                    steps.push((rows.checked_sub(1)?, place, displacement));
+                kind if is_repetition(kind) => {
+                    repeating.take(kind, place, displacement as u64, rows)?;
                     continue;
                 }
                 kind => {
                     let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
-                    let base = if number16(entry, 2) == FROM_HERE {
-                        here
-                    } else {
-                        0
-                    };
+                    let is_here = number16(entry, 2) == FROM_HERE;
+                    let base = if is_here { here } else { 0 };
                     // As all program counters of a stream, the one behind what accesses.
                     let pc = sites.wrapping_add(index as u64 + 1);
                     self.row(
@@ -336,7 +302,7 @@ impl Table {
             *self.conditions[conditions..].last_mut()? = condition;
         }
         let conditional = self.drop_if_always(conditions);
-        let repeats = self.add_repeats(times, &steps, rows)?;
+        let repeats = self.add_repeats(&repeating, rows, conditional)?;
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
@@ -345,39 +311,7 @@ impl Table {
             repeats,
             tally: self.tally(first, rows),
         });
-        let whole = times.is_none() || !conditional && rows <= REPEATED_EACH;
-        (rows <= ROWS_MOST && whole).then_some(())
-    }
-
-    /// Adds what a note repeats: where it says how often, and by row the word and the displacement that its address moves
-    /// by. The place of that, `Some(None)` if the note repeats nothing, or `None` if it makes no sense.
-    fn add_repeats(
-        &mut self,
-        times: Option<u16>,
-        steps: &[(usize, u16, u64)],
-        rows: usize,
-    ) -> Option<Option<u32>> {
-        let Some(times) = times else {
-            return steps.is_empty().then_some(None);
-        };
-        if times == NO_WORD || rows == 0 {
-            return None;
-        }
-        let step = self.steps.len();
-        let none = Step {
-            word: NO_WORD,
-            displacement: 0,
-        };
-        self.steps
-            .resize(step + rows.div_ceil(GROUP), [none; GROUP]);
-        for &(row, word, displacement) in steps {
-            self.steps[step + row / GROUP][row % GROUP] = Step { word, displacement };
-        }
-        self.repeats.push(Repeats {
-            times,
-            step: step as u32,
-        });
-        Some(Some(self.repeats.len() as u32 - 1))
+        (rows <= ROWS_MOST).then_some(())
     }
 
     /// Adds a row, as number `rows` of its descriptor.
@@ -432,5 +366,6 @@ fn signed32(bytes: &[u8], at: usize) -> i32 {
     i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+mod repeats;
 #[cfg(test)]
 pub(super) mod tests;

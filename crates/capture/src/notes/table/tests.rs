@@ -2,6 +2,9 @@
 
 use super::*;
 
+const TIMES: u8 = 0x42;
+const STEP: u8 = 0x43;
+
 /// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
 pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
     let mut bytes = sites.to_le_bytes().to_vec();
