@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy        check that the project keeps to its own rules
-       cargo xtask slowdown    measure what measuring costs, as ratios to native runs
+       cargo xtask slowdown TABLE [TURNS]
+                               measure what measuring costs, as ratios to native runs; tables: count, exact,
+                               alone, valgrind, lackey (see programs/slowdown/measure)
        cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc";
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -16,8 +18,12 @@ fn main() -> anyhow::Result<ExitCode> {
             xtask::kernels::run(&root()?)?;
             Ok(ExitCode::SUCCESS)
         }
-        ["slowdown"] => {
-            xtask::slowdown::run(&root()?)?;
+        ["slowdown", what] => {
+            xtask::slowdown::run(&root()?, what, None)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["slowdown", what, turns] => {
+            xtask::slowdown::run(&root()?, what, Some(turns))?;
             Ok(ExitCode::SUCCESS)
         }
         _ => {

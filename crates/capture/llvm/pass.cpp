@@ -11,6 +11,11 @@
 //     descriptor:  head { i32 place of the first access, from here; u16 words; u16 entries }, then
 //     entry:       { u8 kind; u8 size; u16 word; i32 displacement }, an address being word + displacement
 //
+// A loop of one basic block without calls, whose addresses all move by a step that does not change, writes a note for
+// many times round at once: addresses of the last time, the steps, and how many times there were. Such a note is longer
+// than what is in it, about a byte for each access, so that a block of the shared segment does not span much more time
+// than others do; for threads take turns in the stream block by block.
+//
 // The place of an access is a byte in a *shadow* of its function in the section `reuselens_sites`: an instruction that
 // never runs, with the debug information of the access. So a program counter in the stream is an address in the
 // program, and names its line, its function and what was inlined, however far code generation moves things about.
@@ -29,6 +34,7 @@
 #include "llvm/Passes/PassPlugin.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 #include <cstdlib>
 
@@ -41,6 +47,9 @@ enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Oper
 // What follows an access that is not always made: `word` has a bit for each lane; `displacement` says which bit is
 // this access's, or how many lanes the access is.
 enum Condition : uint8_t { OneLane = 0x40, Lanes = 0x41 };
+// All accesses of the note are made as often as `word` says; its displacement is nothing. Comes first.
+// Behind an access: its address moves by word + displacement each time.
+enum Repetition : uint8_t { Times = 0x42, Step = 0x43 };
 
 // How a basic block ends, as in the trace crate.
 enum Ending : uint8_t { Falls = 0, Conditional = 1, Jump = 2, Indirect = 3, Calls = 4, Returns = 5 };
@@ -52,6 +61,12 @@ constexpr uint16_t FROM_HERE = 0xffff, FROM_ZERO = 0xfffe;
 constexpr size_t WORDS_MOST = 62;
 // Entries of a descriptor; the reader makes room for so many rows at once.
 constexpr size_t ENTRIES_MOST = 256;
+// Accesses of a note that stands for many times round a loop, and what of them one time may have.
+constexpr uint64_t REPEATED_MOST = 256, REPEATED_EACH = 64;
+// Times that are worth it: loops that are known to go round fewer times write their notes one by one.
+constexpr unsigned REPEATED_LEAST = 4;
+// Bytes of such a note, at least, for each of these accesses.
+constexpr uint64_t REPEATED_BYTES = 1;
 // Words that an address is compared with, to share one.
 constexpr size_t COMPARED = 8;
 constexpr uint64_t BLOCK_BYTES = 1 << 16;
@@ -82,6 +97,20 @@ struct Segment {
   SmallVector<Entry, 16> Entries;
   /// The address of the function's return address, if it was asked for.
   Value *Frame = nullptr;
+  /// Bytes that a note takes even if its words are fewer.
+  uint64_t Least = 0;
+};
+
+/// A segment that is all there is of a loop's body, and moves on evenly.
+struct Repeated {
+  size_t Segment;
+  Loop *Of;
+  /// For each word the step that it moves by.
+  SmallVector<Value *, 8> Steps;
+  /// Times round the loop, less one.
+  Value *Back;
+  /// Times that a note stands for, at most; a power of two.
+  uint64_t Most;
 };
 
 /// Copies of a size that is known and small become plain instructions; all others are calls of the C library, where
@@ -91,8 +120,8 @@ constexpr uint64_t INLINE_BYTES = 32;
 /// One function: first all is looked at, then all is written.
 class Pass {
 public:
-  Pass(Function &F, ScalarEvolution &SE, LoopInfo *Loops)
-      : F(F), SE(SE), Loops(Loops), Layout(F.getParent()->getDataLayout()) {}
+  Pass(Function &F, ScalarEvolution &SE, LoopInfo &Loops, bool Blocks)
+      : F(F), SE(SE), Loops(Loops), Blocks(Blocks), Layout(F.getParent()->getDataLayout()) {}
 
   bool look();
   void write(GlobalVariable *State, FunctionCallee Room);
@@ -107,7 +136,14 @@ private:
   bool masked(IntrinsicInst &I);
   void lanes(IntrinsicInst &I, uint8_t Kind, Value *Pointers, Value *Mask, Type *Of);
   Segment &at(Instruction &I, size_t NewWords = 4, size_t NewEntries = 4);
-  void end() { Open = false; }
+  void end() {
+    Open = false;
+    Alone = false;
+  }
+  void even(BasicBlock &Block, size_t FirstSegment);
+  const SCEV *step(Value *Address, Loop *L);
+  void repeat(Repeated &R);
+  Value *again(Value *V, Instruction *At, DenseMap<Value *, Value *> &Made);
   void entry(Segment &S, Entry E) { S.Entries.push_back(E); }
   uint16_t word(Segment &S, Instruction &I, Value *V);
   Entry address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Value *Pointer);
@@ -121,11 +157,15 @@ private:
 
   Function &F;
   ScalarEvolution &SE;
-  /// If basic blocks are noted too.
-  LoopInfo *Loops;
+  LoopInfo &Loops;
+  /// Whether basic blocks are noted too.
+  bool Blocks;
   const DataLayout &Layout;
   SmallVector<Segment, 32> Segments;
+  SmallVector<Repeated, 4> Loopings;
   bool Open = false;
+  /// Whether nothing was met in this basic block that another part of the stream may belong to.
+  bool Alone = true;
   Function *Shadow = nullptr;
   /// The entry of the basic block that is looked at: its segment, and its number there.
   std::pair<size_t, size_t> Begun;
@@ -313,6 +353,9 @@ void Pass::instruction(Instruction &I) {
   if (I.hasMetadata(LLVMContext::MD_nosanitize))
     return;
   if (auto *L = dyn_cast<LoadInst>(&I)) {
+    // Of these it matters when they are noted.
+    if (L->isAtomic())
+      Alone = false;
     access(I, Load, L->getPointerOperand(), L->getType());
   } else if (auto *S = dyn_cast<StoreInst>(&I)) {
     // What was done before is to be seen before what another thread does because of it.
@@ -342,7 +385,7 @@ void Pass::instruction(Instruction &I) {
     if (C->isTerminator() || C->isMustTailCall())
       return;
     Instruction &Next = *C->getNextNonDebugInstruction();
-    if (Loops && !C->isInlineAsm() && !isa<UnreachableInst>(Next)) {
+    if (Blocks && !C->isInlineAsm() && !isa<UnreachableInst>(Next)) {
       Entry &Before = Segments[Begun.first].Entries[Begun.second];
       Before.Size = Calls;
       Before.Taken = nullptr;
@@ -355,14 +398,14 @@ void Pass::instruction(Instruction &I) {
 
 /// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its block ends there.
 void Pass::begun(Instruction &I, BasicBlock *Self) {
-  if (!Loops)
+  if (!Blocks)
     return;
   BasicBlock &Block = *I.getParent();
   Instruction *Last = Block.getTerminator();
   BasicBlock *Taken = nullptr;
   uint8_t How = Falls;
   auto GoesBack = [&](BasicBlock *To) {
-    Loop *L = Loops->getLoopFor(To);
+    Loop *L = Loops.getLoopFor(To);
     return L && L->getHeader() == To && L->contains(&Block);
   };
   if (auto *B = dyn_cast<BranchInst>(Last)) {
@@ -386,6 +429,8 @@ void Pass::begun(Instruction &I, BasicBlock *Self) {
 
 void Pass::block(BasicBlock &Block) {
   Open = false;
+  Alone = true;
+  size_t FirstSegment = Segments.size();
   SmallVector<Instruction *, 64> All;
   for (Instruction &I : Block)
     if (!isa<PHINode, AllocaInst, DbgInfoIntrinsic>(I))
@@ -408,18 +453,76 @@ void Pass::block(BasicBlock &Block) {
   }
   for (Instruction *I : All)
     instruction(*I);
+  even(Block, FirstSegment);
+}
+
+/// Whether a basic block is a loop that one note can stand for many times of.
+void Pass::even(BasicBlock &Block, size_t FirstSegment) {
+  Loop *L = Loops.getLoopFor(&Block);
+  if (!Alone || Segments.size() != FirstSegment + 1 || !L || L->getNumBlocks() != 1)
+    return;
+  BasicBlock *Before = L->getLoopPredecessor();
+  Segment &S = Segments.back();
+  if (!Before || Loops.getLoopFor(Before) != L->getParentLoop() || !isa<BranchInst>(Before->getTerminator()) ||
+      !isa<BranchInst>(Block.getTerminator()))
+    return;
+  if (S.Entries.empty() || S.Entries.size() > REPEATED_EACH || S.Words.size() * 2 + 1 > WORDS_MOST)
+    return;
+  for (Entry &E : S.Entries)
+    if (E.Kind == Atomic || E.Kind == OneLane || E.Kind == Lanes || E.Kind == Enter || E.Kind == Exit)
+      return;
+  Instruction *Outside = Before->getTerminator();
+  SCEVExpander Writer(SE, Layout, "reuselens");
+  auto Known = [&](const SCEV *What) {
+    return !isa<SCEVCouldNotCompute>(What) && SE.isLoopInvariant(What, L) && SE.getTypeSizeInBits(What->getType()) <= 64 &&
+           Writer.isSafeToExpandAt(What, Outside);
+  };
+  const SCEV *Back = SE.getBackedgeTakenCount(L);
+  unsigned Times = SE.getSmallConstantMaxTripCount(L);
+  if (!Known(Back) || (Times != 0 && Times < REPEATED_LEAST))
+    return;
+  SmallVector<const SCEV *, 8> Steps;
+  for (Word &W : S.Words) {
+    const SCEV *Step = step(W.Known, L);
+    if (!Step || !Known(Step))
+      return;
+    Steps.push_back(Step);
+  }
+  Repeated R{FirstSegment, L, {}, nullptr, bit_floor(REPEATED_MOST / S.Entries.size())};
+  if (Times != 0)
+    R.Most = std::min(R.Most, bit_ceil(uint64_t(Times)));
+  // Written now, as long as what is known of the function holds.
+  auto Written = [&](const SCEV *What) { return Writer.expandCodeFor(What, What->getType(), Outside->getIterator()); };
+  R.Back = Written(Back);
+  for (const SCEV *Step : Steps) {
+    auto *Fixed = dyn_cast<SCEVConstant>(Step);
+    bool Small = Fixed && Fixed->getAPInt().getSignificantBits() <= 32;
+    R.Steps.push_back(Small ? Fixed->getValue() : Written(Step));
+  }
+  Loopings.push_back(std::move(R));
+}
+
+/// What an address moves by each time round a loop, if that is always the same.
+const SCEV *Pass::step(Value *Address, Loop *L) {
+  if (!Address->getType()->isPointerTy() || Layout.getIndexTypeSizeInBits(Address->getType()) != 64)
+    return nullptr;
+  const SCEV *Moves = SE.getSCEV(Address);
+  if (SE.isLoopInvariant(Moves, L))
+    return SE.getZero(Type::getInt64Ty(F.getContext()));
+  auto *Evenly = dyn_cast<SCEVAddRecExpr>(Moves);
+  return Evenly && Evenly->getLoop() == L && Evenly->isAffine() ? Evenly->getStepRecurrence(SE) : nullptr;
 }
 
 bool Pass::look() {
-  bool Works = Loops;
+  bool Works = Blocks;
   for (Instruction &I : instructions(F))
     Works |= I.mayReadOrWriteMemory();
   if (!Works)
     return false;
-  SmallVector<BasicBlock *, 32> Blocks;
+  SmallVector<BasicBlock *, 32> All;
   for (BasicBlock &Block : F)
-    Blocks.push_back(&Block);
-  for (BasicBlock *Block : Blocks)
+    All.push_back(&Block);
+  for (BasicBlock *Block : All)
     block(*Block);
   return true;
 }
@@ -508,14 +611,14 @@ Constant *Pass::descriptor(Segment &S, size_t FirstSite) {
                                                  ConstantInt::get(I16, E.Word), Displacement}));
   }
   Made->setInitializer(ConstantStruct::get(
-      Whole, {From(Shadow, FirstSite, 0), ConstantInt::get(I16, S.Words.size()),
+      Whole, {From(Shadow, FirstSite, 0), ConstantInt::get(I16, std::max<uint64_t>(S.Words.size(), S.Least / 8 - (S.Least != 0))),
               ConstantInt::get(I16, S.Entries.size()), ConstantArray::get(All, Entries)}));
   return Made;
 }
 
 /// Room for the note in front of the segment, each word where it is known, and at the last access the new end.
 void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, FunctionCallee Room) {
-  uint64_t Bytes = alignTo(8 + 8 * std::max<size_t>(S.Words.size(), 1), 16);
+  uint64_t Bytes = alignTo(std::max<uint64_t>(8 + 8 * std::max<size_t>(S.Words.size(), 1), S.Least), 16);
   IRBuilder<> B(S.First);
   Type *Pointer = B.getPtrTy();
   Value *Slot = B.CreateLoad(Pointer, B.CreateThreadLocalAddress(State));
@@ -558,7 +661,84 @@ void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, Functi
   Done->setAtomic(AtomicOrdering::Release);
 }
 
+/// What a value of a loop's body is, calculated once more at another place: so it need not be kept until there.
+Value *Pass::again(Value *V, Instruction *At, DenseMap<Value *, Value *> &Made) {
+  auto *I = dyn_cast<Instruction>(V);
+  bool Plain = I && I->getParent() == At->getParent()->getSinglePredecessor() &&
+               isa<GetElementPtrInst, BinaryOperator, CastInst>(I) && !I->isIntDivRem();
+  if (!Plain)
+    return V;
+  if (Value *Known = Made.lookup(V))
+    return Known;
+  Instruction *Copy = I->clone();
+  for (Use &Operand : Copy->operands())
+    Operand.set(again(Operand, At, Made));
+  Copy->insertBefore(At);
+  return Made[V] = Copy;
+}
+
+/// Changes a loop so that its segment is noted at the end of so many times round, and at its last.
+void Pass::repeat(Repeated &R) {
+  Segment &S = Segments[R.Segment];
+  BasicBlock *Body = R.Of->getHeader(), *Before = R.Of->getLoopPredecessor();
+  Type *I64 = Type::getInt64Ty(F.getContext());
+  // The first note stands for what is left over of all times by `Most`, each other one for so many.
+  IRBuilder<> B(Before->getTerminator());
+  ConstantInt *Most = B.getInt64(R.Most);
+  Value *Back = B.CreateZExtOrTrunc(R.Back, I64);
+  Value *First = B.CreateAdd(B.CreateAnd(Back, B.getInt64(R.Most - 1)), B.getInt64(1));
+
+  IRBuilder<> Top(Body, Body->begin());
+  PHINode *Left = Top.CreatePHI(I64, 2), *Times = Top.CreatePHI(I64, 2);
+  Instruction *Last = Body->getTerminator();
+  IRBuilder<> End(Last);
+  End.SetCurrentDebugLocation(S.Last->getDebugLoc());
+  Value *Less = End.CreateSub(Left, End.getInt64(1));
+  Value *Is = End.CreateICmpEQ(Less, End.getInt64(0));
+  MDNode *Often = MDBuilder(F.getContext()).createBranchWeights(1, R.Most);
+  Instruction *Then = SplitBlockAndInsertIfThen(Is, Last, false, Often);
+  Then->setDebugLoc(S.Last->getDebugLoc());
+  BasicBlock *Tail = Last->getParent();
+  IRBuilder<> Rest(Tail, Tail->begin());
+  PHINode *LeftNow = Rest.CreatePHI(I64, 2), *TimesNow = Rest.CreatePHI(I64, 2);
+  LeftNow->addIncoming(Less, Body);
+  LeftNow->addIncoming(Most, Then->getParent());
+  TimesNow->addIncoming(Times, Body);
+  TimesNow->addIncoming(Most, Then->getParent());
+  for (auto [Phi, Start, Next] : {std::tuple(Left, First, LeftNow), std::tuple(Times, First, TimesNow)}) {
+    Phi->addIncoming(Start, Before);
+    Phi->addIncoming(Next, Tail);
+  }
+
+  DenseMap<Value *, Value *> Made;
+  S.First = S.Last = Then;
+  for (Word &W : S.Words)
+    W = {Then, again(W.Known, Then, Made)};
+  SmallVector<Entry, 16> Entries;
+  Entries.push_back({Repetition::Times, 0, uint16_t(S.Words.size()), 0, nullptr, Then->getDebugLoc()});
+  S.Words.push_back({Then, Times});
+  size_t Each = S.Entries.size();
+  for (Entry &E : S.Entries) {
+    Entries.push_back(E);
+    if (E.Word >= R.Steps.size())
+      continue;
+    Entry Moves{Step, 0, FROM_ZERO, 0, nullptr, E.Place};
+    if (auto *Fixed = dyn_cast<ConstantInt>(R.Steps[E.Word]); Fixed && isInt<32>(Fixed->getSExtValue())) {
+      Moves.Displacement = Fixed->getSExtValue();
+      if (Moves.Displacement == 0)
+        continue;
+    } else {
+      Moves.Word = word(S, *Then, R.Steps[E.Word]);
+    }
+    Entries.push_back(Moves);
+  }
+  S.Entries = std::move(Entries);
+  S.Least = alignTo(R.Most * Each * REPEATED_BYTES, 16);
+}
+
 void Pass::write(GlobalVariable *State, FunctionCallee Room) {
+  for (Repeated &R : Loopings)
+    repeat(R);
   shadow();
   size_t Sites = 0;
   for (Segment &S : Segments) {
@@ -624,8 +804,7 @@ struct Notes : PassInfoMixin<Notes> {
     for (Function *F : All) {
       callCopies(*F);
       Functions.invalidate(*F, PreservedAnalyses::none());
-      LoopInfo *Loops = Blocks ? &Functions.getResult<LoopAnalysis>(*F) : nullptr;
-      Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F), Loops);
+      Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F), Functions.getResult<LoopAnalysis>(*F), Blocks);
       if (Seen.look())
         Seen.write(State, Room);
       Functions.invalidate(*F, PreservedAnalyses::none());

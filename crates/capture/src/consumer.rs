@@ -2,12 +2,12 @@
 //! those that it could not complete.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, NO_BLOCK, QUEUE_CELLS, Record, SLOTS,
-    SlotState,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, NO_BLOCK, QUEUE_CELLS, RECORD_BYTES,
+    Record, SLOTS, SlotState,
 };
 
 use crate::follow::{Followed, Follower};
@@ -110,6 +110,15 @@ impl Consumer {
 
     /// The next full block, if one waits.
     pub fn next(&mut self, raw: &mut RawBlock) -> bool {
+        self.next_but(raw, |_, _| 0)
+    }
+
+    /// As [`next`](Self::next), but `done` first sees whose words they are, where they lie: what it says is not copied.
+    pub fn next_but(
+        &mut self,
+        raw: &mut RawBlock,
+        done: impl FnOnce(u32, &[AtomicU64]) -> usize,
+    ) -> bool {
         let queue = &self.segment.header().queue;
         let Some(found) = queue.pop() else {
             return false;
@@ -119,8 +128,7 @@ impl Consumer {
             futex_wake_all(&queue.taken);
         }
         let slot = found.slot as usize;
-        let header = self.segment.block(found.block).filter(|_| slot < SLOTS);
-        let Some(header) = header else {
+        let Some(header) = self.segment.block(found.block).filter(|_| slot < SLOTS) else {
             raw.records.clear();
             return true;
         };
@@ -135,6 +143,8 @@ impl Consumer {
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         read.blocks = read.blocks.wrapping_add(1);
         read.last = (found.block, raw.first_stamp);
+        let words = self.segment.words(found.block, from, used);
+        let from = from.saturating_add(done(raw.process, words).saturating_mul(RECORD_BYTES));
         self.segment
             .copy_records(found.block, from, used, &mut raw.records);
         self.note_overtaken(found.block, slot);

@@ -116,9 +116,8 @@ impl Running {
         })
     }
 
-    /// From here on the rows that notes stand for, of code that the LLVM pass has seen or that is rewritten, are counted,
-    /// and not delivered: shows what capture costs without its reader. All other rows are delivered as ever, masked
-    /// accesses among them.
+    /// From here on rows are counted, where the program has left them, and most are not delivered: shows what capture costs
+    /// without its reader. What is delivered all the same, as ever, is not counted.
     pub fn count_only(&mut self) {
         self.decoder.count_only();
     }
@@ -225,7 +224,11 @@ impl Running {
                 self.decoder.begin(block);
                 return true;
             }
-            if self.consumer.next(&mut raw) {
+            let decoder = &mut self.decoder;
+            if self
+                .consumer
+                .next_but(&mut raw, |process, words| decoder.count(process, words))
+            {
                 self.unfinished.extend(self.consumer.overtaken());
                 if self.unfinished.is_empty() {
                     self.decoder.begin(raw);

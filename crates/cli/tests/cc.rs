@@ -369,16 +369,33 @@ fn what_is_built_without_is_not_seen_and_does_no_harm() {
 #[test]
 fn a_built_program_runs_alone_too() {
     let place = with_count();
-    place
-        .run(&["cc", "-O1", "-pthread", "count.c", "-o", "count"])
-        .succeeds();
-    let mut alone = Command::new(place.path("count"));
-    let done = Done::of(alone.args(["50", "50", "3"]).current_dir(place.path(""))).succeeds();
-    assert!(
-        done.out.contains("right") && done.err.is_empty(),
-        "{done:?}"
-    );
-    assert_eq!(place.files(), ["count", "count.c"]);
+    let others = ["forking", "signals"];
+    for name in others {
+        let path = source(&format!("count/{name}.c"));
+        place.write(&format!("{name}.c"), std::fs::read(path).unwrap());
+    }
+    for name in ["count", "forking", "signals"] {
+        let file = format!("{name}.c");
+        place
+            .run(&["cc", "-O1", "-pthread", &file, "-o", name])
+            .succeeds();
+    }
+    // More accesses than go into a page, by several threads, on both sides of a fork, and under signals.
+    let alone = |name: &str, words: &[&str]| {
+        let mut command = Command::new(place.path(name));
+        let done = Done::of(command.args(words).current_dir(place.path("")));
+        assert!(done.err.is_empty(), "{name}: {done:?}");
+        done
+    };
+    for words in [["50", "50", "3"], ["5000", "50", "9"]] {
+        let done = alone("count", &words).succeeds();
+        assert!(done.out.contains("right"), "{done:?}");
+    }
+    alone("forking", &[]).succeeds();
+    alone("signals", &["100"]).succeeds();
+    let files = place.files();
+    let made = files.iter().filter(|name| !name.ends_with(".c"));
+    assert_eq!(made.collect::<Vec<_>>(), ["count", "forking", "signals"]);
 }
 
 // ---- build systems ----

@@ -304,6 +304,80 @@ fn hooks_and_notes_go_together_in_one_program() {
 }
 
 #[test]
+fn loops_that_are_noted_many_times_at_once_are_seen_in_order() {
+    if !has_llvm() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "loops.c",
+        "#include <stdlib.h>\nstatic volatile unsigned char cells[1 << 16];\n\
+         #define GO __attribute__((noinline)) void\n\
+         GO up(long n, long by) { for (long i = 0; i < n; i++) cells[i * by + 1]; }\n\
+         GO down(long n) { for (long i = n - 1; i >= 0; i--) { cells[2 * i]; cells[i + 9] = 1; } }\n\
+         GO narrow(unsigned n, unsigned char from) { for (unsigned i = 0; i < n; i++) cells[from++]; }\n\
+         GO still(int n) { for (int i = 0; i < n; i++) cells[5] = i; }\n\
+         GO fixed(void) { for (int i = 0; i < 41; i++) cells[3 * i]; }\n\
+         GO nested(int n, int m) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) cells[j * n + i]; }\n\
+         GO until(long n) { long i = 0; do cells[i]; while (++i != n); }\n\
+         int main(int argc, char **argv) {\n    cells[0] = 1;\n    for (int n = 0; n < 80; n++) {\n        \
+         up(n, n % 7 - 3 < 0 ? 2 : n % 7); down(n); narrow(n, 200); still(n); nested(n % 9, n); until(n + 1);\n    \
+         }\n    up(5000, 11); down(5000); fixed(); narrow(700, 3);\n    return 0;\n}\n",
+    );
+    let expected = looped();
+    for flags in [
+        &["--llvm", "-O0"][..],
+        &["--llvm", "-O1"],
+        &["--llvm", "-O2"],
+        &["--llvm", "-O3", "-funroll-loops"],
+        &["--llvm=blocks", "-O2"],
+    ] {
+        let words = ["cc", "-Wno-unused-value", "loops.c", "-o", "loops"];
+        place.run(&[&words[..], flags].concat()).succeeds();
+        let record = ["record", "-q", "-f", "-o", "loops.rltrace", "--", "./loops"];
+        place.run(&record).succeeds();
+        let rows = rows_of(&place, "loops.rltrace");
+        // What is not of one byte is not of the cells.
+        let mut cells = rows.iter().filter(|row| row.size == 1);
+        let base = cells
+            .find(|row| row.kind == Kind::Store)
+            .expect("the first store")
+            .addr;
+        let of_cells = cells.filter(|row| row.addr.wrapping_sub(base) < 1 << 16);
+        let found: Vec<_> = of_cells.map(|row| (row.kind, row.addr - base)).collect();
+        assert_eq!(found.len(), expected.len(), "{flags:?}");
+        assert!(found == expected, "{flags:?}");
+    }
+}
+
+/// What `loops.c` does after its first store.
+fn looped() -> Vec<(Kind, u64)> {
+    let mut all = Vec::new();
+    let load = |at: u64| (Kind::Load, at);
+    let up = |n: u64, by: u64| (0..n).map(move |i| load(i * by + 1));
+    let down = |n: u64| {
+        (0..n)
+            .rev()
+            .flat_map(move |i| [load(2 * i), (Kind::Store, i + 9)])
+    };
+    let narrow = |n: u64, from: u64| (0..n).map(move |i| load((from + i) % 256));
+    for n in 0..80 {
+        all.extend(up(n, if n % 7 < 3 { 2 } else { n % 7 }));
+        all.extend(down(n));
+        all.extend(narrow(n, 200));
+        all.extend((0..n).map(|_| (Kind::Store, 5)));
+        let rows = n % 9;
+        all.extend((0..rows).flat_map(|i| (0..n).map(move |j| load(j * rows + i))));
+        all.extend((0..=n).map(load));
+    }
+    all.extend(up(5000, 11));
+    all.extend(down(5000));
+    all.extend((0..41).map(|i| load(3 * i)));
+    all.extend(narrow(700, 3));
+    all
+}
+
+#[test]
 fn vectors_with_masks_touch_what_their_masks_say() {
     if !has_llvm() || !is_avx512() {
         return;

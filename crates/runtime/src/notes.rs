@@ -82,7 +82,10 @@ unsafe extern "C" fn find(bytes: u64) -> Place {
 }
 
 /// Nobody listens: gives the thread its page, from the start. False if somebody does, or there is no memory.
-unsafe fn rest(t: *mut Tls) -> bool {
+///
+/// # Safety
+/// `t` must be the calling thread's state, and it must not be busy.
+pub unsafe fn rest(t: *mut Tls) -> bool {
     // SAFETY: this thread's own state; the page is its own and lasts until its end.
     unsafe {
         if !Segment::is_absent() || !process::is_ready() || (*t).state == State::Ended {

@@ -29,6 +29,8 @@ pub fn emit(records: &[Record]) {
             return ungated(t, records);
         }
         if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
+            // Nobody listens: the next ones go to a page of the thread, so that not each of them comes here.
+            notes::rest(t);
             return;
         }
         put(&*(*t).slot, records);
@@ -323,10 +325,10 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
 /// Publishes what the calling thread has written so far, so that it comes before what other
 /// threads do from here on.
 pub fn flush() {
-    let t = tls();
+    let (t, heard) = (tls(), !Segment::is_absent());
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
+        if heard && (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
             (*t).busy = 1;
             let slot = stage::settled_slot(t);
             if !publish(&*slot, (*t).slot_index, true) {

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("distance", &["units", "memory"]),
     ("locality", &["units", "memory"]),
     ("attribute", &["units", "memory", "trace", "locality"]),
-    ("capture", &["units", "wire", "trace"]),
+    ("capture", &["units", "memory", "wire", "trace"]),
     ("predict", &["units", "locality"]),
     ("report", &["units", "locality", "predict"]),
     ("simt", &["units", "trace"]),

@@ -7,9 +7,10 @@ use reuselens_wire::{
     CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
 };
 
+use super::count::AHEAD;
 use super::rows::one;
 use super::table::{Descriptor, GROUP, Table, Tally};
-use super::{Found, Shaping, WORDS};
+use super::{Found, Shaping, WORDS, Word};
 use crate::segment::Segment;
 
 /// What is known of the dictionary so far.
@@ -127,11 +128,12 @@ impl Dictionary {
 
     /// Counts the rows of the notes from `position` on that are known, whatever else they are, and of function entries
     /// between them. `position` moves on.
-    pub fn count(&self, words: &[u64], position: &mut usize, counted: &mut [u64; 16]) {
+    pub fn count(&self, words: &[impl Word], position: &mut usize, counted: &mut [u64; 16]) {
         let (mut loads, mut stores, mut exits, mut enters) = (0, 0, 0, 0);
         let mut at = *position;
-        while let Some(&head) = words.get(2 * at + 1) {
+        while let Some(head) = words.get(2 * at + 1).map(Word::get) {
             let kind = (head >> 56) as u8;
+            Word::soon(words, 2 * at + AHEAD);
             if kind == CODED {
                 let (number, records) = unpack_head(head as u32);
                 let known = self.tallies.get(number as usize).copied();

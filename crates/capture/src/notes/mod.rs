@@ -4,6 +4,7 @@
 //! the running program knows. The descriptors are in the program's file, so that is where they are read. Code that is
 //! rewritten does the same; its descriptors are in the segment.
 
+mod count;
 mod dictionary;
 mod rows;
 mod shapes;
@@ -21,8 +22,9 @@ use reuselens_wire::{
 
 use crate::decode::PLAIN;
 use crate::segment::{Segment, words_of};
+use count::{Word, add};
 use dictionary::Dictionary;
-use rows::{addresses, code, count_some, last, one, some};
+use rows::{addresses, code, count_some, last, one, repeated, some, times};
 pub(crate) use shapes::Shaping;
 pub(crate) use table::Table;
 use table::{Descriptor, GROUP, ROWS_MOST};
@@ -172,14 +174,43 @@ impl Notes {
                 find(tables, &mut recent, address)
             };
             let notes = &mut words[2 * position..];
-            // A loop writes the same note again and again.
-            let repeats = |found: &Found<'_>| repeated(notes, address, found.1, most - at);
-            let count = found.as_ref().map_or(0, repeats);
-            let (Some((table, found)), 1..) = (found, count) else {
+            let Some((table, found)) = found else {
                 self.lost += 1;
                 position = words.len() / 2;
                 break;
             };
+            if let Some(repeats) = table.repeats_of(found) {
+                let whole = 2 * usize::from(found.records) <= notes.len();
+                let Some(times) = times(repeats, found, notes).filter(|_| whole) else {
+                    self.lost += 1;
+                    position = words.len() / 2;
+                    break;
+                };
+                if let Some(counted) = &mut self.counted {
+                    add(table, found, times, counted);
+                } else {
+                    notes[1] = 0;
+                    let padded;
+                    let note = match notes.first_chunk() {
+                        Some(note) => note,
+                        None => {
+                            padded = last(notes);
+                            &padded
+                        }
+                    };
+                    repeated(table, (found, repeats, times), note, at, &mut columns);
+                    at += usize::from(found.rows) * times;
+                }
+                position += usize::from(found.records);
+                continue;
+            }
+            // A loop writes the same note again and again.
+            let count = alike(notes, address, found, most - at);
+            if count == 0 {
+                self.lost += 1;
+                position = words.len() / 2;
+                break;
+            }
             position += usize::from(found.records) * count;
             match (&mut self.counted, found.conditions) {
                 (Some(counted), None) => add(table, found, count, counted),
@@ -297,25 +328,9 @@ fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
     }
 }
 
-/// Counts the rows of so many notes.
-fn add(table: &Table, found: &Descriptor, count: usize, counted: &mut [u64; 16]) {
-    let tally = found.tally;
-    counted[Kind::Load as usize] += u64::from(tally.loads) * count as u64;
-    counted[Kind::Store as usize] += u64::from(tally.stores) * count as u64;
-    if !tally.others {
-        return;
-    }
-    let groups = table.groups_of(found).iter();
-    let is_other = |kind: &Kind| !matches!(kind, Kind::Load | Kind::Store);
-    let kinds = groups.flat_map(|group| group.kinds);
-    for kind in kinds.take(usize::from(found.rows)).filter(is_other) {
-        counted[kind as usize % 16] += count as u64;
-    }
-}
-
 /// How many whole notes of this descriptor follow one another; as many as make `rows` rows at most.
 #[inline(always)]
-fn repeated(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usize {
+fn alike(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usize {
     // Counted by adding up: most notes come alone, and a division would cost more than all the rest.
     let (step, each) = (
         2 * usize::from(found.records),

@@ -5,7 +5,8 @@ use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
 use super::WORDS;
-use super::table::{Condition, Descriptor, GROUP, Group, Table};
+use super::count::Word;
+use super::table::{Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table};
 
 /// The last note of a stretch, and nothing behind it.
 #[cold]
@@ -109,19 +110,66 @@ pub(super) fn addresses(
     }
 }
 
+/// How many times a note stands for the rows of its descriptor; `None` if that makes no sense.
+#[inline(always)]
+pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[impl Word]) -> Option<usize> {
+    let times = usize::try_from(note.get(usize::from(repeats.times))?.get()).ok()?;
+    let rows = times.checked_mul(usize::from(found.rows))?;
+    (times > 0 && rows <= ROWS_MOST).then_some(times)
+}
+
+/// Writes the rows of a note that stands for so many times: its words are of the last one. What is too much is written
+/// over, or taken off at the end.
+pub(super) fn repeated(
+    table: &Table,
+    (found, repeats, times): (&Descriptor, Repeats, usize),
+    note: &[u64; WORDS],
+    at: usize,
+    columns: &mut Columns<'_>,
+) {
+    const GROUPS: usize = REPEATED_EACH / GROUP;
+    let groups = table.groups_of(found);
+    code(groups, found.rows, times, at, columns);
+    let first = repeats.step as usize;
+    let steps = table
+        .steps
+        .get(first..first + groups.len())
+        .unwrap_or_default();
+    let word = |place: u16| note[usize::from(place) % WORDS];
+    let (mut addresses, mut moves) = ([[0; GROUP]; GROUPS], [[0; GROUP]; GROUPS]);
+    for (index, (group, step)) in groups.iter().zip(steps).enumerate().take(GROUPS) {
+        for lane in 0..GROUP {
+            let by = word(step[lane].word).wrapping_add(step[lane].displacement);
+            let back = by.wrapping_mul(times as u64 - 1);
+            let last = word(group.words[lane]).wrapping_add(group.displacements[lane]);
+            addresses[index][lane] = last.wrapping_sub(back);
+            moves[index][lane] = by;
+        }
+    }
+    let rows = usize::from(found.rows);
+    for time in 0..times {
+        let into = columns.addrs[at + time * rows..].as_chunks_mut().0;
+        let now = addresses.iter_mut().zip(&moves).take(groups.len());
+        for ((addresses, moves), into) in now.zip(into) {
+            *into = *addresses;
+            *addresses = std::array::from_fn(|lane| addresses[lane].wrapping_add(moves[lane]));
+        }
+    }
+}
+
 /// Counts those rows of a note that are there.
 pub(super) fn count_some(
     table: &Table,
     found: &Descriptor,
     conditions: usize,
-    note: &[u64],
+    note: &[impl Word],
     counted: &mut [u64; 16],
 ) {
     let rows = usize::from(found.rows);
     let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
     let conditions = table.conditions.get(conditions..conditions + rows);
     for (kind, condition) in kinds.zip(conditions.unwrap_or_default()) {
-        let word = |place: u16| note.get(usize::from(place)).copied().unwrap_or(0);
+        let word = |place: u16| note.get(usize::from(place)).map_or(0, Word::get);
         let there = match *condition {
             Condition::Always => true,
             Condition::OneLane(place, bit) => word(place) >> bit & 1 != 0,

@@ -6,6 +6,8 @@ use reuselens_trace::Kind;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
 
 use crate::decode::PLAIN;
+pub(super) use repeats::{REPEATED_EACH, Repeats};
+use repeats::{Repeating, Step, is_repetition};
 
 /// Rows are made so many at a time: most segments have as many or fewer accesses.
 pub(super) const GROUP: usize = 4;
@@ -54,6 +56,8 @@ pub(super) struct Descriptor {
     pub records: u16,
     /// Where the conditions of its rows are, if not all rows are always there.
     pub conditions: Option<u32>,
+    /// Where it is written what it repeats.
+    pub repeats: Option<u32>,
     pub tally: Tally,
 }
 
@@ -76,6 +80,8 @@ pub(crate) struct Table {
     descriptors: Vec<Descriptor>,
     pub(super) groups: Vec<Group>,
     pub(super) conditions: Vec<Condition>,
+    pub(super) repeats: Vec<Repeats>,
+    pub(super) steps: Vec<[Step; GROUP]>,
 }
 
 impl Table {
@@ -162,6 +168,7 @@ impl Table {
             rows: rows as u16,
             records,
             conditions: of.conditions.filter(|_| !always),
+            repeats: None,
             tally: self.tally(of.group, rows),
         });
         Some(self.descriptors.len() as u32 - 1)
@@ -197,6 +204,7 @@ impl Table {
             rows: rows.len() as u16,
             records,
             conditions: conditional.then_some(conditions as u32),
+            repeats: None,
             tally: self.tally(first, rows.len()),
         });
         Some(self.descriptors.len() as u32 - 1)
@@ -254,7 +262,7 @@ impl Table {
         let words = number16(bytes, 4);
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let mut rows = 0;
+        let (mut rows, mut repeating) = (0, Repeating::default());
         for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
             let place = match number16(entry, 2) {
                 FROM_HERE | FROM_ZERO => NO_WORD,
@@ -268,13 +276,14 @@ impl Table {
                 kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => continue,
                 ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
                 LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
+                kind if is_repetition(kind) => {
+                    repeating.take(kind, place, displacement as u64, rows)?;
+                    continue;
+                }
                 kind => {
                     let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
-                    let base = if number16(entry, 2) == FROM_HERE {
-                        here
-                    } else {
-                        0
-                    };
+                    let is_here = number16(entry, 2) == FROM_HERE;
+                    let base = if is_here { here } else { 0 };
                     // As all program counters of a stream, the one behind what accesses.
                     let pc = sites.wrapping_add(index as u64 + 1);
                     self.row(
@@ -293,11 +302,13 @@ impl Table {
             *self.conditions[conditions..].last_mut()? = condition;
         }
         let conditional = self.drop_if_always(conditions);
+        let repeats = self.add_repeats(&repeating, rows, conditional)?;
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
             records: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
+            repeats,
             tally: self.tally(first, rows),
         });
         (rows <= ROWS_MOST).then_some(())
@@ -355,5 +366,6 @@ fn signed32(bytes: &[u8], at: usize) -> i32 {
     i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+mod repeats;
 #[cfg(test)]
 pub(super) mod tests;

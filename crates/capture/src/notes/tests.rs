@@ -1,5 +1,7 @@
 //! Notes become the rows that they stand for.
 
+use std::sync::atomic::AtomicU64;
+
 use super::table::tests::{bytes, table};
 use super::*;
 use crate::decode::ROWS_WANTED;
@@ -145,6 +147,92 @@ impl Numbers {
     }
 }
 
+#[test]
+fn a_note_of_many_times_is_the_rows_of_each_time() {
+    const FROM_ZERO: u16 = 0xfffe;
+    let mut numbers = Numbers(3);
+    for _ in 0..300 {
+        let (words, rows) = (2 + numbers.next(6) as u16, 1 + numbers.next(14));
+        let most = ROWS_MOST as u64 / rows;
+        let (mut entries, mut moves) = (vec![(0x42, 0, 1, 0)], Vec::new());
+        for _ in 0..rows {
+            let word = numbers.next(u64::from(words)) as u16;
+            let row = (
+                1 + numbers.next(2) as u8,
+                8,
+                word,
+                numbers.next(99) as i32 - 50,
+            );
+            entries.push(row);
+            let by = [FROM_ZERO, numbers.next(u64::from(words)) as u16][numbers.next(2) as usize];
+            let plus = numbers.next(64) as i32 - 32;
+            let moved = numbers.next(4) > 0;
+            if moved {
+                entries.push((0x43, 0, by, plus));
+            }
+            moves.push((row, moved.then_some((by, plus))));
+        }
+        let descriptor = bytes(0, words, &entries);
+        let (mut records, mut expected) = (Vec::new(), Vec::new());
+        for _ in 0..20 {
+            let mut note: Vec<u64> = (0..words).map(|_| numbers.next(1 << 40)).collect();
+            note[1] = 1 + numbers.next(most);
+            for time in 0..note[1] {
+                for ((kind, size, word, displacement), step) in &moves {
+                    let by = step.map_or(0, |(by, plus)| {
+                        let word = note.get(usize::from(by)).copied().unwrap_or(0);
+                        word.wrapping_add_signed(i64::from(plus))
+                    });
+                    let last =
+                        note[usize::from(*word)].wrapping_add_signed(i64::from(*displacement));
+                    let back = by.wrapping_mul(note[1] - 1 - time);
+                    let kind = Kind::from_u8(*kind).unwrap();
+                    expected.push((kind, *size, last.wrapping_sub(back)));
+                }
+            }
+            note.insert(1, LOW);
+            note.resize(note.len().next_multiple_of(2), 77);
+            let pairs = note.as_chunks().0.iter();
+            records.extend(pairs.map(|[a, b]| record(*a, *b)));
+        }
+        for counted in [None, Some([0; 16])] {
+            let mut notes = Notes {
+                counted,
+                ..Notes::default()
+            };
+            let table = table(std::slice::from_ref(&descriptor), LOW);
+            notes.add(3, Arc::new(table));
+            let (mut position, mut found, mut records) = (0, Vec::new(), records.clone());
+            while position < records.len() {
+                let mut block = Block::new();
+                position = notes.expand(of(3), &mut records, position, 0, ROWS_WANTED, &mut block);
+                found.extend(block.rows().map(|row| (row.kind, row.size, row.addr)));
+            }
+            assert_eq!(notes.lost, 0);
+            match notes.counted {
+                None => assert!(found == expected),
+                Some(counted) => {
+                    let mut tally = [0; 16];
+                    expected.iter().for_each(|row| tally[row.0 as usize] += 1);
+                    assert_eq!((counted, found.len()), (tally, 0));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn times_without_sense_are_counted_and_end_the_stretch() {
+    let one = bytes(0, 2, &[(0x42, 0, 1, 0), (1, 8, 0, 0), (2, 8, 0, 0)]);
+    for (times, made) in [(128, 256), (0, 0), (129, 0), (u64::MAX, 0), (1 << 63, 0)] {
+        let mut records = [record(0x100, LOW), record(times, 0)];
+        let (rows, lost) = rows(std::slice::from_ref(&one), &mut records);
+        assert_eq!((rows.len(), lost), (made, u64::from(made == 0)), "{times}");
+    }
+    let torn = &mut [record(0x100, LOW)];
+    assert_eq!(rows(&[one], torn), (Vec::new(), 1));
+}
+
 /// A row of an entry, and what it becomes in a note of these words.
 fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
     let record = record(0, row.meta);
@@ -223,11 +311,26 @@ fn many_equal_masked_notes_are_cut_and_counted() {
 
 /// What rows there are in a stream of many notes, which of them are made, and by whom.
 fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
-    let mut numbers = Numbers(7);
     let mut notes = Notes {
         counted,
         ..Notes::default()
     };
+    let (words, expected) = stream(&mut notes);
+    let pairs = words.as_chunks().0.iter();
+    let mut records: Vec<Record> = pairs.map(|[a, b]| record(*a, *b)).collect();
+    let (mut position, mut found) = (0, Vec::new());
+    while position < records.len() {
+        let mut block = Block::new();
+        position = notes.expand(of(1), &mut records, position, 0, ROWS_WANTED, &mut block);
+        let rows = block.rows();
+        found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
+    }
+    (expected, found, notes)
+}
+
+/// A stream of many notes of rewritten code, whose entries are now known, and the rows that it stands for.
+fn stream(notes: &mut Notes) -> (Vec<u64>, Rows) {
+    let mut numbers = Numbers(7);
     let mut entries = Vec::new();
     for index in 0..40_u32 {
         let words = 2 * (1 + numbers.next(9) as u32);
@@ -269,16 +372,74 @@ fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
             words.extend(note);
         }
     }
-    let pairs = words.as_chunks().0.iter();
-    let mut records: Vec<Record> = pairs.map(|[a, b]| record(*a, *b)).collect();
-    let (mut position, mut found) = (0, Vec::new());
-    while position < records.len() {
-        let mut block = Block::new();
-        position = notes.expand(of(1), &mut records, position, 0, ROWS_WANTED, &mut block);
-        let rows = block.rows();
-        found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
+    (words, expected)
+}
+
+#[test]
+fn what_is_counted_where_it_lies_is_all_there_is() {
+    let mut notes = Notes {
+        counted: Some([0; 16]),
+        ..Notes::default()
+    };
+    let (mut words, expected) = stream(&mut notes);
+    let mut tally = [0; 16];
+    expected.iter().for_each(|row| tally[row.0 as usize] += 1);
+    // Between them notes of code of the LLVM pass, function entries, and records that are rows.
+    let descriptor = bytes(0, 2, &[(0x42, 0, 1, 0), (1, 8, 0, 0), (2, 8, 0, 0)]);
+    notes.add(3, Arc::new(table(&[descriptor], LOW)));
+    let between = [
+        [0x100, LOW, 100, 0],
+        [0x100, LOW, 28, 0],
+        [
+            7,
+            Record::meta(WireKind::Enter, 0),
+            7,
+            Record::meta(WireKind::Exit, 0),
+        ],
+        [
+            7,
+            Record::meta(WireKind::Load, 4),
+            7,
+            Record::meta(WireKind::Alloc, 0),
+        ],
+        [
+            7,
+            Record::meta(WireKind::Operand, 0),
+            7,
+            Record::meta(WireKind::Store, 0),
+        ],
+    ];
+    words.splice(0..0, between.concat());
+    words.extend(between.concat());
+    for (kind, count) in [
+        (Kind::Load, 129),
+        (Kind::Store, 129),
+        (Kind::Enter, 1),
+        (Kind::Operand, 2),
+        (Kind::Exit, 1),
+        (Kind::Alloc, 1),
+    ] {
+        tally[kind as usize] += 2 * count;
     }
-    (expected, found, notes)
+    let lying = |words: &[u64]| -> Vec<AtomicU64> {
+        words.iter().map(|word| AtomicU64::new(*word)).collect()
+    };
+    assert_eq!(notes.count_in_place(3, &lying(&words)), words.len() / 2);
+    assert_eq!(notes.counted, Some(tally));
+    assert!(notes.seen);
+    // It stops in front of what it does not know, and of what is not whole.
+    for (bad, done) in [
+        (vec![0, Record::meta(WireKind::Process, 0)], 0),
+        (vec![0, 0x9999], 0),
+        (vec![0x100, LOW], 0),
+        (vec![0x100, LOW, 129, 0], 0),
+        (vec![0, head_word(note_head(3, 2))], 0),
+        (vec![0x100, LOW, 1, 0, 0, 200 << 56], 2),
+    ] {
+        assert_eq!(notes.count_in_place(3, &lying(&bad)), done, "{bad:x?}");
+    }
+    let mut others = Notes::default();
+    assert_eq!(others.count_in_place(3, &lying(&words)), 0);
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+const TIMES: u8 = 0x42;
+const STEP: u8 = 0x43;
+
 /// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
 pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
     let mut bytes = sites.to_le_bytes().to_vec();
@@ -51,6 +54,22 @@ fn damage_ends_a_table_and_nothing_else() {
         bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
         bytes(0, 1, &[(1, 8, 0, 0)])[..12].to_vec(),
         bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
+        // Steps of nothing, times that no word says, times of nothing, of too much, of what may not be there.
+        bytes(0, 1, &[(STEP, 0, 0, 8), (1, 8, 0, 0)]),
+        bytes(0, 1, &[(1, 8, 0, 0), (STEP, 0, 0, 8)]),
+        bytes(0, 1, &[(TIMES, 0, FROM_ZERO, 0), (1, 8, 0, 0)]),
+        bytes(0, 1, &[(TIMES, 0, 1, 0), (1, 8, 0, 0)]),
+        bytes(0, 2, &[(TIMES, 0, 1, 0)]),
+        bytes(
+            0,
+            2,
+            &[
+                &[(TIMES, 0, 1, 0)][..],
+                &vec![(1, 8, 0, 0); REPEATED_EACH + 1],
+            ]
+            .concat(),
+        ),
+        bytes(0, 2, &[(TIMES, 0, 1, 0), (1, 8, 0, 0), (LANES, 0, 1, 8)]),
     ] {
         let table = table(&[good.clone(), bad], 0x40);
         assert_eq!(table.find(0x40).unwrap().rows, 1);
