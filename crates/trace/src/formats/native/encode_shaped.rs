@@ -11,8 +11,9 @@ use crate::formats::native::bytes::LONGEST;
 use crate::formats::native::dispatch::{self, ROOM};
 use crate::formats::native::output::Output;
 use crate::formats::native::shapes::{
-    AGAIN, ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word, Words,
+    AGAIN, ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word,
 };
+use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
 
@@ -44,15 +45,34 @@ pub(super) struct ShapeEncoder {
     sites: Vec<Site>,
     /// Of all sites but the first.
     origins: Vec<Origin>,
-    words: Words,
+    /// The words of all sites, and [`WORDS_AT_ONCE`] more.
+    words: Columns,
     trails: Trails,
     /// The last address of each trail.
     lasts: Vec<u64>,
     /// The kinds of all rows described.
     kinds: Vec<Kind>,
+    /// Those of a shape.
+    described: Vec<Word>,
+    /// The words of a block's notes.
+    plan: Columns,
     /// The numbers of a block.
     tokens: Vec<u64>,
     differences: Vec<u64>,
+}
+
+/// Words, each field by itself.
+#[derive(Default)]
+struct Columns {
+    trails: Vec<u32>,
+    displacements: Vec<u64>,
+}
+
+impl Columns {
+    fn resize(&mut self, count: usize) {
+        self.trails.resize(count, 0);
+        self.displacements.resize(count, 0);
+    }
 }
 
 impl ShapeEncoder {
@@ -61,10 +81,12 @@ impl ShapeEncoder {
             places: Vec::new(),
             sites: vec![Site::default()],
             origins: Vec::new(),
-            words: Words::new(),
+            words: Columns::default(),
             trails: Trails::default(),
             lasts: Vec::new(),
             kinds: Vec::new(),
+            described: Vec::new(),
+            plan: Columns::default(),
             tokens: Vec::new(),
             differences: Vec::new(),
         }
@@ -72,7 +94,8 @@ impl ShapeEncoder {
 
     /// Whether the chunk describes so much that it is to be written.
     pub(super) fn is_full(&self) -> bool {
-        self.kinds.len() >= ENOUGH_DESCRIBED || self.words.len() >= ENOUGH_DESCRIBED
+        let words = self.words.trails.len();
+        self.kinds.len() >= ENOUGH_DESCRIBED || words >= ENOUGH_DESCRIBED + WORDS_AT_ONCE
     }
 
     /// Adds up the rows of each kind, and forgets everything.
@@ -87,7 +110,7 @@ impl ShapeEncoder {
         self.sites.truncate(1);
         self.sites[START] = Site::default();
         self.origins.clear();
-        self.words.clear();
+        self.words.resize(0);
         self.trails.clear();
         self.lasts.clear();
         self.kinds.clear();
@@ -108,64 +131,138 @@ impl ShapeEncoder {
         if words > MAX_SHAPED_WORDS {
             return None;
         }
+        at_least(&mut self.tokens, notes);
+        at_least(&mut self.differences, words);
+        if self.plan.trails.len() < words + WORDS_AT_ONCE {
+            self.plan
+                .resize((words + WORDS_AT_ONCE).next_power_of_two());
+        }
         let rows = self.numbers(block, shapes, described)?;
+        self.differences_of(block.words())?;
         pack::<false>(&self.tokens[..notes], tokens);
         pack::<true>(&self.differences[..words], addrs);
         Some(rows)
     }
 
-    /// The tokens of a block's notes and the differences of its words; how many rows they stand for.
+    /// The tokens of a block's notes, and which words they have; how many rows they stand for.
     fn numbers(
         &mut self,
         block: &ShapedBlock,
         shapes: &Shapes,
         described: &mut Vec<u8>,
     ) -> Option<usize> {
-        let mut tokens = at_least(&mut self.tokens, block.shapes().len());
-        let mut differences = at_least(&mut self.differences, block.words().len());
-        let (mut words, mut into) = (block.words(), &mut differences[..]);
-        let (mut before, mut rows) = (START, 0);
-        for (&shape, token) in block.shapes().iter().zip(&mut tokens) {
-            let mut number = *self.places.get(shape as usize)?;
-            let mut named = u64::from(number) + OTHER;
+        let mut here = Here::default();
+        let notes = block.shapes();
+        while here.notes < notes.len() {
+            self.known(notes, block.words().len(), &mut here)?;
+            if let Some(&shape) = notes.get(here.notes)
+                && self.places.get(shape as usize) == Some(&0)
+            {
+                self.describe(shape, shapes, described)?;
+            }
+        }
+        (here.words == block.words().len()).then_some(here.rows)
+    }
+
+    /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks at over and over again
+    /// is in variables of its own.
+    #[inline(never)]
+    fn known(&mut self, notes: &[u32], most: usize, here: &mut Here) -> Option<()> {
+        let (places, sites) = (self.places.as_slice(), self.sites.as_mut_slice());
+        let trails = self.words.trails.as_slice();
+        let displacements = self.words.displacements.as_slice();
+        let into_trails = self.plan.trails.as_mut_slice();
+        let into_displacements = self.plan.displacements.as_mut_slice();
+        let Here {
+            notes: mut done,
+            words: mut at,
+            mut rows,
+            mut before,
+            mut fresh,
+        } = *here;
+        let tokens = self.tokens.get_mut(done..)?;
+        for (&shape, token) in notes[done..].iter().zip(tokens) {
+            let number = *places.get(shape as usize)?;
             if number == 0 {
-                number = self.describe(shape, shapes, described)?;
-                named = NEW;
+                fresh = true;
+                break;
             }
             // Nothing foretells which, so there is no branch. A new one is neither.
-            let nexts = &mut self.sites[before].nexts;
-            let [last, other] = *nexts;
+            let [last, other] = sites[before].nexts;
             let again = number == last;
-            named = select_unpredictable(number == other, OTHER, named);
+            let named = select_unpredictable(fresh, NEW, u64::from(number) + OTHER);
+            let named = select_unpredictable(number == other, OTHER, named);
             *token = select_unpredictable(again, AGAIN, named);
-            *nexts = [number, select_unpredictable(again, other, last)];
+            sites[before].nexts = [number, select_unpredictable(again, other, last)];
+            fresh = false;
 
             before = number as usize;
-            let site = &mut self.sites[before];
+            let site = &mut sites[before];
             site.uses += 1;
             rows += usize::from(site.rows);
-            let count = usize::from(site.words);
-            let (own, others) = words.split_at_checked(count)?;
-            let (own_into, others_into) = into.split_at_mut_checked(count)?;
-            (words, into) = (others, others_into);
-            let own_words = self.words.some(site.first as usize, count);
-            differences_of(own_words, own, own_into, &mut self.lasts);
+            let (first, count) = (site.first as usize, usize::from(site.words));
+            // As many as most have; what is too much is written over.
+            *into_trails[at..].first_chunk_mut::<WORDS_AT_ONCE>()? =
+                *trails[first..].first_chunk()?;
+            *into_displacements[at..].first_chunk_mut::<WORDS_AT_ONCE>()? =
+                *displacements[first..].first_chunk()?;
+            if count > WORDS_AT_ONCE {
+                let own = first..first + count;
+                let into = at..at + count;
+                let into_trails = into_trails.get_mut(into.clone())?;
+                into_trails.copy_from_slice(&trails[own.clone()]);
+                into_displacements[into].copy_from_slice(&displacements[own]);
+            }
+            at += count;
+            if at > most {
+                return None;
+            }
+            done += 1;
         }
-        let all = words.is_empty();
-        (self.tokens, self.differences) = (tokens, differences);
-        all.then_some(rows)
+        *here = Here {
+            notes: done,
+            words: at,
+            rows,
+            before,
+            fresh,
+        };
+        Some(())
+    }
+
+    /// How far the words of a block are from where their trails were last.
+    fn differences_of(&mut self, words: &[u64]) -> Option<()> {
+        let trails = self.plan.trails.get(..words.len())?;
+        let displacements = self.plan.displacements.get(..words.len())?;
+        let into = self.differences.get_mut(..words.len())?;
+        let lasts = self.lasts.as_mut_slice();
+        let of = trails.iter().zip(displacements).zip(words).zip(into);
+        for (((&trail, &displacement), &value), difference) in of {
+            let addr = value.wrapping_add(displacement);
+            let last = lasts.get_mut(trail as usize)?;
+            *difference = addr.wrapping_sub(*last);
+            *last = addr;
+        }
+        Some(())
     }
 
     #[cold]
     #[inline(never)]
-    fn describe(&mut self, shape: u32, shapes: &Shapes, described: &mut Vec<u8>) -> Option<u32> {
+    fn describe(&mut self, shape: u32, shapes: &Shapes, described: &mut Vec<u8>) -> Option<()> {
         let rows = shapes.rows(shape);
         rows.first()?;
         let words = shapes.words(shape);
         self.trails.put(described, rows);
         let number = self.sites.len() as u32;
-        let first = self.words.add(&mut self.trails, rows, words);
+        self.described.clear();
+        self.trails.words_of(rows, words, &mut self.described);
         self.lasts.resize(self.trails.len(), 0);
+        let first = self.words.trails.len().saturating_sub(WORDS_AT_ONCE);
+        self.words.resize(first);
+        for word in &self.described {
+            self.words.trails.push(word.trail);
+            self.words.displacements.push(word.displacement);
+        }
+        self.words.resize(first + words + WORDS_AT_ONCE);
         self.sites.push(Site {
             first: first as u32,
             words: words as u16,
@@ -178,28 +275,28 @@ impl ShapeEncoder {
         });
         self.places[shape as usize] = number;
         self.kinds.extend(rows.iter().map(|row| row.kind));
-        Some(number)
+        Some(())
     }
 }
 
-/// How far the words of a note are from where their trails were last.
-#[inline(always)]
-fn differences_of(words: &[Word], values: &[u64], into: &mut [u64], lasts: &mut [u64]) {
-    for ((word, &value), difference) in words.iter().zip(values).zip(into) {
-        let addr = value.wrapping_add(word.displacement);
-        let last = &mut lasts[word.trail as usize];
-        *difference = addr.wrapping_sub(*last);
-        *last = addr;
-    }
+/// How far in a block.
+#[derive(Clone, Copy, Default)]
+struct Here {
+    notes: usize,
+    words: usize,
+    /// How many rows the notes so far stand for.
+    rows: usize,
+    /// The site of the note before.
+    before: usize,
+    /// Whether the next note's shape has just been described.
+    fresh: bool,
 }
 
-/// Memory for that many numbers or more; there is anything in it.
-fn at_least(numbers: &mut Vec<u64>, count: usize) -> Vec<u64> {
-    let mut numbers = std::mem::take(numbers);
+/// Makes it that long, if it is not.
+fn at_least(numbers: &mut Vec<u64>, count: usize) {
     if numbers.len() < count {
         numbers.resize(count.next_power_of_two(), 0);
     }
-    numbers
 }
 
 /// Adds numbers to a stream; `SIGNED` ones zig-zag.

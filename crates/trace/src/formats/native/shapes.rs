@@ -180,7 +180,7 @@ impl Trails {
     }
 
     /// The words of a shape of these rows, appended to `words`. Those that no row has come last, with a trail of their own.
-    fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
+    pub(super) fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
         let first = words.len();
         let none = Word {
             trail: u32::MAX,
