@@ -1,8 +1,8 @@
 //! Shapes and words to streams.
 //!
-//! Two steps for each block: which token each note has and how far each word is from what is expected of it, one number each;
-//! then the numbers are packed, several at once where the processor can. Neither step has a branch over what nothing
-//! foretells, but for how many words a note has.
+//! Three steps for each block: which token each note has, and which words; how far each word is from what is expected of it;
+//! then the numbers are packed, several at once where the processor can. No step has a branch over what nothing
+//! foretells.
 
 use std::hint::select_unpredictable;
 
@@ -11,7 +11,7 @@ use crate::formats::native::bytes::LONGEST;
 use crate::formats::native::dispatch::{self, ROOM};
 use crate::formats::native::output::Output;
 use crate::formats::native::shapes::{
-    AGAIN, ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word,
+    ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word,
 };
 use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
@@ -56,7 +56,10 @@ pub(super) struct ShapeEncoder {
     described: Vec<Word>,
     /// The words of a block's notes.
     plan: Columns,
-    /// The numbers of a block.
+    /// For each note of a block whether its token is not 0, as bytes and as bits.
+    flags: Vec<u8>,
+    bits: Vec<u8>,
+    /// The numbers of a block: its tokens that are not 0, and the differences of its words.
     tokens: Vec<u64>,
     differences: Vec<u64>,
 }
@@ -87,6 +90,8 @@ impl ShapeEncoder {
             kinds: Vec::new(),
             described: Vec::new(),
             plan: Columns::default(),
+            flags: Vec::new(),
+            bits: Vec::new(),
             tokens: Vec::new(),
             differences: Vec::new(),
         }
@@ -131,26 +136,34 @@ impl ShapeEncoder {
         if words > MAX_SHAPED_WORDS {
             return None;
         }
-        at_least(&mut self.tokens, notes);
+        at_least(&mut self.tokens, notes + 1);
+        at_least(&mut self.flags, notes.next_multiple_of(8));
         at_least(&mut self.differences, words);
         if self.plan.trails.len() < words + WORDS_AT_ONCE {
             self.plan
                 .resize((words + WORDS_AT_ONCE).next_power_of_two());
         }
-        let rows = self.numbers(block, shapes, described)?;
+        let (rows, named) = self.numbers(block, shapes, described)?;
         self.differences_of(block.words())?;
-        pack::<false>(&self.tokens[..notes], tokens);
+        self.bits.clear();
+        self.flags[notes..notes.next_multiple_of(8)].fill(0);
+        let eights = self.flags[..notes.next_multiple_of(8)].as_chunks().0;
+        self.bits.extend(eights.iter().map(|&eight| bits_of(eight)));
+        tokens.room(self.bits.len()).copy_from_slice(&self.bits);
+        tokens.advance(self.bits.len());
+        pack::<false>(&self.tokens[..named], tokens);
         pack::<true>(&self.differences[..words], addrs);
         Some(rows)
     }
 
-    /// The tokens of a block's notes, and which words they have; how many rows they stand for.
+    /// The tokens of a block's notes, and which words they have; how many rows they stand for, and how many tokens are
+    /// not 0.
     fn numbers(
         &mut self,
         block: &ShapedBlock,
         shapes: &Shapes,
         described: &mut Vec<u8>,
-    ) -> Option<usize> {
+    ) -> Option<(usize, usize)> {
         let mut here = Here::default();
         let notes = block.shapes();
         while here.notes < notes.len() {
@@ -161,7 +174,7 @@ impl ShapeEncoder {
                 self.describe(shape, shapes, described)?;
             }
         }
-        (here.words == block.words().len()).then_some(here.rows)
+        (here.words == block.words().len()).then_some((here.rows, here.named))
     }
 
     /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks at over and over again
@@ -177,11 +190,13 @@ impl ShapeEncoder {
             notes: mut done,
             words: mut at,
             mut rows,
+            mut named,
             mut before,
             mut fresh,
         } = *here;
-        let tokens = self.tokens.get_mut(done..)?;
-        for (&shape, token) in notes[done..].iter().zip(tokens) {
+        let tokens = self.tokens.as_mut_slice();
+        let flags = self.flags.get_mut(done..)?;
+        for (&shape, flag) in notes[done..].iter().zip(flags) {
             let number = *places.get(shape as usize)?;
             if number == 0 {
                 fresh = true;
@@ -190,9 +205,10 @@ impl ShapeEncoder {
             // Nothing foretells which, so there is no branch. A new one is neither.
             let [last, other] = sites[before].nexts;
             let again = number == last;
-            let named = select_unpredictable(fresh, NEW, u64::from(number) + OTHER);
-            let named = select_unpredictable(number == other, OTHER, named);
-            *token = select_unpredictable(again, AGAIN, named);
+            let token = select_unpredictable(fresh, NEW, u64::from(number) + OTHER);
+            *tokens.get_mut(named)? = select_unpredictable(number == other, OTHER, token);
+            *flag = u8::from(!again);
+            named += usize::from(!again);
             sites[before].nexts = [number, select_unpredictable(again, other, last)];
             fresh = false;
 
@@ -223,6 +239,7 @@ impl ShapeEncoder {
             notes: done,
             words: at,
             rows,
+            named,
             before,
             fresh,
         };
@@ -286,16 +303,25 @@ struct Here {
     words: usize,
     /// How many rows the notes so far stand for.
     rows: usize,
+    /// How many of their tokens are not 0.
+    named: usize,
     /// The site of the note before.
     before: usize,
     /// Whether the next note's shape has just been described.
     fresh: bool,
 }
 
+/// The lowest bit of each byte.
+fn bits_of(bytes: [u8; 8]) -> u8 {
+    /// Brings bit 0 of byte `n` to bit 56 + `n`, and no two bits to the same place.
+    const TO_THE_TOP: u64 = 0x0102_0408_1020_4080;
+    (u64::from_le_bytes(bytes).wrapping_mul(TO_THE_TOP) >> 56) as u8
+}
+
 /// Makes it that long, if it is not.
-fn at_least(numbers: &mut Vec<u64>, count: usize) {
+fn at_least<T: Copy + Default>(numbers: &mut Vec<T>, count: usize) {
     if numbers.len() < count {
-        numbers.resize(count.next_power_of_two(), 0);
+        numbers.resize(count.next_power_of_two(), T::default());
     }
 }
 
