@@ -115,6 +115,7 @@ fn record(mut running: Running, path: &Path) -> std::result::Result<(), TraceErr
     };
     let mut file = AtomicFile::create(path, true)?;
     file.keep_partial()?;
+    file.sync_ahead()?;
     let mut writer = native::Writer::new(file, path, &header)?;
     writer.pack_aside()?;
     loop {

@@ -241,6 +241,8 @@ fn write(
         return Ok(None);
     }
     file.keep_partial()?;
+    // Without a thread it takes longer, no more.
+    let _ = file.sync_ahead();
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();

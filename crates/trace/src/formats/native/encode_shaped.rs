@@ -10,9 +10,7 @@ use crate::formats::native::MAX_SHAPED_WORDS;
 use crate::formats::native::bytes::LONGEST;
 use crate::formats::native::dispatch::{self, ROOM};
 use crate::formats::native::output::Output;
-use crate::formats::native::shapes::{
-    ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word,
-};
+use crate::formats::native::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
