@@ -15,16 +15,20 @@ use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
 
-/// A shape in the chunk: what each note needs of it, as little as there is.
+/// A shape in the chunk: what each note needs of it, in two lines of a cache.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct Site {
     nexts: Nexts,
-    /// Its first word.
+    /// Where all of its words are.
     first: u32,
     words: u16,
     rows: u16,
     /// How many notes there were of it.
     uses: u32,
+    /// Its first words, as many as most have; what is too much is anything.
+    trails: [u32; WORDS_AT_ONCE],
+    displacements: [u64; WORDS_AT_ONCE],
 }
 
 /// The rest of it.
@@ -43,7 +47,7 @@ pub(super) struct ShapeEncoder {
     sites: Vec<Site>,
     /// Of all sites but the first.
     origins: Vec<Origin>,
-    /// The words of all sites, and [`WORDS_AT_ONCE`] more.
+    /// The words of all sites.
     words: Columns,
     trails: Trails,
     /// The last address of each trail.
@@ -98,7 +102,7 @@ impl ShapeEncoder {
     /// Whether the chunk describes so much that it is to be written.
     pub(super) fn is_full(&self) -> bool {
         let words = self.words.trails.len();
-        self.kinds.len() >= ENOUGH_DESCRIBED || words >= ENOUGH_DESCRIBED + WORDS_AT_ONCE
+        self.kinds.len() >= ENOUGH_DESCRIBED || words >= ENOUGH_DESCRIBED
     }
 
     /// Adds up the rows of each kind, and forgets everything.
@@ -180,8 +184,6 @@ impl ShapeEncoder {
     #[inline(never)]
     fn known(&mut self, notes: &[u32], most: usize, here: &mut Here) -> Option<()> {
         let (places, sites) = (self.places.as_slice(), self.sites.as_mut_slice());
-        let trails = self.words.trails.as_slice();
-        let displacements = self.words.displacements.as_slice();
         let into_trails = self.plan.trails.as_mut_slice();
         let into_displacements = self.plan.displacements.as_mut_slice();
         let Here {
@@ -214,18 +216,17 @@ impl ShapeEncoder {
             let site = &mut sites[before];
             site.uses += 1;
             rows += usize::from(site.rows);
-            let (first, count) = (site.first as usize, usize::from(site.words));
-            // As many as most have; what is too much is written over.
-            *into_trails[at..].first_chunk_mut::<WORDS_AT_ONCE>()? =
-                *trails[first..].first_chunk()?;
-            *into_displacements[at..].first_chunk_mut::<WORDS_AT_ONCE>()? =
-                *displacements[first..].first_chunk()?;
+            let count = usize::from(site.words);
+            // What is too much is written over.
+            *into_trails.get_mut(at..)?.first_chunk_mut()? = site.trails;
+            *into_displacements.get_mut(at..)?.first_chunk_mut()? = site.displacements;
             if count > WORDS_AT_ONCE {
-                let own = first..first + count;
-                let into = at..at + count;
+                let (own, into) = (site.first as usize, at..at + count);
                 let into_trails = into_trails.get_mut(into.clone())?;
-                into_trails.copy_from_slice(&trails[own.clone()]);
-                into_displacements[into].copy_from_slice(&displacements[own]);
+                let into_displacements = into_displacements.get_mut(into)?;
+                let own = own..own + count;
+                into_trails.copy_from_slice(self.words.trails.get(own.clone())?);
+                into_displacements.copy_from_slice(self.words.displacements.get(own)?);
             }
             at += count;
             if at > most {
@@ -271,19 +272,20 @@ impl ShapeEncoder {
         self.described.clear();
         self.trails.words_of(rows, words, &mut self.described);
         self.lasts.resize(self.trails.len(), 0);
-        let first = self.words.trails.len().saturating_sub(WORDS_AT_ONCE);
-        self.words.resize(first);
-        for word in &self.described {
-            self.words.trails.push(word.trail);
-            self.words.displacements.push(word.displacement);
-        }
-        self.words.resize(first + words + WORDS_AT_ONCE);
-        self.sites.push(Site {
-            first: first as u32,
+        let mut site = Site {
+            first: self.words.trails.len() as u32,
             words: words as u16,
             rows: rows.len() as u16,
             ..Site::default()
-        });
+        };
+        for (at, word) in self.described.iter().enumerate() {
+            self.words.trails.push(word.trail);
+            self.words.displacements.push(word.displacement);
+            if at < WORDS_AT_ONCE {
+                (site.trails[at], site.displacements[at]) = (word.trail, word.displacement);
+            }
+        }
+        self.sites.push(site);
         self.origins.push(Origin {
             shape,
             first_row: self.kinds.len() as u32,
