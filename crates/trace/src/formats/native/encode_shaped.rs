@@ -15,6 +15,9 @@ use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, ShapedBlock, Shapes};
 
+/// Words that are copied of every note: more than half of them have.
+const FEW: usize = 4;
+
 /// A shape in the chunk: what each note needs of it, in two lines of a cache.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
@@ -218,8 +221,18 @@ impl ShapeEncoder {
             rows += usize::from(site.rows);
             let count = usize::from(site.words);
             // What is too much is written over.
-            *into_trails.get_mut(at..)?.first_chunk_mut()? = site.trails;
-            *into_displacements.get_mut(at..)?.first_chunk_mut()? = site.displacements;
+            let into_trails_few = into_trails
+                .get_mut(at..)?
+                .first_chunk_mut::<WORDS_AT_ONCE>()?;
+            let into_few = into_displacements
+                .get_mut(at..)?
+                .first_chunk_mut::<WORDS_AT_ONCE>()?;
+            into_trails_few[..FEW].copy_from_slice(&site.trails[..FEW]);
+            into_few[..FEW].copy_from_slice(&site.displacements[..FEW]);
+            if count > FEW {
+                into_trails_few[FEW..].copy_from_slice(&site.trails[FEW..]);
+                into_few[FEW..].copy_from_slice(&site.displacements[FEW..]);
+            }
             if count > WORDS_AT_ONCE {
                 let (own, into) = (site.first as usize, at..at + count);
                 let into_trails = into_trails.get_mut(into.clone())?;
