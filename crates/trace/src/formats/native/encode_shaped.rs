@@ -34,6 +34,35 @@ struct Site {
     displacements: [u64; WORDS_AT_ONCE],
 }
 
+impl Site {
+    /// Writes its words from place `at` on. What is too much is written over.
+    #[inline(always)]
+    fn plan(
+        &self,
+        all: &Columns,
+        (trails, displacements): (&mut [u32], &mut [u64]),
+        at: usize,
+    ) -> Option<()> {
+        let count = usize::from(self.words);
+        let few: &mut [_; WORDS_AT_ONCE] = trails.get_mut(at..)?.first_chunk_mut()?;
+        let far: &mut [_; WORDS_AT_ONCE] = displacements.get_mut(at..)?.first_chunk_mut()?;
+        few[..FEW].copy_from_slice(&self.trails[..FEW]);
+        far[..FEW].copy_from_slice(&self.displacements[..FEW]);
+        if count > FEW {
+            few[FEW..].copy_from_slice(&self.trails[FEW..]);
+            far[FEW..].copy_from_slice(&self.displacements[FEW..]);
+        }
+        if count > WORDS_AT_ONCE {
+            let own = self.first as usize..self.first as usize + count;
+            let trails = trails.get_mut(at..at + count)?;
+            let displacements = displacements.get_mut(at..at + count)?;
+            trails.copy_from_slice(all.trails.get(own.clone())?);
+            displacements.copy_from_slice(all.displacements.get(own)?);
+        }
+        Some(())
+    }
+}
+
 /// The rest of it.
 #[derive(Clone, Copy)]
 struct Origin {
@@ -220,27 +249,7 @@ impl ShapeEncoder {
             site.uses += 1;
             rows += usize::from(site.rows);
             let count = usize::from(site.words);
-            // What is too much is written over.
-            let into_trails_few = into_trails
-                .get_mut(at..)?
-                .first_chunk_mut::<WORDS_AT_ONCE>()?;
-            let into_few = into_displacements
-                .get_mut(at..)?
-                .first_chunk_mut::<WORDS_AT_ONCE>()?;
-            into_trails_few[..FEW].copy_from_slice(&site.trails[..FEW]);
-            into_few[..FEW].copy_from_slice(&site.displacements[..FEW]);
-            if count > FEW {
-                into_trails_few[FEW..].copy_from_slice(&site.trails[FEW..]);
-                into_few[FEW..].copy_from_slice(&site.displacements[FEW..]);
-            }
-            if count > WORDS_AT_ONCE {
-                let (own, into) = (site.first as usize, at..at + count);
-                let into_trails = into_trails.get_mut(into.clone())?;
-                let into_displacements = into_displacements.get_mut(into)?;
-                let own = own..own + count;
-                into_trails.copy_from_slice(self.words.trails.get(own.clone())?);
-                into_displacements.copy_from_slice(self.words.displacements.get(own)?);
-            }
+            site.plan(&self.words, (into_trails, into_displacements), at)?;
             at += count;
             if at > most {
                 return None;
