@@ -3,9 +3,11 @@
 //! ```text
 //! cargo run --release -p reuselens-capture --example encode -- ./program args           # shapes and words, where there are such
 //! cargo run --release -p reuselens-capture --example encode -- --rows ./program args    # rows, as any other source's
+//! cargo run --release -p reuselens-capture --example encode -- --to FILE ./program args # a file of all that it does, as `reuselens record` writes it
 //! ```
 //!
-//! The first 40 M rows are kept in memory and encoded a few times (checksums and packing included, a disk not). The best is printed on the
+//! With `--to` nothing is measured: the whole command's time by the clock is what counts. Otherwise
+//! the first 40 M rows are kept in memory and encoded a few times (checksums and packing included, a disk not). The best is printed on the
 //! standard error, by processor time, less that of bringing
 //! blocks to a near cache, where they are when they have just been captured. What capture delivers in the same time is what `count` shows.
 
@@ -15,7 +17,7 @@ use std::path::Path;
 
 use reuselens_capture::{Delivered, Launch, Running};
 use reuselens_trace::formats::native;
-use reuselens_trace::{Block, ShapedBlock, Shapes, Source, Step};
+use reuselens_trace::{AtomicFile, Block, ShapedBlock, Shapes, Source, Step, TraceError};
 
 /// Takes all and keeps nothing.
 struct Nowhere;
@@ -47,11 +49,16 @@ fn main() {
     if rows_only {
         command.remove(0);
     }
+    let file = command.first().is_some_and(|first| first == "--to");
+    let file: Vec<OsString> = command.drain(..2 * usize::from(file)).collect();
     let launch = Launch {
         command,
         ..Launch::default()
     };
     let mut running = Running::start(&launch).expect("the program starts");
+    if let Some(file) = file.get(1) {
+        return record(running, Path::new(file)).expect("the file can be written");
+    }
     let (mut pieces, mut kept) = (Vec::new(), 0);
     let (mut notes, mut words) = (0, 0);
     while kept < KEPT {
@@ -97,6 +104,30 @@ fn main() {
         speed(accesses),
         bytes as f64 / accesses as f64
     );
+}
+
+/// Writes what a program does into a file.
+fn record(mut running: Running, path: &Path) -> std::result::Result<(), TraceError> {
+    let (mut block, mut shaped) = (Block::new(), ShapedBlock::new());
+    let header = native::Header {
+        has_addresses: true,
+        description: running.describe(),
+    };
+    let mut file = AtomicFile::create(path, true)?;
+    file.keep_partial()?;
+    file.sync_ahead()?;
+    let mut writer = native::Writer::new(file, path, &header)?;
+    writer.pack_aside()?;
+    loop {
+        match running.next_shaped(&mut block, &mut shaped)? {
+            Delivered::Shaped => writer.shaped(&shaped, running.shapes())?,
+            Delivered::Rows(Step::Block) => writer.block(&block)?,
+            Delivered::Rows(Step::Event(event)) => writer.event(&event)?,
+            Delivered::Rows(Step::End) => break,
+        }
+    }
+    writer.finish()?.commit()?;
+    Ok(())
 }
 
 /// Reads all of a piece, so that it is where it is when it has just been captured: in a near cache.

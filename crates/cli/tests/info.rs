@@ -41,7 +41,7 @@ fn accesses(place: &Place, words: &[&str]) -> u64 {
 fn it_says_what_a_recorded_trace_holds() {
     let place = recorded();
     place.run(&["info", "count.rltrace"]).succeeds().prints(&[
-        "native trace, version 4",
+        "native trace, version 5",
         "; complete",
         "accesses in",
         "bytes stored per access",

@@ -226,6 +226,13 @@ fn pack_aside(writer: &mut native::Writer<AtomicFile>) {
     }
 }
 
+/// From here on the file stays whatever happens, and goes to the disk while it grows; without a thread that takes longer, no more.
+fn keep(file: &mut AtomicFile) -> Result<(), TraceError> {
+    file.keep_partial()?;
+    let _ = file.sync_ahead();
+    Ok(())
+}
+
 fn write(
     source: &mut impl Recordable,
     mut file: AtomicFile,
@@ -240,7 +247,7 @@ fn write(
     if step == Delivered::Rows(Step::End) {
         return Ok(None);
     }
-    file.keep_partial()?;
+    keep(&mut file)?;
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::TraceError;
+use crate::sync_ahead::Ahead;
 
 /// The unfinished files of this process, for [`AtomicFile::remove_unfinished`].
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -31,6 +32,7 @@ pub struct AtomicFile {
     force: bool,
     kept: bool,
     written: Arc<AtomicU64>,
+    ahead: Option<Ahead>,
 }
 
 impl AtomicFile {
@@ -64,6 +66,7 @@ impl AtomicFile {
                     force,
                     kept: false,
                     written: Arc::default(),
+                    ahead: None,
                 });
             }
             Ok(_) if !force => return Err(exists(target)),
@@ -84,7 +87,23 @@ impl AtomicFile {
             force,
             kept: false,
             written: Arc::default(),
+            ahead: None,
         })
+    }
+
+    /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so that [`Self::commit`] has little
+    /// left to wait for: for large files that are written over a long time.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if there is no thread to be had; nothing has changed then.
+    pub fn sync_ahead(&mut self) -> Result<(), TraceError> {
+        if self.beside == Beside::Target {
+            return Ok(());
+        }
+        let file = self.out.get_ref().try_clone();
+        let ahead = file.and_then(Ahead::new);
+        self.ahead = Some(ahead.map_err(|error| TraceError::io("write", &self.target, error))?);
+        Ok(())
     }
 
     /// The file's final path.
@@ -140,6 +159,10 @@ impl AtomicFile {
         if self.beside == Beside::Target {
             return Ok(self.target.clone());
         }
+        self.ahead
+            .take()
+            .map_or(Ok(()), Ahead::end)
+            .map_err(failed)?;
         self.out.get_ref().sync_all().map_err(failed)?;
         if !self.force && self.target.exists() {
             return Err(exists(&self.target));
@@ -171,7 +194,10 @@ impl Write for AtomicFile {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let count = self.out.write(bytes).map_err(explained)?;
-        self.written.fetch_add(count as u64, Ordering::Relaxed);
+        let before = self.written.fetch_add(count as u64, Ordering::Relaxed);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.look(before + count as u64);
+        }
         Ok(count)
     }
 

@@ -27,6 +27,7 @@ mod stage;
 mod stop;
 mod summary;
 mod survey;
+mod sync_ahead;
 mod unpack;
 pub mod warp;
 

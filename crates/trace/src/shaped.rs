@@ -138,12 +138,14 @@ impl ShapedBlock {
         self.rows += rows;
     }
 
-    /// The same where the words are the first `count` of `words`. All are copied, which takes less than to ask how many.
+    /// The same where the words are `word` and what is behind the first of `words`, `count` in all, as they lie in a note. All
+    /// are copied, which takes less than to ask how many.
     #[inline(always)]
     pub fn push_few(
         &mut self,
         shape: u32,
         rows: usize,
+        word: u64,
         words: &[u64; WORDS_AT_ONCE],
         count: usize,
     ) {
@@ -153,6 +155,7 @@ impl ShapedBlock {
         }
         if let Some(into) = self.words[self.used..].first_chunk_mut() {
             *into = *words;
+            into[0] = word;
         }
         self.used += count.min(WORDS_AT_ONCE);
         self.shapes.push(shape);
@@ -227,7 +230,7 @@ mod tests {
         assert_eq!((two, one), (Some(0), Some(1)));
         let mut shaped = ShapedBlock::new();
         shaped.push(1, 1, &[10]);
-        shaped.push_few(0, 3, &[20, 30, 7, 7, 7, 7, 7, 7], 2);
+        shaped.push_few(0, 3, 20, &[9, 30, 7, 7, 7, 7, 7, 7], 2);
         shaped.push(1, 1, &[40]);
         assert_eq!((shaped.rows(), shaped.words().len()), (5, 4));
         let mut block = Block::new();

@@ -36,6 +36,27 @@ fn the_name_appears_with_the_whole_content() {
 }
 
 #[test]
+fn what_is_brought_to_the_disk_meanwhile_is_whole_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, dropped) = (folder.path().join("a.rltrace"), folder.path().join("b"));
+    let mut expected = Vec::new();
+    let mut file = AtomicFile::create(&target, false).unwrap();
+    file.sync_ahead().unwrap();
+    for number in 0..40_u8 {
+        let megabyte = vec![number; 1 << 20];
+        file.write_all(&megabyte).unwrap();
+        expected.extend(megabyte);
+    }
+    file.commit().unwrap();
+    assert!(fs::read(&target).unwrap() == expected);
+    let mut file = AtomicFile::create(&dropped, false).unwrap();
+    file.sync_ahead().unwrap();
+    file.write_all(&expected).unwrap();
+    drop(file);
+    assert_eq!(names(folder.path()), ["a.rltrace"]);
+}
+
+#[test]
 fn a_dropped_file_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = AtomicFile::create(&folder.path().join("a"), false).unwrap();

@@ -329,7 +329,7 @@ fn files_of_older_versions_have_no_shapes() {
     assert!(error.is_none() && read == one);
     let (read, error) = drain(&mut open(&both, None).unwrap());
     assert!(error.is_none() && read.len() == 2);
-    for version in [1, 2, 3] {
+    for version in [1, 2, 3, 4] {
         let (read, error) = drain(&mut open(&of_version(&both, version), None).unwrap());
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("of its version"), "{error}");
@@ -337,9 +337,9 @@ fn files_of_older_versions_have_no_shapes() {
     }
 }
 
-/// What is in `native/version-3`, in two chunks: the first two and the last two were given to the writer of that
+/// What is in `native/version-3` and the others, in two chunks: the first two and the last two were given to the writer of that
 /// version as shapes, the third as rows.
-fn of_version_3() -> Vec<Block> {
+fn of_older_versions() -> Vec<Block> {
     let mut random = Random(7);
     let shapes = shapes(&mut random, 12);
     let one = |_| expanded(&shaped(&mut random, &shapes, 300), &shapes);
@@ -347,12 +347,16 @@ fn of_version_3() -> Vec<Block> {
 }
 
 #[test]
-fn files_of_version_3_are_read() {
-    let bytes = include_bytes!("native/version-3");
-    assert_eq!(bytes[8], 3);
+fn files_of_older_versions_are_read() {
+    is_read(include_bytes!("native/version-3"), 3);
+    is_read(include_bytes!("native/version-4"), 4);
+}
+
+fn is_read(bytes: &[u8], version: u8) {
+    assert_eq!(bytes[8], version);
     let (read, error) = drain(&mut open(bytes, None).unwrap());
     assert!(error.is_none(), "{error:?}");
-    let expected = of_version_3().into_iter();
+    let expected = of_older_versions().into_iter();
     let expected: Vec<Piece> = expected.map(Piece::Block).collect();
     assert_eq!(read, expected);
 }

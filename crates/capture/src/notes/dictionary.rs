@@ -189,16 +189,17 @@ impl Dictionary {
                     None => return,
                 }
             }
-            let rest = &mut words[2 * *position..];
+            let rest = &words[2 * *position..];
             if rest.len() < 2 * records {
                 return;
             }
             let rows = usize::from(of.rows);
-            match rest.first_chunk_mut::<{ WORDS_AT_ONCE + 1 }>() {
+            match rest.first_chunk::<{ WORDS_AT_ONCE + 1 }>() {
                 Some(note) if of.few => {
-                    note[1] = note[0];
+                    // Nothing is put in the place of the head first: to read on over what has just been written would
+                    // have to wait for that.
                     if let Some(words) = note[1..].first_chunk() {
-                        into.push_few(of.shape, rows, words, usize::from(of.words));
+                        into.push_few(of.shape, rows, note[0], words, usize::from(of.words));
                     }
                 }
                 _ if of.none => return,

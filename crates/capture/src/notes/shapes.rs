@@ -105,9 +105,9 @@ impl Shaping {
                 None => return false,
             },
         };
-        let words = [address, operand.unwrap_or(0), 0, 0, 0, 0, 0, 0];
+        let words = [0, operand.unwrap_or(0), 0, 0, 0, 0, 0, 0];
         let rows = 1 + usize::from(operand.is_some());
-        into.push_few(number, rows, &words, rows);
+        into.push_few(number, rows, address, &words, rows);
         true
     }
 

@@ -302,6 +302,11 @@ impl<'a> Cursor<'a> {
     /// The next length and that many bytes.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
         let length: usize = self.small()?;
+        self.some(length)
+    }
+
+    /// So many bytes.
+    pub(super) fn some(&mut self, length: usize) -> Result<&'a [u8], Damage> {
         let end = self.at.checked_add(length).ok_or(END)?;
         let bytes = self.bytes.get(self.at..end).ok_or(END)?;
         self.at = end;

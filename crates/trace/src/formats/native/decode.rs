@@ -1,9 +1,9 @@
 //! Streams to rows and events.
 
 use crate::formats::native::bytes::{Cursor, Damage};
-use crate::formats::native::decode_shaped::{Notes, SLACK, ShapeDecoder};
-use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals};
-use crate::formats::native::header::{LASTS, SHAPES};
+use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
+use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
+use crate::formats::native::header::{LASTS, MASKED, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
@@ -106,12 +106,16 @@ impl Decoder {
                 self.block(plain, &mut heads, rows)?;
                 Piece::Block
             }
-            tag @ (SHAPED | TRAILED) => {
-                let since = if tag == SHAPED { LASTS } else { SHAPES };
+            tag @ (SHAPED | UNMASKED | TRAILED) => {
+                let (layout, since) = match tag {
+                    TRAILED => (Layout::Trailed, SHAPES),
+                    UNMASKED => (Layout::Unmasked, LASTS),
+                    _ => (Layout::Masked, MASKED),
+                };
                 if self.version < since {
                     return Err(TOO_OLD);
                 }
-                self.shaped(plain, &mut heads, tag == TRAILED, rows)?;
+                self.shaped(plain, &mut heads, layout, rows)?;
                 Piece::Block
             }
             tag => Piece::Event(events::get(tag, &mut heads)?),
@@ -142,13 +146,16 @@ impl Decoder {
         &mut self,
         plain: &[u8],
         heads: &mut Cursor<'_>,
-        trailed: bool,
+        layout: Layout,
         rows: &mut Block,
     ) -> Result<(), Damage> {
         self.head(heads, rows)?;
         let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
-        // Every note has at least one byte of tokens.
-        let most = self.tokens.end - self.tokens.at;
+        // Every note has at least one byte of tokens, or one bit.
+        let mut most = self.tokens.end - self.tokens.at;
+        if layout == Layout::Masked {
+            most = most.saturating_mul(8);
+        }
         if count > MAX_SHAPED_ROWS || notes > most || count > notes.saturating_mul(SHAPE_ROWS_MOST)
         {
             return Err(MORE_ROWS);
@@ -158,7 +165,7 @@ impl Decoder {
         let notes = Notes {
             notes,
             rows: count,
-            trailed,
+            layout,
         };
         let read = dispatch::shaped(&mut self.shapes, &mut streams, notes, columns);
         rows.truncate(count);

@@ -64,8 +64,18 @@ pub(super) struct Notes {
     pub(super) notes: usize,
     /// How many rows they stand for.
     pub(super) rows: usize,
-    /// Whether the block is as those of version 3.
-    pub(super) trailed: bool,
+    pub(super) layout: Layout,
+}
+
+/// How a block of shapes is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// As in version 3: what is expected of a word is what its trail says, and there are all tokens.
+    Trailed,
+    /// As in version 4: there are all tokens.
+    Unmasked,
+    /// As now.
+    Masked,
 }
 
 /// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what writers put into one
@@ -126,7 +136,7 @@ impl ShapeDecoder {
         Notes {
             notes,
             rows,
-            trailed,
+            layout,
         }: Notes,
         columns: &mut Columns<'_>,
     ) -> Result<(), Damage> {
@@ -136,8 +146,12 @@ impl ShapeDecoder {
                 "a chunk has more rows than any writer puts into one",
             ));
         }
-        self.notes(streams, notes, rows)?;
-        if trailed {
+        if layout == Layout::Masked {
+            self.notes::<true>(streams, notes, rows)?;
+        } else {
+            self.notes::<false>(streams, notes, rows)?;
+        }
+        if layout == Layout::Trailed {
             self.values_of_trails(squeeze, &mut streams.addrs)?;
         } else {
             self.values(squeeze, &mut streams.addrs)?;
@@ -163,7 +177,7 @@ impl ShapeDecoder {
 
     /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan` then.
     #[inline(always)]
-    fn notes(
+    fn notes<const MASKED: bool>(
         &mut self,
         streams: &mut Streams<'_>,
         notes: usize,
@@ -171,12 +185,22 @@ impl ShapeDecoder {
     ) -> Result<(), Damage> {
         // Every word has at least one byte.
         let most = streams.addrs.left().min(MAX_SHAPED_WORDS);
+        let bits = if MASKED {
+            streams.tokens.some(notes.div_ceil(8))?
+        } else {
+            &[]
+        };
         let mut plan = std::mem::take(&mut self.plan);
         plan.clear();
         self.notes.clear();
         let (mut before, mut left) = (START, rows);
-        for _ in 0..notes {
-            let token = streams.tokens.number()?;
+        for note in 0..notes {
+            let is_zero = MASKED && (bits[note / 8] >> (note % 8)) & 1 == 0;
+            let token = if is_zero {
+                AGAIN
+            } else {
+                streams.tokens.number()?
+            };
             let number = self.number(token, before, &mut streams.described)?;
             before = number as usize;
             let site = self.sites[before];

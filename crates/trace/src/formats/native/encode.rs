@@ -20,8 +20,10 @@ const TOGETHER: usize = 64;
 pub(super) const BLOCK: u8 = 0;
 /// Head of a block of shapes as files of version 3 have it.
 pub(super) const TRAILED: u8 = 16;
+/// Head of a block of shapes as files of version 4 have it.
+pub(super) const UNMASKED: u8 = 17;
 /// Head of a block of shapes.
-pub(super) const SHAPED: u8 = 17;
+pub(super) const SHAPED: u8 = 18;
 
 /// The streams of a chunk in the making.
 pub(super) struct Encoder {

@@ -7,13 +7,15 @@ use crate::{Input, TraceError};
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
 /// The version that is written.
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 /// The first version with an index and a trailer.
 pub(super) const INDEXED: u16 = 2;
 /// The first version with blocks of shapes.
 pub(super) const SHAPES: u16 = 3;
 /// The first version in which what is expected of a word is what it was last.
 pub(super) const LASTS: u16 = 4;
+/// The first version in which tokens that are 0 are bits.
+pub(super) const MASKED: u16 = 5;
 const ADDRESSES: u16 = 1;
 const FIXED: usize = 16;
 const MAX_DESCRIPTION: usize = 64 << 10;

@@ -5,6 +5,8 @@
 //!
 //! - token 0: the shape that followed the note before's shape the last time; 1: a new shape, described in the stream of
 //!   sites; 2: the shape that followed it before the one that did last; n ≥ 3: shape n − 2.
+//! - Of a block's tokens there come first bits, one for each note, the lowest of a byte first: whether its token is not 0. Only those
+//!   follow. Most are 0, and eight bits are packed sooner than eight bytes. Until version 4 there were all tokens, and no bits.
 //! - A word is known by the address of the first row that is relative to it, and what is stored of it is how far that is from
 //!   the address that the row's site (kind, size, program counter) had last, zig-zag. All shapes share it that have that
 //!   site's address as a word: they overlap, as code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
@@ -70,12 +72,6 @@ impl Words {
 
     pub(super) fn len(&self) -> usize {
         self.0.len() - WORDS_AT_ONCE
-    }
-
-    /// Some of them.
-    #[inline(always)]
-    pub(super) fn some(&self, first: usize, count: usize) -> &[Word] {
-        &self.0[first..first + count]
     }
 
     /// Adds the words of a shape of these rows; where they begin.
@@ -180,7 +176,7 @@ impl Trails {
     }
 
     /// The words of a shape of these rows, appended to `words`. Those that no row has come last, with a trail of their own.
-    fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
+    pub(super) fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
         let first = words.len();
         let none = Word {
             trail: u32::MAX,

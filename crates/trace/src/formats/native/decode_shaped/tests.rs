@@ -43,7 +43,7 @@ fn block(
     let notes = Notes {
         notes,
         rows: notes,
-        trailed: false,
+        layout: Layout::Unmasked,
     };
     decoder.block_here(Portable, &mut streams, notes, &mut columns)
 }
