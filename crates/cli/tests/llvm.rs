@@ -320,8 +320,9 @@ fn loops_that_are_noted_many_times_at_once_are_seen_in_order() {
          GO fixed(void) { for (int i = 0; i < 41; i++) cells[3 * i]; }\n\
          GO nested(int n, int m) { for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) cells[j * n + i]; }\n\
          GO until(long n) { long i = 0; do cells[i]; while (++i != n); }\n\
+         GO spin(int n) { unsigned x = n; for (int i = 0; i < n; i++) x = x * 33 + i; cells[5] = x; }\n\
          int main(int argc, char **argv) {\n    cells[0] = 1;\n    for (int n = 0; n < 80; n++) {\n        \
-         up(n, n % 7 - 3 < 0 ? 2 : n % 7); down(n); narrow(n, 200); still(n); nested(n % 9, n); until(n + 1);\n    \
+         up(n, n % 7 - 3 < 0 ? 2 : n % 7); down(n); narrow(n, 200); still(n); nested(n % 9, n); until(n + 1); spin(n);\n    \
          }\n    up(5000, 11); down(5000); fixed(); narrow(700, 3);\n    return 0;\n}\n",
     );
     let expected = looped();
@@ -369,6 +370,7 @@ fn looped() -> Vec<(Kind, u64)> {
         let rows = n % 9;
         all.extend((0..rows).flat_map(|i| (0..n).map(move |j| load(j * rows + i))));
         all.extend((0..=n).map(load));
+        all.push((Kind::Store, 5));
     }
     all.extend(up(5000, 11));
     all.extend(down(5000));

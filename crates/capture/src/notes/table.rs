@@ -93,7 +93,8 @@ impl Table {
         Some(Table::of(&bytes, low, basic_blocks))
     }
 
-    /// The descriptors in a section at address `low`. What comes after damage is left out.
+    /// The descriptors in a section at address `low`. One that makes no sense is left out, and what comes after one that is cut
+    /// off.
     fn of(bytes: &[u8], low: u64, basic_blocks: bool) -> Table {
         let mut table = Table {
             low,
@@ -106,13 +107,12 @@ impl Table {
             let count = usize::from(number16(bytes, at + 6));
             let end = at + HEAD_BYTES + ENTRY_BYTES * count;
             if count > 0 {
-                let whole = bytes.get(at..end);
-                let Some(()) =
-                    whole.and_then(|whole| table.add(whole, low.wrapping_add(at as u64)))
-                else {
+                let Some(whole) = bytes.get(at..end) else {
                     break;
                 };
-                table.index[at / 8] = table.descriptors.len() as u32;
+                if table.add(whole, low.wrapping_add(at as u64)).is_some() {
+                    table.index[at / 8] = table.descriptors.len() as u32;
+                }
             }
             at = end;
         }
@@ -256,13 +256,18 @@ impl Table {
         self.groups.get(first..first + count).unwrap_or_default()
     }
 
-    /// Adds the descriptor that these bytes are, if they are one.
+    /// Adds the descriptor that these bytes are, if they are one. What is left behind of one that is none is found by nobody.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
         let words = number16(bytes, 4);
+        // With the word that says which descriptor it is of.
+        if 8 * (usize::from(words) + 1) > NOTE_BYTES_MOST {
+            return None;
+        }
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
         let (mut rows, mut repeating) = (0, Repeating::default());
+        let mut left_out = false;
         for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
             let place = match number16(entry, 2) {
                 FROM_HERE | FROM_ZERO => NO_WORD,
@@ -273,7 +278,10 @@ impl Table {
             let displacement = i64::from(signed32(entry, 4));
             let condition = match entry[0] {
                 // Not asked for; what it leaves is a place that nothing has.
-                kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => continue,
+                kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => {
+                    left_out = true;
+                    continue;
+                }
                 ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
                 LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
                 kind if is_repetition(kind) => {
@@ -302,7 +310,11 @@ impl Table {
             *self.conditions[conditions..].last_mut()? = condition;
         }
         let conditional = self.drop_if_always(conditions);
-        let repeats = self.add_repeats(&repeating, rows, conditional)?;
+        let repeats = match rows {
+            // A loop that only has basic blocks.
+            0 if left_out => None,
+            _ => self.add_repeats(&repeating, rows, conditional)?,
+        };
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,

@@ -46,13 +46,12 @@ fn descriptors_are_found_by_their_addresses_alone() {
 }
 
 #[test]
-fn damage_ends_a_table_and_nothing_else() {
+fn damage_costs_a_descriptor_and_no_other() {
     let good = bytes(0, 1, &[(1, 8, 0, 0)]);
     for bad in [
         bytes(0, 1, &[(1, 8, 1, 0)]),
         bytes(0, 1, &[(99, 8, 0, 0)]),
         bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
-        bytes(0, 1, &[(1, 8, 0, 0)])[..12].to_vec(),
         bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
         // Steps of nothing, times that no word says, times of nothing, of too much, of what may not be there.
         bytes(0, 1, &[(STEP, 0, 0, 8), (1, 8, 0, 0)]),
@@ -70,9 +69,33 @@ fn damage_ends_a_table_and_nothing_else() {
             .concat(),
         ),
         bytes(0, 2, &[(TIMES, 0, 1, 0), (1, 8, 0, 0), (LANES, 0, 1, 8)]),
+        // More words than a note has.
+        bytes(0, 64, &[(1, 8, 0, 0)]),
+        bytes(0, 0xffff, &[(1, 8, 0, 0)]),
     ] {
-        let table = table(&[good.clone(), bad], 0x40);
+        let behind = 0x50 + bad.len() as u64;
+        let table = table(&[good.clone(), bad, good.clone()], 0x40);
         assert_eq!(table.find(0x40).unwrap().rows, 1);
         assert!(table.find(0x50).is_none());
+        let last = table.find(behind).unwrap();
+        assert_eq!((last.rows, table.groups_of(last)[0].sizes[0]), (1, 8));
+    }
+    let cut = good[..12].to_vec();
+    let table = table(&[good, cut], 0x40);
+    assert!(table.find(0x40).is_some() && table.find(0x50).is_none());
+}
+
+/// A loop without accesses, where blocks are written and nobody asked for them.
+#[test]
+fn a_repeated_block_alone_is_a_descriptor() {
+    let good = bytes(0, 1, &[(1, 8, 0, 0)]);
+    let alone = bytes(0, 2, &[(TIMES, 0, 1, 0), (Kind::BasicBlock as u8, 4, 0, 0)]);
+    let all = [good.clone(), alone, good].concat();
+    for (basic_blocks, rows) in [(false, 0), (true, 1)] {
+        let table = Table::of(&all, 0x40, basic_blocks);
+        let found = table.find(0x50).unwrap();
+        assert_eq!((found.rows, found.records), (rows, 2), "{basic_blocks}");
+        assert_eq!(table.repeats_of(found).is_some(), basic_blocks);
+        assert_eq!(table.find(0x68).unwrap().rows, 1);
     }
 }
