@@ -146,6 +146,7 @@ mod tests {
             bins.add(Distance::new(items), 10);
         }
         let run = GroupRun {
+            rest: false,
             accesses: bins.accesses() + 2,
             cold: 2,
             bins: bins.iter().collect(),

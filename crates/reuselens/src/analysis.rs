@@ -1,7 +1,9 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
+use reuselens_locality::{
+    Outcome, PathProfile, PathShares, Profile, Sharing, Warning, signal_name,
+};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, counted};
 
@@ -332,16 +334,12 @@ impl Budget {
 
 /// What is less than it seems of paths.
 fn path_warnings(paths: &PathProfile) -> Option<Warning> {
-    const LONGEST: u32 = 32;
     let (message, hint) = if paths.blocks == 0 {
         ("paths were asked for, but there are no basic blocks in what was read: all paths are empty".to_owned(),
          "record with --basic-blocks, or profile the program without its run time: --capture rewriting")
-    } else if paths.length < LONGEST {
+    } else if let Some(folded) = folded_paths(paths) {
         (
-            format!(
-                "there were too many paths for --most-paths or the memory limit: they are told apart by the last {} outcomes, not {LONGEST}",
-                paths.length
-            ),
+            format!("there were too many paths for --most-paths or the memory limit: {folded}"),
             "allow more pairs (--most-paths 8M) and the memory for them, 200 to 400 bytes each (--memory-limit); or profile a smaller part, or one kind of data: --data heap",
         )
     } else {
@@ -352,6 +350,30 @@ fn path_warnings(paths: &PathProfile) -> Option<Warning> {
         message,
         hint: hint.to_owned(),
     })
+}
+
+/// How many accesses are on paths that are told apart, by the number of outcomes, where that is not all; rounded down.
+fn folded_paths(paths: &PathProfile) -> Option<String> {
+    let all = paths.shares.first().map_or(0, |shares| shares.accesses);
+    let some = |shares: &&PathShares| shares.accesses < all;
+    let told: Vec<String> = paths
+        .shares
+        .iter()
+        .rev()
+        .filter(some)
+        .map(|shares| {
+            let share = (shares.accesses as f64 / all as f64 * 1000.0).floor() / 10.0;
+            format!("{share} % by {}", shares.length)
+        })
+        .collect();
+    let (first, others) = told.split_first()?;
+    let others = match others {
+        [] => String::new(),
+        others => format!(" ({})", others.join(", ")),
+    };
+    Some(format!(
+        "of the accesses {first} outcomes{others}, the other paths are rarer and told apart by fewer"
+    ))
 }
 
 fn bounded_history(limit: u64) -> Warning {

@@ -1,5 +1,6 @@
 //! Memory of the steps that come, asked for before it is needed.
 
+use super::nodes::number;
 use super::{PathStep, PathTable};
 
 /// How many steps ahead the slot, the node and the first count of a step are asked for.
@@ -15,7 +16,7 @@ impl PathTable {
             reuselens_memory::prefetch(&self.slots, self.home(step));
         }
         if let Some(step) = steps.get(at + AHEAD[1]) {
-            let guess = self.slots[self.home(step)];
+            let guess = number(self.slots[self.home(step)]);
             guesses[(at + AHEAD[1]) % ROOM] = guess;
             reuselens_memory::prefetch(&self.nodes, (guess as usize).saturating_sub(1));
         }

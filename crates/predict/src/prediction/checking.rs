@@ -54,7 +54,7 @@ impl Prediction {
         let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
             .iter()
-            .filter(|(name, _)| !known.contains(name.as_str()))
+            .filter(|(name, run)| !run.rest && !known.contains(name.as_str()))
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

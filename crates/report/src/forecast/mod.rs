@@ -62,5 +62,9 @@ fn why(reason: &Unpredictable, training: &[(&str, &Profile)], sizes: &[(usize, f
             let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
             format!("{} patterns", counts.join(" and "))
         }
+        Unpredictable::Rarer(runs) => {
+            let names: Vec<&str> = runs.iter().map(name).collect();
+            format!("rarer paths, not told apart in {}", names.join(", "))
+        }
     }
 }
