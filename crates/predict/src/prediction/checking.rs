@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
 use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
-use crate::check::{GroupCheck, wrong};
+use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
-use crate::placing::Placing;
+use crate::placing::{self, Placing};
 use crate::program::{ProgramError, groups, have_paths, same_program};
 use crate::whole::data_size;
 
@@ -72,6 +72,7 @@ impl Prediction {
                 self.training.len(),
             ),
             observed: self.observed(&forecasts, &seen),
+            seen: self.seen(&forecasts, &seen),
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
         })
@@ -88,6 +89,16 @@ impl Prediction {
             .map(|forecast| (*forecast, misses(forecast)))
             .collect();
         Placing::of(&placed, seen, &items)
+    }
+
+    /// Accesses and misses that were observed of the groups that were trained.
+    fn seen(&self, forecasts: &[&GroupForecast], seen: &Groups) -> BTreeMap<String, GroupSeen> {
+        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
+        let found = forecasts.iter().filter_map(|forecast| {
+            let run = seen.get(&forecast.name)?;
+            Some((forecast.name.clone(), placing::seen(run, &items)))
+        });
+        found.collect()
     }
 
     /// The observed patterns of what could be predicted.

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use reuselens_predict::PatternPrediction;
+use reuselens_predict::{GroupSeen, PatternPrediction};
 
 use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
-use crate::caches;
 use crate::chart::embedded;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
@@ -98,7 +97,7 @@ fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
 
 fn head(out: &mut String, forecast: &Forecast) {
     let prediction = forecast.prediction;
-    let size = |items: f64| caches::size(items.round() as u64, prediction.granularity);
+    let size = |size: f64| forecast.size(size);
     let runs: Vec<String> = forecast
         .by_size()
         .map(|(name, _, data)| format!("{} ({})", escape(name), size(data)))
@@ -134,7 +133,7 @@ fn head(out: &mut String, forecast: &Forecast) {
     if let Some((name, _, check)) = forecast.observed {
         let _ = write!(
             out,
-            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly, {} with mean distances within a tenth. Predicted {}.</p>",
+            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly in every bin (the published measure, which is strict), {} with mean distances within a tenth. Predicted {}.</p>",
             escape(name),
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
@@ -209,35 +208,62 @@ fn tables(out: &mut String, forecast: &Forecast) {
 
 fn groups(out: &mut String, forecast: &Forecast) {
     let prediction = forecast.prediction;
-    let mut heads = vec![forecast.by.to_owned(), "accesses".to_owned()];
-    heads.extend(
-        prediction
-            .caches
-            .iter()
-            .map(|cache| format!("misses in {}", short(&cache.name))),
-    );
+    let compared = forecast.observed.is_some();
+    let mut heads = vec![forecast.by.to_owned()];
+    let caches = prediction.caches.iter();
+    let caches = caches.map(|cache| format!("misses in {}", short(&cache.name)));
+    for head in std::iter::once("accesses".to_owned()).chain(caches) {
+        heads.push(head);
+        heads.extend(compared.then(|| "observed".to_owned()));
+    }
+    let numbers = 1..heads.len();
     heads.push("patterns: how they grow, and their mean distance".to_owned());
-    let shown = prediction
-        .groups
-        .iter()
-        .filter(|(group, _)| group.patterns.is_ok())
-        .take(500);
+    // What was observed is beside each number, if there is something to compare with.
+    let beside = |expected: Vec<String>, seen: &GroupSeen| -> Vec<String> {
+        let misses = seen.misses.iter().map(|misses| about(*misses));
+        let seen = std::iter::once(count(seen.accesses)).chain(misses);
+        let pairs = expected
+            .into_iter()
+            .zip(seen.chain(std::iter::repeat("0".to_owned())));
+        pairs
+            .flat_map(|(expected, seen)| [Some(expected), compared.then_some(seen)])
+            .flatten()
+            .collect()
+    };
+    let lines = forecast.lines(500);
     let row = |(group, misses): &(_, Vec<reuselens_predict::GroupMisses>)| {
         let group: &reuselens_predict::GroupForecast = group;
-        let mut row = vec![short_name(&group.name), about(group.accesses.value)];
-        row.extend(misses.iter().map(|misses| count(misses.misses)));
+        let mut row = vec![short_name(&group.name)];
+        let expected = misses.iter().map(|misses| count(misses.misses));
+        let expected = std::iter::once(about(group.accesses.value)).chain(expected);
+        let nothing = GroupSeen::default();
+        row.extend(beside(
+            expected.collect(),
+            forecast.seen(group).unwrap_or(&nothing),
+        ));
         let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
         let words =
             |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
         let common = patterns.iter().take(6).map(words);
         let rare = group.rare.iter().take(3);
         let rare = rare.map(|p| format!("rare, {}", words(p)));
-        row.push(common.chain(rare).collect::<Vec<_>>().join("; "));
+        row.push(match &group.patterns {
+            Ok(_) => common.chain(rare).collect::<Vec<_>>().join("; "),
+            Err(_) => "not predictable: first touches".to_owned(),
+        });
         row
     };
-    let rows: Vec<Vec<String>> = shown.map(row).collect();
+    let mut rows: Vec<Vec<String>> = lines.shown.iter().copied().map(row).collect();
+    if lines.others.number > 0 {
+        let mut more = vec![forecast.more(&lines.others)];
+        let expected = lines.others.misses.iter().map(|misses| count(*misses));
+        let expected = std::iter::once(about(lines.others.accesses)).chain(expected);
+        more.extend(beside(expected.collect(), &lines.others.seen));
+        more.push(String::new());
+        rows.push(more);
+    }
     let _ = write!(out, "<h2>By {}</h2>", forecast.by);
-    table(out, &heads, &rows, 1..2 + prediction.caches.len());
+    table(out, &heads, &rows, numbers);
     let _ = write!(
         out,
         "<p class=\"explain\">{}</p>",
