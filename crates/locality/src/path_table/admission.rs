@@ -55,10 +55,10 @@ impl Admission {
         self.state >> 20 & (one_in - 1) == 0
     }
 
-    /// Lets in half as many as before at most, and of those that come less than `rare` times fewer than one in two.
+    /// Lets in a quarter as many as before at most, and of those that come less than `rare` times fewer than one in two.
     pub fn tighten(&mut self, rare: u64) {
         let half = (rare / 2).max(1).next_power_of_two();
-        self.one_in = (self.one_in * 2).max(half).min(MOST);
+        self.one_in = (self.one_in * 4).max(half).min(MOST);
     }
 
     /// Lets in no more than another one does.
@@ -78,8 +78,8 @@ mod tests {
         admission.tighten(4);
         admission.tighten(100);
         admission.tighten(3);
-        // 2, then 64, then 128.
-        for (length, expected) in [(32, 100_000.0 / 128.0), (16, 100_000.0 / 32.0), (1, 1e5)] {
+        // 4, then 64, then 256.
+        for (length, expected) in [(32, 100_000.0 / 256.0), (16, 100_000.0 / 64.0), (1, 1e5)] {
             let let_in = (0..100_000).filter(|_| admission.admits(length)).count();
             let off = (let_in as f64 - expected).abs() / expected.sqrt();
             assert!(off < 4.0, "{length}: {let_in}");

@@ -28,7 +28,30 @@ impl PathTable {
     /// The slot where a step belongs, if it is free.
     #[inline(always)]
     pub(super) fn home(&self, step: &PathStep) -> usize {
-        hash(Self::key(step, self.length)) as usize & (self.slots.len() - 1)
+        self.home_of(step, self.length)
+    }
+
+    /// The slot where so many outcomes of a step belong.
+    #[inline(always)]
+    pub(super) fn home_of(&self, step: &PathStep, length: u32) -> usize {
+        hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
+    }
+
+    /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or none is.
+    #[inline(always)]
+    pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
+        let hash = hash(Self::key(step, length));
+        let found = self.slots[hash as usize & (self.slots.len() - 1)];
+        match tag(found) == tag(hash) {
+            true => number(found),
+            false => 0,
+        }
+    }
+
+    /// Whether there may be paths that are known by their ends.
+    #[inline(always)]
+    pub(super) fn is_folded(&self) -> bool {
+        !self.admission.is_open()
     }
 
     /// The node of a step, which may be the guessed one.
