@@ -148,7 +148,7 @@ impl Analysis {
         }
         if let Some(most) = self.most_paths.filter(|most| *most > 1 << 28) {
             return Err(Usage(format!(
-                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for a million"
+                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for half a million"
             )));
         }
         let engine = self.engine.as_str();
