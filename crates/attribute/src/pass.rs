@@ -289,8 +289,9 @@ impl<'a> Pass<'a> {
             return counts;
         }
         let structure = self.shared.structures.get(structure);
-        let element = structure.and_then(|structure| structure.element_start(address));
-        self.touched.insert(element.unwrap_or(address))
+        let element = structure.and_then(|structure| structure.element(address));
+        self.touched
+            .insert(element.map_or(address, |(start, _)| start))
     }
 }
 

@@ -160,7 +160,7 @@ impl<'a> Resolver<'a> {
                 let message = format!(
                     "{name} has no line numbers: its accesses show under its functions, or its name alone"
                 );
-                let hint = "compile it with -g, or install its debug symbols (docs/unknown.md)";
+                let hint = "compile it with -g, or install its debug symbols (docs/unknown.md); --by instruction tells its instructions apart";
                 self.shared
                     .warnings
                     .once("no-debug-information", &message, hint);

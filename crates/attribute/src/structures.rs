@@ -34,10 +34,15 @@ impl Structure {
         address.wrapping_sub(self.base) < self.bytes
     }
 
-    /// The first byte of the element that contains an address, if the structure does.
-    pub fn element_start(&self, address: u64) -> Option<u64> {
-        self.contains(address)
-            .then(|| self.base + self.index(address) * self.element)
+    /// The first byte of the element that contains an address, and its bytes, if the structure does.
+    #[inline]
+    pub fn element(&self, address: u64) -> Option<(u64, u64)> {
+        if !self.contains(address) {
+            return None;
+        }
+        let before = self.index(address) * self.element;
+        // The last element may be cut short.
+        Some((self.base + before, self.element.min(self.bytes - before)))
     }
 }
 
@@ -89,6 +94,12 @@ pub(crate) struct Entries {
 /// Structures that are found at once.
 const RECENT: usize = 16;
 
+/// Where a base is looked for among them.
+#[inline(always)]
+fn slot(base: u64) -> usize {
+    ((base >> 4) ^ (base >> 12)) as usize % RECENT
+}
+
 /// What a base was found to enter, while the names of memory are those of this version.
 #[derive(Clone, Copy, Debug)]
 struct Entered {
@@ -135,7 +146,7 @@ impl Entries {
     ) -> Option<(u32, Structure)> {
         // Names come and go with this version.
         let version = space.versions()[Volatility::Heap as usize];
-        let recent = ((base >> 4) ^ (base >> 12)) as usize % RECENT;
+        let recent = slot(base);
         match self.recent[recent] {
             Some(known) if (known.base, known.version) == (base, version) => {
                 Some((known.number, known.structure))
@@ -152,6 +163,15 @@ impl Entries {
                 Some((number, structure))
             }
         }
+    }
+
+    /// The same if it was found lately.
+    #[inline(always)]
+    pub fn entered_lately(&self, base: u64, space: &Space) -> Option<&Structure> {
+        let version = space.versions()[Volatility::Heap as usize];
+        let known = self.recent[slot(base)].as_ref();
+        let known = known.filter(|known| (known.base, known.version) == (base, version));
+        known.map(|known| &known.structure)
     }
 
     /// The structure that an address enters, if it still lives.

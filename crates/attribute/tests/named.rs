@@ -3,7 +3,7 @@
 mod common;
 
 use common::{BIAS, Finished, Run, STACK, at, counts};
-use reuselens_attribute::{DataFilter, NamesMode, Options};
+use reuselens_attribute::{DataFilter, Kinds, NamesMode, Options};
 use reuselens_locality::ObjectKind;
 use reuselens_trace::{Event, Kind, Process};
 use reuselens_units::Granularity;
@@ -53,6 +53,44 @@ fn a_named_access_touches_its_element() {
         ]
     );
     assert_eq!(done.tables.sites[1].kind, "named");
+}
+
+/// Of these many rows at a time are judged, and structures that were entered lately are known at once.
+#[test]
+fn of_whole_programs_named_accesses_touch_the_same() {
+    for (kinds, bytes) in [(Kinds::All, 64), (Kinds::All, 8), (Kinds::Loads, 64)] {
+        let [apart, whole] = [false, true].map(|whole| {
+            let mut run = Run::new(Options {
+                whole,
+                kinds,
+                granularity: Granularity::new(bytes).unwrap(),
+                ..Options::default()
+            });
+            run.alloc(at(0x400, 7), 0x8000, 0x4000);
+            for round in 0..30 {
+                // Elements lie across items, and the last of each structure is cut short.
+                run.data(0x1000 + round % 3 * 0x800, 0x7f1, 24 + 8 * (round % 2), "A");
+                run.data(0x8000, 1000, 100, "B");
+                run.row(Kind::PartialData, 0, 0, 0x8100, &[0x8000]);
+                for step in 0..100 {
+                    let base = [0x1000, 0x1800, 0x2000, 0x8000, 0x8100, 0x7777][step % 6];
+                    run.named(base, 0x1000 + (step as u64 * 397 + round * 31) % 0x1900);
+                    run.named(0x8000, 0x8000 + (step as u64 * 53) % 1100);
+                }
+                if round % 4 == 1 {
+                    // The name of B ends with its memory.
+                    run.free(0x8000, 0);
+                    run.named(0x8000, 0x8064);
+                    run.alloc(at(0x400, 7), 0x8000, 0x4000);
+                }
+            }
+            run.finish()
+        });
+        // Too many to show.
+        assert!(apart.columns.items == whole.columns.items);
+        assert_eq!(apart.references, whole.references);
+        assert_eq!(whole.references > 0, kinds == Kinds::All);
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub enum CaptureError {
         program: OsString,
     },
     /// There is no function of the name that was asked for.
-    #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, *stripped))]
+    #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, own, *stripped))]
     NoFunction {
         /// What was typed.
         program: OsString,
@@ -59,6 +59,8 @@ pub enum CaptureError {
         function: String,
         /// Names that look like it.
         near: Vec<String>,
+        /// Some functions that the program has.
+        own: Vec<String>,
         /// Whether the program has no table of symbols.
         stripped: bool,
     },
@@ -107,13 +109,17 @@ impl CaptureError {
 }
 
 /// What to do about a name that is not there.
-fn said(near: &[String], stripped: bool) -> String {
-    match near {
-        [] if stripped => "; its table of symbols was taken away: build it without -s or strip".to_owned(),
-        [] => "; `nm -C PROGRAM` lists those that there are (one that was put into its callers is not)".to_owned(),
-        near => format!(
-            "; near it are: {} (one that was put into its callers is not there: name the caller, or build with -fno-inline)",
-            near.join(", ")
+fn said(near: &[String], own: &[String], stripped: bool) -> String {
+    const INLINED: &str = "one that was put into its callers is not there: name the caller, or build with -fno-inline";
+    match (near, own) {
+        ([], _) if stripped => {
+            "; its table of symbols was taken away: build it without -s or strip".to_owned()
+        }
+        ([], []) => format!("; `nm -C PROGRAM` lists those that there are ({INLINED})"),
+        ([], own) => format!(
+            "; it has {}, and others that `nm -C PROGRAM` lists ({INLINED})",
+            own.join(", ")
         ),
+        (near, _) => format!("; near it are: {} ({INLINED})", near.join(", ")),
     }
 }

@@ -25,8 +25,10 @@ pub struct FunctionPlace {
 /// Why a function was not found.
 #[derive(Debug)]
 pub struct NotFound {
-    /// Names that look like it, the nearest first.
+    /// Names that look like it, the nearest first; those of the program before those of its libraries.
     pub near: Vec<String>,
+    /// Some functions of the program itself.
+    pub own: Vec<String>,
     /// Whether the program's own file has a table of symbols.
     pub stripped: bool,
 }
@@ -34,11 +36,14 @@ pub struct NotFound {
 /// How many names are suggested.
 const SUGGESTIONS: usize = 3;
 
+/// What compilers put into every program.
+const EVERYWHERE: [&str; 3] = ["deregister_tm_clones", "frame_dummy", "register_tm_clones"];
+
 /// The functions of this name in a program and the libraries that it is linked with. Copies that the
 /// compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
 pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>, NotFound>> {
     let mut found = Vec::new();
-    let mut names = BTreeSet::new();
+    let mut names = [BTreeSet::new(), BTreeSet::new()];
     let mut stripped = false;
     let files = files(program)?;
     for (index, path) in files.iter().enumerate() {
@@ -64,7 +69,7 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
                     found.push(place);
                 }
             } else if found.is_empty() {
-                names.insert(plain(&symbol));
+                names[index.min(1)].insert(plain(&symbol));
             }
         }
     }
@@ -72,7 +77,13 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
         return Ok(Ok(found));
     }
     Ok(Err(NotFound {
-        near: near(names, name),
+        near: near(&names, name),
+        own: names[0]
+            .iter()
+            .filter(|name| is_own(name))
+            .take(SUGGESTIONS)
+            .cloned()
+            .collect(),
         stripped,
     }))
 }
@@ -155,22 +166,30 @@ fn matches(symbol: &str, name: &str) -> bool {
     clear == name || (!symbol.contains(".cold") && plain(symbol) == name)
 }
 
-/// The names nearest to a name.
-fn near(names: BTreeSet<String>, name: &str) -> Vec<String> {
+/// Whether someone wrote a function of this name, as far as the name tells.
+fn is_own(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('_') && !EVERYWHERE.contains(&name)
+}
+
+/// The names nearest to a name: those of the program, then those of its libraries. Libraries have so many that some name is
+/// always near, so theirs must be nearer.
+fn near(names: &[BTreeSet<String>; 2], name: &str) -> Vec<String> {
     let most = name.len() / 3 + 1;
-    let mut near: Vec<(usize, String)> = names
-        .into_iter()
-        .filter(|known| !known.is_empty())
-        .map(|known| {
-            let part = known.contains(name) || (known.len() > 3 && name.contains(&known));
-            let last = known.rsplit("::").next().unwrap_or(&known);
-            let apart = distance(last, name).min(distance(&known, name));
-            (if part { apart.min(most) } else { apart }, known)
+    let of = |known: &String, most: usize| {
+        let part = known.contains(name) || (known.len() > 3 && name.contains(known.as_str()));
+        let last = known.rsplit("::").next().unwrap_or(known);
+        let apart = distance(last, name).min(distance(known, name));
+        let apart = if part { apart.min(most) } else { apart };
+        (!known.is_empty() && apart <= most).then(|| (apart, known.clone()))
+    };
+    names
+        .iter()
+        .zip([most, most / 2])
+        .flat_map(|(names, most)| {
+            let mut near: Vec<_> = names.iter().filter_map(|known| of(known, most)).collect();
+            near.sort();
+            near
         })
-        .filter(|(apart, _)| *apart <= most)
-        .collect();
-    near.sort();
-    near.into_iter()
         .take(SUGGESTIONS)
         .map(|(_, name)| name)
         .collect()
@@ -211,8 +230,14 @@ mod tests {
     #[test]
     fn what_looks_like_a_name_is_suggested() {
         let names = ["multiply", "multiply_tiled", "main", "fill"];
-        let names = names.map(str::to_owned).into();
-        assert_eq!(near(names, "multipy"), ["multiply"]);
+        let names = [
+            names.map(str::to_owned).into(),
+            ["multipy2".to_owned()].into(),
+        ];
+        assert_eq!(near(&names, "multipy"), ["multiply", "multipy2"]);
+        // Of a library not what is only a little alike.
+        let library = [BTreeSet::new(), ["fopen", "nice"].map(str::to_owned).into()];
+        assert_eq!(near(&library, "nope"), [""; 0]);
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 

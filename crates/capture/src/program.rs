@@ -103,6 +103,7 @@ impl Launch {
                 program: program.clone(),
                 function: name.clone(),
                 near: missing.near,
+                own: missing.own,
                 stripped: missing.stripped,
             }),
             Err(_) => Ok(Vec::new()),

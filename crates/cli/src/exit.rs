@@ -4,6 +4,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use crate::interrupt;
 
 /// What a command ends with.
@@ -41,6 +43,9 @@ pub fn code(outcome: Outcome) -> ExitCode {
 
 /// What went wrong and why. A cause that is in the text already is not said again.
 fn message(error: &anyhow::Error) -> String {
+    if is_full(error) {
+        return format!("cannot write to the standard output: {error}");
+    }
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
         match (text.is_empty(), text.contains(&cause)) {
@@ -52,7 +57,8 @@ fn message(error: &anyhow::Error) -> String {
 }
 
 /// Usage errors, `--help` and `--version`, as clap words them.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub fn usage(mut error: clap::Error) -> ExitCode {
+    explain(&mut error);
     // A closed output is no reason to fail.
     let _ = error.print();
     if error.use_stderr() {
@@ -60,6 +66,38 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Better tips than clap's at an option that there is not: it would have it handed on to the program, which is hardly what
+/// was meant.
+fn explain(error: &mut clap::Error) {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.clone(),
+        _ => return,
+    };
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
+    {
+        return;
+    }
+    error.remove(ContextKind::Suggested);
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let usage = usage.unwrap_or_default();
+    let writes_page = ["profile ", "analyze "]
+        .iter()
+        .any(|verb| usage.contains(verb));
+    if unknown == "--html" && writes_page {
+        let tip = "the page is written without being asked for, as NAME.html; -o NAME names it";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+}
+
+/// Whether there is no room for what is printed. Errors of files say which file; one that says nothing is of the
+/// standard output.
+fn is_full(error: &anyhow::Error) -> bool {
+    let bare = error.downcast_ref::<io::Error>();
+    bare.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+        && error.chain().count() == 1
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reuselens::trace::{Event, Module, Note, Process, ProcessEnd, Survey, Thread, ThreadId};
+use reuselens::trace::{
+    Event, Module, Note, Process, ProcessEnd, ProcessId, Survey, Thread, ThreadId,
+};
 use reuselens::units::{Bytes, counted};
 use reuselens_report::grouped;
 use serde_json::{Value, json};
@@ -97,7 +99,7 @@ fn who(out: &mut String, survey: &Survey) -> std::fmt::Result {
             "  {:>4}  {name}, pid {}, {}",
             process.id.0,
             process.pid,
-            ended(end)
+            ended(process.id, end)
         )?;
     }
     if !all.threads.is_empty() {
@@ -145,7 +147,7 @@ pub fn document(path: &Path, survey: &Survey) -> Value {
     let processes = processes(survey).into_iter().map(|(process, end)| {
         json!({
             "id": process.id.0, "pid": process.pid, "parent": process.parent.map(|parent| parent.0),
-            "executable": process.executable, "ended": ended(end),
+            "executable": process.executable, "ended": ended(process.id, end),
         })
     });
     let threads = all.threads.iter().map(|(id, rows)| {
@@ -260,11 +262,15 @@ fn build_id(module: &Module) -> Option<String> {
     (!module.build_id.is_empty()).then(|| digits.collect())
 }
 
-fn ended(end: Option<ProcessEnd>) -> String {
+fn ended(process: ProcessId, end: Option<ProcessEnd>) -> String {
     match end {
         Some(ProcessEnd::Exit(status)) => format!("exited with {status}"),
         Some(ProcessEnd::Signal(signal)) => format!("killed by signal {signal}"),
         Some(ProcessEnd::Unknown) => "ended unseen".to_owned(),
+        // Only its own child can be waited for.
+        None if process != ProcessId(0) => {
+            "started by the program (how it ended is recorded of the first process only)".to_owned()
+        }
         None => "its end is not in the trace".to_owned(),
     }
 }

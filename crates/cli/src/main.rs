@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
     let cli = match commands::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage(error),
     };
     reuselens::capture::report_size_limits();
     interrupt::listen();

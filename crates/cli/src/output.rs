@@ -21,7 +21,8 @@ pub struct Show {
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
-    /// Rank by misses in a cache of this size: bytes (48K, 2MiB) or a cache of this machine (L1, L2, L3)
+    /// Rank by misses in a cache of this size: bytes (48K, 2MiB) or a cache of this machine (L1, L2, L3); without it
+    /// in the one in which misses cost the most time
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub cache: Option<String>,
 

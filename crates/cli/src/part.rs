@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use reuselens::locality::Warning;
+use reuselens::locality::{Profile, Warning};
 use reuselens::trace::{Extent, Place, Selection, ThreadId, survey};
 
 use crate::exit::Usage;
@@ -66,8 +66,8 @@ fn extent(path: &Path, format: Option<&str>) -> anyhow::Result<Extent> {
     Ok(survey.summary.extent())
 }
 
-/// What a profile of a part has to say.
-pub fn warning(selection: &Selection) -> Option<Warning> {
+/// Which part is chosen, in words; none if all of it is.
+pub fn chosen(selection: &Selection) -> Option<String> {
     if selection.is_all() {
         return None;
     }
@@ -94,30 +94,37 @@ pub fn warning(selection: &Selection) -> Option<Warning> {
             threads.collect::<Vec<_>>().join(", ")
         ));
     }
-    Some(Warning {
+    Some(parts.join("; "))
+}
+
+/// What a profile of a part has to say.
+pub fn warning(chosen: &str) -> Warning {
+    Warning {
         code: "part".to_owned(),
         message: format!(
-            "only a part of the trace was looked at ({}): what was used before it counts as never touched, and blocks that \
-             were allocated before it are unknown",
-            parts.join("; ")
+            "only a part of the trace was looked at ({chosen}): what was used before it counts as never touched, and blocks \
+             that were allocated before it are unknown"
         ),
         hint: "first touches and the longest distances are those of the part; leave out --from, --until and --thread for all"
             .to_owned(),
-    })
+    }
 }
 
-/// Where nothing was seen of a part, most likely nothing is there.
-pub fn explain_nothing(warnings: &mut [Warning], trace: &Path) {
-    let nothing = warnings
-        .iter_mut()
-        .filter(|warning| warning.code == "no-accesses");
-    for warning in nothing {
-        warning.message = "nothing of the trace lies in the part that was chosen".to_owned();
-        warning.hint = format!(
-            "see which threads, rows and times there are: reuselens info {}",
-            trace.display()
-        );
+/// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result is replaced by
+/// an empty one.
+pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(), Usage> {
+    if profile
+        .warnings
+        .iter()
+        .all(|other| other.code != "no-accesses")
+    {
+        return Ok(());
     }
+    let trace = trace.display();
+    Err(Usage(format!(
+        "nothing that counts lies in the part of {trace} that was chosen ({chosen}); see which threads, rows and times there \
+         are: reuselens info {trace}"
+    )))
 }
 
 /// A place in a trace: `4M`, `25%`, `@1000000`, `@25%`.

@@ -33,6 +33,17 @@ impl Meter {
         }
     }
 
+    /// A line at once, with the time so far: for work that tells nothing until it is done.
+    pub fn busy(verb: impl Into<String>, quiet: bool) -> Self {
+        let mut meter = Meter::new(verb, quiet);
+        if !meter.quiet {
+            let bar = spinner("{spinner} {msg}, {elapsed} so far");
+            bar.set_message(meter.verb.clone());
+            meter.bar = Some(bar);
+        }
+        meter
+    }
+
     /// Called often; shows something now and then.
     pub fn tick(&mut self, progress: Progress) {
         let accesses = progress.accesses.get();
@@ -72,7 +83,8 @@ impl Meter {
         self.next = now + EVERY;
         let seconds = (now - self.start).as_secs_f64();
         let text = text(&self.verb, seconds);
-        self.bar.get_or_insert_with(spinner).set_message(text);
+        let bar = self.bar.get_or_insert_with(|| spinner("{spinner} {msg}"));
+        bar.set_message(text);
     }
 
     /// Removes the line.
@@ -94,9 +106,9 @@ fn left(seconds: f64, done: u64, all: u64) -> String {
     }
 }
 
-fn spinner() -> ProgressBar {
+fn spinner(template: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(EVERY);

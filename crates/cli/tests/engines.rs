@@ -115,6 +115,29 @@ fn traces_and_chosen_engines_can_be_measured_too() {
 }
 
 #[test]
+fn streams_and_sets_of_instructions_are_chosen() {
+    let place = Place::new();
+    place.write("abc.txt", "a b c a b c a a");
+    let bench = ["engines", "--bench", "--references", "3k"];
+    let run = |words: &[&str]| place.run(&[&bench[..], words].concat());
+    let words = ["--stream", "loop,zipf", "--simd", "portable", "--json", "-"];
+    let json: serde_json::Value = serde_json::from_str(&run(&words).succeeds().out).unwrap();
+    assert_eq!(json["simd"], "portable");
+    assert_eq!(json["streams"][0]["stream"], "loop");
+    assert_eq!(json["streams"][1]["stream"], "zipf");
+    assert_eq!(json["streams"].as_array().unwrap().len(), 2);
+    let words = ["--stream", "none", "--trace", "abc.txt", "--json", "-"];
+    let json: serde_json::Value = serde_json::from_str(&run(&words).succeeds().out).unwrap();
+    assert_eq!(json["streams"][0]["stream"], "abc");
+    run(&["--stream", "steps"])
+        .fails(2)
+        .says(&["there is no stream 'steps'", "jacobi"]);
+    run(&["--simd", "mmx"])
+        .fails(2)
+        .says(&["there is no 'mmx'", "portable, avx2, avx512"]);
+}
+
+#[test]
 fn a_long_run_says_what_it_holds() {
     let done = Place::new()
         .run(&["engines", "--bench", "--long", "300k"])

@@ -87,12 +87,15 @@ fn a_report_says_that_it_is_of_a_part() {
         .run(&["analyze", "count.rltrace", "--from", "10", "--until", "500"])
         .succeeds()
         .prints(&["only a part of the trace", "rows 10 to 500"]);
+    let before = place.read("count.rlprof");
     for nowhere in [["--thread", "99"], ["--from", "99G"]] {
         place
             .run(&[&["analyze", "-f", "count.rltrace"][..], &nowhere].concat())
-            .succeeds()
-            .prints(&["lies in the part that was chosen", "reuselens info"]);
+            .fails(2)
+            .says(&["that was chosen", "reuselens info"]);
     }
+    // What there was is not replaced by nothing.
+    assert_eq!(place.read("count.rlprof"), before);
     let part = ["--from", "10", "--until", "500"];
     let words = [
         &["convert", "count.rltrace", "p.rltrace", "--to", "native"][..],

@@ -145,10 +145,34 @@ fn start(place: &Place, case: &Case) -> Child {
     command.spawn().unwrap()
 }
 
-/// Kills once, after `moment`; false if there was nothing to kill any more, or not yet.
-fn kill_once(place: &Place, case: &Case, moment: Duration, tally: &mut Tally) -> bool {
+/// How long it took if it ended by itself within a time.
+fn ends_within(child: &mut Child, time: Duration) -> Option<Duration> {
+    let begin = Instant::now();
+    while let left = time.saturating_sub(begin.elapsed())
+        && !left.is_zero()
+    {
+        if child.try_wait().unwrap().is_some() {
+            return Some(begin.elapsed());
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+    None
+}
+
+/// Kills once, after a moment within `whole`, the time of a run. If there is nothing to kill any more, that time was not
+/// the run's own (all was stopped for a while), and is corrected.
+fn kill_once(
+    place: &Place,
+    case: &Case,
+    whole: &mut Duration,
+    chance: &mut Chance,
+    tally: &mut Tally,
+) -> bool {
+    let moment = Duration::from_micros(chance.below(whole.as_micros() as u64 + 1));
     let mut child = start(place, case);
-    std::thread::sleep(moment);
+    if let Some(took) = ends_within(&mut child, moment) {
+        *whole = took.min(*whole);
+    }
     let pids = running(place, case.program);
     let gone = child.try_wait().unwrap().is_some();
     if gone || pids.is_empty() {
@@ -289,12 +313,11 @@ fn kills(case: Case) {
     let begin = Instant::now();
     let mut child = start(&place, &case);
     assert_eq!(wait(&mut child, &case), Some(0));
-    let whole = begin.elapsed().as_micros() as u64;
+    let mut whole = begin.elapsed();
     let mut tally = Tally::default();
     let mut tries = 0;
     while u64::from(tally.kills) < moments {
-        let moment = Duration::from_micros(chance.below(whole));
-        kill_once(&place, &case, moment, &mut tally);
+        kill_once(&place, &case, &mut whole, &mut chance, &mut tally);
         tries += 1;
         assert!(tries < 20 * moments + 100, "{case:?}: {tally:?}");
     }

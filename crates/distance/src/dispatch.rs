@@ -8,28 +8,46 @@ use crate::counting::compare::Portable;
 use crate::counting::compare::{Avx2, Avx512};
 use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
-use crate::{CountingTree, LookupBound};
+use crate::{CountingTree, LookupBound, Simd};
+
+/// Whether the processor has what the functions for vectors of 512 bits use.
+pub(crate) fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Avx512::new().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The same for vectors of 256 bits.
+pub(crate) fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Avx2::new().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
 
 macro_rules! dispatched {
     ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*)) => {
         $(#[$doc])*
-        pub(crate) fn $name($this: &mut $type $(, $column: $slice)*) {
+        pub(crate) fn $name(most: Simd, $this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx512::new() {
+            if let Some(compare) = Avx512::new().filter(|_| most >= Simd::Avx512) {
                 // SAFETY: the function demands a processor with the extensions that it is compiled for,
                 // and there is an `Avx512` only where each of them was seen.
                 return unsafe { $avx512($this, compare $(, $column)*) };
             }
             #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx2::new() {
+            if let Some(compare) = Avx2::new().filter(|_| most >= Simd::Avx2) {
                 // SAFETY: as above, with `Avx2`.
                 return unsafe { $avx2($this, compare $(, $column)*) };
             }
+            // Where there is but one way nothing is chosen.
+            let _ = most;
             $this.process_here(Portable $(, $column)*);
         }
 
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn $avx512($this: &mut $type, compare: Avx512 $(, $column: $slice)*) {
             $this.process_here(compare $(, $column)*);
         }
@@ -43,22 +61,22 @@ macro_rules! dispatched {
 }
 
 dispatched! {
-    /// [`CountingTree::process_here`] for the processor at hand.
+    /// [`CountingTree::process_here`] with the instructions that the processor has, `most` at most.
     process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance])
 }
 
 dispatched! {
-    /// [`LookupBound::process_here`] for the processor at hand.
+    /// [`LookupBound::process_here`], likewise.
     process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64])
 }
 
 dispatched! {
-    /// [`Filter::process_here`] for the processor at hand.
+    /// [`Filter::process_here`], likewise.
     process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64])
 }
 
 dispatched! {
-    /// [`Chunk::process_here`] for the processor at hand.
+    /// [`Chunk::process_here`], likewise.
     process_chunk => chunk_avx512, chunk_avx2(
         chunk: Chunk,
         items: &[u64],
@@ -73,25 +91,9 @@ mod tests {
     use crate::generate::Random;
     use crate::{BruteForce, Engine};
 
-    type Process = fn(&mut CountingTree, &[u64], &mut [Distance]);
-
     /// All that this machine can run. Elsewhere only one of the three would ever run on it.
-    fn ways() -> Vec<(&'static str, Process)> {
-        let mut ways: Vec<(&str, Process)> = vec![
-            ("portable", |tree, items, out| {
-                tree.process_here(Portable, items, out);
-            }),
-            ("the best", |tree, items, out| tree.process(items, out)),
-        ];
-        #[cfg(target_arch = "x86_64")]
-        if Avx2::new().is_some() {
-            ways.push(("avx2", |tree, items, out| {
-                let compare = Avx2::new().unwrap();
-                // SAFETY: there is an `Avx2`.
-                unsafe { counting_avx2(tree, compare, items, out) };
-            }));
-        }
-        ways
+    fn ways() -> impl Iterator<Item = Simd> {
+        Simd::ALL.into_iter().filter(|simd| simd.is_here())
     }
 
     /// The distances that an oracle finds for all of `items`, from every way in calls of these lengths, over and
@@ -99,17 +101,17 @@ mod tests {
     fn check(items: &[u64], lengths: &[usize], what: &str) {
         let mut expected = vec![Distance::COLD; items.len()];
         BruteForce::new().process(items, &mut expected);
-        for (name, process) in ways() {
-            let mut tree = CountingTree::new();
+        for simd in ways() {
+            let mut tree = CountingTree::new().with_simd(simd);
             let mut found = vec![Distance::new(u64::MAX - 1); items.len()];
             let (mut at, mut lengths) = (0, lengths.iter().cycle());
             while at < items.len() {
                 let end = items.len().min(at + lengths.next().unwrap());
-                process(&mut tree, &items[at..end], &mut found[at..end]);
+                tree.process(&items[at..end], &mut found[at..end]);
                 at = end;
             }
             let wrong = (0..items.len()).find(|i| found[*i] != expected[*i]);
-            assert_eq!(wrong, None, "{name}, {what}");
+            assert_eq!(wrong, None, "{}, {what}", simd.name());
         }
     }
 
@@ -120,10 +122,12 @@ mod tests {
             .collect();
         let mut portable = vec![Distance::COLD; items.len()];
         CountingTree::new().process_here(Portable, &items, &mut portable);
-        for (name, process) in ways() {
+        for simd in ways() {
             let mut other = vec![Distance::COLD; items.len()];
-            process(&mut CountingTree::new(), &items, &mut other);
-            assert!(portable == other, "{name}");
+            CountingTree::new()
+                .with_simd(simd)
+                .process(&items, &mut other);
+            assert!(portable == other, "{}", simd.name());
         }
     }
 
@@ -155,6 +159,24 @@ mod tests {
             let length = || LENGTHS[random.below(16) as usize];
             let lengths: Vec<usize> = std::iter::repeat_with(length).take(7).collect();
             check(&items, &lengths, &format!("seed {seed}, calls {lengths:?}"));
+        }
+    }
+
+    #[test]
+    fn runs_of_any_length_count_once() {
+        for seed in 0..80 {
+            let mut random = Random::new(seed);
+            let most = [1, 3, 70, 3_000][random.below(4) as usize];
+            let reach = [2, 20, 60, 400][random.below(4) as usize];
+            let mut items = Vec::new();
+            while items.len() < 7_000 {
+                // Some runs go on as long as a whole chunk and more, so that nothing of one is kept.
+                let run = 1 + random.below(most) * random.below(2);
+                let item = look_alike(&mut random, reach);
+                items.extend((0..run).map(|_| item));
+            }
+            let lengths = [1 + random.below(2_000) as usize, 1_500, items.len()];
+            check(&items, &lengths, &format!("seed {seed}, {lengths:?}"));
         }
     }
 

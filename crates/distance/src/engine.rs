@@ -42,9 +42,9 @@ pub trait Engine: Send {
     /// The most memory that they hold while a table grows, if it does before so many more accesses are processed: who has a
     /// limit looks here, before it grows and not after. As [`memory`](Self::memory) for engines that do not know.
     ///
-    /// What is known of is growing, by up to half of the items there are; not how many pages a table of shadow pages
-    /// will get, nor that a table goes over to another kind, for which [`CountingTree`](crate::CountingTree) takes up to 32
-    /// bytes an item for a moment.
+    /// What is known of is growing, by up to half of the items there are, and that a hash table goes over to shadow pages; not
+    /// how many pages a table of shadow pages will get, nor that it goes back, for which [`CountingTree`](crate::CountingTree)
+    /// takes up to 32 bytes an item for a moment.
     fn memory_ahead(&self, _accesses: u64) -> Bytes {
         self.memory()
     }

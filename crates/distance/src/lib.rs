@@ -42,6 +42,7 @@ mod previous;
 mod registry;
 mod sampled;
 mod shard;
+mod simd;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
@@ -57,3 +58,4 @@ pub use sampled::{
     BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };
 pub use shard::{Recency, Shard};
+pub use simd::Simd;

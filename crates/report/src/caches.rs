@@ -18,7 +18,13 @@ pub(crate) struct Level {
     pub(crate) items: u64,
     /// Its sets and ways, if they are known and an item is one of its lines.
     model: Option<SetAssociative>,
+    /// About how many cycles longer an access waits that misses in it; 0 for a size that is no cache of the machine.
+    penalty: u64,
 }
+
+/// About what it takes longer from the second cache than from the first, from a farther one, and from memory, in
+/// cycles. Only their ratios matter: they weigh misses in different caches against each other.
+const PENALTIES: (u64, u64, u64) = (10, 35, 200);
 
 impl Level {
     /// A fully associative cache of this size that has no name.
@@ -30,10 +36,11 @@ impl Level {
             bytes,
             items,
             model: None,
+            penalty: 0,
         }
     }
 
-    fn of(cache: &Cache, granularity: Granularity) -> Self {
+    fn of(cache: &Cache, penalty: u64, granularity: Granularity) -> Self {
         let is_line = cache.line.get() == granularity.bytes();
         Level {
             name: Some(cache.name()),
@@ -41,6 +48,7 @@ impl Level {
             bytes: cache.size,
             items: cache.items(granularity),
             model: cache.model().filter(|_| is_line),
+            penalty,
         }
     }
 
@@ -86,30 +94,57 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     }
     let mut caches = profile.machine.data_caches();
     caches.dedup_by_key(|cache| cache.level);
-    let levels = caches
-        .into_iter()
-        .map(|cache| Level::of(cache, profile.granularity));
+    let last = caches.len().saturating_sub(1);
+    let levels = caches.into_iter().enumerate().map(|(index, cache)| {
+        let penalty = match index {
+            _ if index == last => PENALTIES.2,
+            0 => PENALTIES.0,
+            _ => PENALTIES.1,
+        };
+        Level::of(cache, penalty, profile.granularity)
+    });
     let reach = profile.method.max_distance.unwrap_or(u64::MAX);
     let told = |level: &Level| level.items > 0 && level.items <= reach;
     levels.filter(told).collect()
 }
 
-/// The cache that a report looks at: the one asked for; else the largest that reuses still miss in
-/// noticeably (half a percent of the accesses, first touches aside); else the smallest.
+/// The cache that a report looks at: the one asked for; else that in which the misses of reuses cost the most time,
+/// if they are half a percent of the accesses in any; else the smallest.
 pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
-    let mut levels = levels(profile);
+    choose(profile, asked, |level| {
+        let reuses = reuses_missed(profile, level);
+        if is_noticeable(profile, reuses) {
+            reuses
+        } else {
+            0
+        }
+    })
+}
+
+/// The cache that a comparison looks at: the one asked for; else that in which what changed costs or saves the most
+/// time; else the one for the first.
+pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<Bytes>) -> Level {
+    let changed = |level: &Level| {
+        let misses = |profile: &Profile| profile.histogram.misses(level.items);
+        misses(before).abs_diff(misses(after))
+    };
+    if levels(before).iter().all(|level| changed(level) == 0) {
+        return chosen(before, asked);
+    }
+    choose(before, asked, changed)
+}
+
+/// The cache asked for; else that whose misses, weighed by what one costs, are the most; the smallest of equal ones.
+fn choose(profile: &Profile, asked: Option<Bytes>, misses: impl Fn(&Level) -> u64) -> Level {
+    let levels = levels(profile);
     if let Some(bytes) = asked {
         let known = levels.into_iter().find(|level| level.bytes == bytes);
         return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
     }
-    let noticeable = levels
-        .iter()
-        .rposition(|level| is_noticeable(profile, level));
-    match noticeable {
-        Some(index) => levels.swap_remove(index),
-        None if levels.is_empty() => assumed(profile),
-        None => levels.swap_remove(0),
-    }
+    let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
+    // Of equal ones the last is taken: the smallest comes last.
+    let most = levels.into_iter().rev().max_by_key(cost);
+    most.unwrap_or_else(|| assumed(profile))
 }
 
 /// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the distances are not
@@ -121,13 +156,17 @@ fn assumed(profile: &Profile) -> Level {
     Level::custom(Bytes(reach.min(32 << 10)), profile.granularity)
 }
 
-/// Whether reuses miss in a cache: half a percent of the accesses, first touches aside.
-fn is_noticeable(profile: &Profile, level: &Level) -> bool {
+/// The accesses that miss in a cache, first touches aside.
+fn reuses_missed(profile: &Profile, level: &Level) -> u64 {
     let histogram = &profile.histogram;
-    let reuses = histogram
+    histogram
         .misses(level.items)
-        .saturating_sub(histogram.cold());
-    reuses > 0 && reuses >= histogram.accesses() / 200
+        .saturating_sub(histogram.cold())
+}
+
+/// Whether so many misses of reuses matter: half a percent of the accesses.
+fn is_noticeable(profile: &Profile, reuses: u64) -> bool {
+    reuses > 0 && reuses >= profile.histogram.accesses() / 200
 }
 
 /// Why [`chosen`] chose what it chose, as half a sentence.
@@ -142,8 +181,8 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
         "assumed: distances are not told as far as the machine's caches"
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
-    } else if is_noticeable(profile, level) {
-        "the largest cache here that reuses still miss in noticeably"
+    } else if is_noticeable(profile, reuses_missed(profile, level)) {
+        "the cache here in which the misses of reuses cost the most time"
     } else {
         "the smallest cache here; hardly a reuse misses in it"
     }

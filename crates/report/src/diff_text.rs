@@ -19,7 +19,8 @@ const NOISE: f64 = 0.01;
 /// What the comparison shows, and how.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
-    /// The cache whose misses the tables count; `None` = chosen as for the profile before.
+    /// The cache whose misses the tables count; `None` = the one in which what changed costs or saves the most time, and of
+    /// two inputs the one in which the misses of reuses cost the most.
     pub cache: Option<Bytes>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
@@ -61,12 +62,19 @@ pub fn diff(
     options: &DiffOptions,
 ) -> Result<String, DifferenceError> {
     let difference = LocalityChange::between(before, after)?;
+    let are_inputs = options
+        .inputs
+        .unwrap_or_else(|| inputs::are_inputs(before, after));
     let view = View {
         before,
         after,
         paint: Paint::new(options.color),
         width: options.width.max(60),
-        chosen: caches::chosen(before, options.cache),
+        chosen: match are_inputs {
+            // More data is touched first everywhere: that tells nothing.
+            true => caches::chosen(after, options.cache),
+            false => caches::chosen_between(before, after, options.cache),
+        },
         top: options.top,
     };
     let mut out = String::new();
@@ -84,7 +92,7 @@ pub fn diff(
         return Ok(out);
     }
     view.totals(&mut out);
-    if options.inputs.unwrap_or_else(|| view.are_inputs()) {
+    if are_inputs {
         view.growth(&mut out);
     } else {
         view.sizes(&mut out, &difference);

@@ -21,8 +21,8 @@ pub(crate) use tables::{Column, rows};
 /// What the summary shows, and how.
 #[derive(Clone, Debug)]
 pub struct TextOptions {
-    /// The cache whose misses the tables count; `None` = the largest of the machine that reuses still
-    /// miss in noticeably.
+    /// The cache whose misses the tables count; `None` = the one in which the misses of reuses cost the
+    /// most time.
     pub cache: Option<Bytes>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,

@@ -45,7 +45,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
         Outcome::Exit(status) => format!("the program exited with status {status}"),
         Outcome::Signal(signal) => {
             let signal = signal_name(*signal);
-            format!("{signal} ended the program; everything up to then is here")
+            format!("{signal} ended the program; what was recorded until then is here")
         }
         Outcome::Incomplete(why) => {
             format!("incomplete: {why}; everything before is here")

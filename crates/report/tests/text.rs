@@ -2,7 +2,10 @@
 
 mod common;
 
-use reuselens_locality::{Dimension, Profile, Sharing};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use reuselens_locality::{Cache, Dimension, ExactHistogram, Profile, Sharing};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, page, summary,
 };
@@ -172,6 +175,60 @@ fn profiles_that_hardly_differ_say_so() {
     let near = difference(&after);
     let sentence = "  None: at no cache size do the misses change by more than that.\n";
     assert!(near.contains(sentence), "{near}");
+}
+
+#[test]
+fn tables_are_of_the_cache_whose_misses_cost_most() {
+    // Reuses that miss in the first cache only, in the first two, and in all three.
+    for (missing, cache) in [
+        ([500_000, 0, 0], "L1d"),
+        ([500_000, 20_000, 0], "L1d"),
+        ([500_000, 200_000, 10_000], "L2"),
+        ([500_000, 100_000, 100_000], "L3"),
+        // Hardly a reuse misses.
+        ([100, 100, 100], "L1d"),
+    ] {
+        let mut profile = common::matmul(24, false);
+        let mut histogram = ExactHistogram::new();
+        histogram.add(Distance::new(0), 1_000_000);
+        for (cache, count) in profile.machine.data_caches().iter().zip(missing) {
+            histogram.add(Distance::new(cache.items(profile.granularity)), count);
+        }
+        profile.histogram = histogram;
+        let text = summary(&profile, &TextOptions::default());
+        assert!(
+            text.contains(&format!("Most misses in {cache} ")),
+            "{missing:?}: {text}"
+        );
+    }
+}
+
+#[test]
+fn comparisons_are_of_the_cache_in_which_what_changed_matters_most() {
+    let mut chosen = BTreeSet::new();
+    for items in [[1, 2, 4], [2, 6, 20], [4, 30, 100], [3, 24, 4096]] {
+        let mut before = common::matmul(24, false);
+        for (cache, items) in before.machine.caches.iter_mut().zip(items) {
+            cache.size = Bytes(items * before.granularity.bytes());
+        }
+        let mut after = common::matmul(24, true);
+        after.machine = before.machine.clone();
+        let changed = |cache: &Cache| {
+            let misses = |of: &Profile| of.histogram.misses(cache.items(of.granularity));
+            misses(&before).abs_diff(misses(&after))
+        };
+        let caches = before.machine.data_caches();
+        let costs = caches.iter().zip([10, 35, 200]);
+        let costs: Vec<u64> = costs
+            .map(|(cache, cycles)| changed(cache) * cycles)
+            .collect();
+        let most = (0..3).max_by_key(|&at| (costs[at], Reverse(at))).unwrap();
+        let text = diff(&before, &after, &DiffOptions::default()).unwrap();
+        let title = format!("\nMisses in {} ", caches[most].name());
+        assert!(text.contains(&title), "{costs:?}: {text}");
+        chosen.insert(most);
+    }
+    assert!(chosen.len() > 1, "no choice was tried: {chosen:?}");
 }
 
 #[test]

@@ -18,8 +18,8 @@ impl Pass<'_> {
         }
         let ProcessState { entries, space, .. } = &mut *self.process;
         let entered = entries.enter(base, space, &self.shared.structures);
-        let start = entered.and_then(|(_, structure)| structure.element_start(address));
-        let (Some((number, structure)), Some(start)) = (entered, start) else {
+        let element = entered.and_then(|(_, structure)| structure.element(address));
+        let (Some((number, structure)), Some((start, size))) = (entered, element) else {
             let access = Access {
                 kind: Kind::Named,
                 pc,
@@ -28,10 +28,6 @@ impl Pass<'_> {
             };
             return self.access::<PLAIN>(access, None);
         };
-        // The last element may be cut short.
-        let size = structure
-            .element
-            .min(structure.bytes - (start - structure.base));
         let access = Access {
             kind: Kind::Named,
             pc,

@@ -6,6 +6,7 @@ use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
 
 use super::{Access, Pass};
+use crate::attributor::ProcessState;
 use crate::cells::CellKey;
 use crate::options::Kinds;
 use crate::shadow::NO_STRUCTURE;
@@ -134,7 +135,9 @@ impl Pass<'_> {
                 if counts {
                     self.push_plain(rows, &judged, start..row);
                 }
-                self.row_whole(block, from + row);
+                if !self.named_at_once(block, from + row) {
+                    self.row_whole(block, from + row);
+                }
                 start = row + 1;
             }
             if counts {
@@ -181,6 +184,27 @@ impl Pass<'_> {
         }
         self.columns.extend_items(items[..touches].iter().copied());
         self.shared.references += touches as u64;
+    }
+
+    /// Takes an access that the program names, if its structure was entered lately: programs that name their accesses
+    /// have little else. Whether it was taken; what comes out is what [`row_whole`](Self::row_whole) makes of it.
+    #[inline(always)]
+    fn named_at_once(&mut self, block: &Block, row: usize) -> bool {
+        let kinds = block.kinds();
+        if kinds[row] != Kind::Named
+            || kinds.get(row + 1) != Some(&Kind::Operand)
+            || self.process.instrumented
+        {
+            return false;
+        }
+        let (address, base) = (block.addrs()[row], block.addrs()[row + 1]);
+        let ProcessState { entries, space, .. } = &*self.process;
+        let structure = entries.entered_lately(base, space);
+        let element = structure.and_then(|structure| structure.element(address));
+        if let Some((start, size)) = element {
+            self.touch(Kind::Named, block.pcs()[row], start, size);
+        }
+        element.is_some()
     }
 
     /// Takes any row.

@@ -43,7 +43,7 @@ impl Args {
         let options = self.analysis.options(&self.show.by)?;
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let part = self.part.selection(&self.trace, self.format.as_deref())?;
-        let warning = part::warning(&part);
+        let chosen = part::chosen(&part);
         let source = open_part(&self.trace, self.format.as_deref(), part)?;
         let mut source = Stoppable::new(source, interrupt::graceful());
         self.show.check_cache(source.has_addresses(), &options)?;
@@ -55,10 +55,10 @@ impl Args {
             meter.tick(progress);
         })?;
         meter.finish();
-        if warning.is_some() {
-            part::explain_nothing(&mut profile.warnings, &self.trace);
+        if let Some(chosen) = chosen {
+            part::refuse_nothing(&profile, &chosen, &self.trace)?;
+            profile.warnings.push(part::warning(&chosen));
         }
-        profile.warnings.extend(warning);
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or(ExitCode::SUCCESS))

@@ -107,7 +107,7 @@ fn help(language: Language) -> ExitCode {
         Language::Fortran => "fortran",
     };
     match Cli::try_parse_from(["reuselens", "help", verb]) {
-        Err(help) => usage(&help),
+        Err(help) => usage(help),
         Ok(_) => ExitCode::SUCCESS,
     }
 }

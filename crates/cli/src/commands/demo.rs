@@ -206,8 +206,8 @@ impl Args {
             page.display()
         ))?;
         self.show.say(&format!(
-            "Next: reuselens diff {} {}, or your own program: \
-             reuselens cc -O2 program.c -o program && reuselens profile -- ./program",
+            "Next: reuselens diff {} {}, or your own program, compiled with -g: \
+             reuselens profile -- ./program",
             paths[before].display(),
             paths[after].display()
         ))?;

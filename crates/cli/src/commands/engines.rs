@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::bench::{self, Contender, Race, Report};
-use reuselens::distance::ENGINES;
 use reuselens::distance::generate::YARDSTICK;
+use reuselens::distance::{ENGINES, Simd};
 use reuselens::trace::{AtomicFile, formats};
 use reuselens::units::{Accesses, Granularity};
 use reuselens::{Error, Progress};
@@ -48,6 +48,14 @@ struct BenchOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = contender, requires = "bench")]
     engine: Vec<Contender>,
 
+    /// Measure on these streams of the yardstick only; `none` for none
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = stream, requires = "bench")]
+    stream: Vec<&'static str>,
+
+    /// Use no more than these vector instructions: portable, avx2, avx512 [default: the best there are]
+    #[arg(long, value_name = "SET", value_parser = simd, requires = "bench")]
+    simd: Option<Simd>,
+
     /// Measure on this trace too; several allowed
     #[arg(long, value_name = "FILE", requires = "bench")]
     trace: Vec<PathBuf>,
@@ -61,7 +69,7 @@ struct BenchOptions {
     scaling: Option<u64>,
 
     /// Only one long run, over items that are not kept: time and memory
-    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "quick", "repetitions"])]
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "stream", "quick", "repetitions"])]
     long: Option<u64>,
 
     /// Write the numbers as JSON; `-` is standard output, and then nothing else is printed there
@@ -141,18 +149,23 @@ impl BenchOptions {
             true => (500_000, 1),
             false => (self.references, self.repetitions),
         };
-        let race = Race::new(repetitions);
-        let mut report = Report::new(race.repetitions);
+        let mut race = Race::new(repetitions);
+        race.simd = self.simd.unwrap_or(race.simd);
+        let mut report = Report::new(&race);
         let contenders = match self.engine.is_empty() {
             true => Contender::exact(),
             false => self.engine.clone(),
         };
         if let Some(references) = self.long {
             let engine = self.engine.first().map_or("auto", Contender::name);
-            report.long = Some(bench::long(engine, references, tick)?);
+            report.long = Some(bench::long(engine, references, race.simd, tick)?);
             return Ok(report);
         }
-        for name in YARDSTICK {
+        let streams = match self.stream.is_empty() {
+            true => &YARDSTICK[..],
+            false => &self.stream,
+        };
+        for name in streams {
             if let Some(items) = bench::yardstick_items(name, references)? {
                 report
                     .streams
@@ -205,4 +218,31 @@ impl BenchOptions {
 /// An engine that there is, or the bound.
 fn contender(text: &str) -> Result<Contender, String> {
     Contender::named(text).map_err(|error| error.to_string())
+}
+
+/// A stream that there is, or `none`.
+fn stream(text: &str) -> Result<&'static str, String> {
+    let names = YARDSTICK.iter().copied().chain(["none"]);
+    let mut found = names.clone().filter(|name| *name == text);
+    found.next().ok_or_else(|| {
+        let names: Vec<&str> = names.collect();
+        format!(
+            "there is no stream '{text}'; take one of {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// A set of instructions that this processor has.
+fn simd(text: &str) -> Result<Simd, String> {
+    let names = Simd::ALL.map(Simd::name).join(", ");
+    let found = Simd::ALL.into_iter().find(|simd| simd.name() == text);
+    let simd = found.ok_or_else(|| format!("there is no '{text}'; take one of {names}"))?;
+    match simd.is_here() {
+        true => Ok(simd),
+        false => Err(format!(
+            "this processor has no {text}; take {} or less",
+            Simd::best().name()
+        )),
+    }
 }

@@ -136,7 +136,9 @@ pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode
     match ended {
         ProcessEnd::Signal(signal) => {
             let signal = signal_name(signal);
-            eprintln!("reuselens: {name} was ended by {signal}; everything up to then is here");
+            eprintln!(
+                "reuselens: {name} was ended by {signal}; what was recorded until then is here"
+            );
         }
         ProcessEnd::Exit(status) if status != 0 && tell => {
             eprintln!("reuselens: {name} exited with status {status}");

@@ -5,7 +5,7 @@ use super::direct::{BATCH, Batch, ask_ahead};
 use super::line::NEVER;
 use super::sparse::Sparse;
 use super::table::Table;
-use crate::dispatch;
+use crate::{Simd, dispatch};
 
 /// Nothing but the look-up of last accesses, with the code, the batches and the order of asking for memory of
 /// [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach at most. For
@@ -14,6 +14,7 @@ pub struct LookupBound {
     table: Sparse,
     step: u32,
     reuse_times: u64,
+    simd: Simd,
 }
 
 impl LookupBound {
@@ -23,12 +24,19 @@ impl LookupBound {
             table: Sparse::new(),
             step: 0,
             reuse_times: 0,
+            simd: Simd::Avx512,
         }
+    }
+
+    /// The same with these instructions at most.
+    #[must_use]
+    pub fn with_simd(self, simd: Simd) -> Self {
+        LookupBound { simd, ..self }
     }
 
     /// Looks up the next items of the stream.
     pub fn process(&mut self, items: &[u64]) {
-        dispatch::process_bound(self, items);
+        dispatch::process_bound(self.simd, self, items);
     }
 
     /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was done.

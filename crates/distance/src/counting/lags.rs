@@ -5,6 +5,8 @@
 //! keys of sixteen bits, so that 64 accesses fit into a vector; the items themselves are looked at once, to
 //! see that equal keys are equal items.
 
+use reuselens_units::Distance;
+
 use super::compare::Compare;
 
 /// Accesses that are looked back over.
@@ -17,7 +19,7 @@ pub(crate) const BLOCK: usize = 64;
 /// Accesses that go through one step together, and then through the next: what a step has written is read
 /// by the next one from elsewhere, in pieces that lie across those written, and a processor waits for that
 /// if it comes too soon.
-pub(crate) const CHUNK: usize = 8 * BLOCK;
+pub(crate) const CHUNK: usize = 16 * BLOCK;
 
 /// Accesses before a block of which the lags are kept.
 pub(crate) const BACK: usize = WINDOW + 1;
@@ -44,119 +46,259 @@ fn key(item: u64) -> (u8, u8) {
     ((mixed >> 16) as u8, (mixed >> 24) as u8)
 }
 
-/// The last accesses of a stream, chunk by chunk.
+/// The accesses of a chunk that are kept, after those before them: all but those that access the same item as the
+/// access before. Of these the distance is 0, and no other distance depends on them.
 pub(crate) struct Recent {
+    /// Those of the chunk from [`BACK`] on, and room for a block more.
+    items: [u64; BACK + CHUNK + BLOCK],
+    /// Which access of the call each of the chunk is.
+    numbers: [u32; CHUNK + BLOCK],
+    /// Block by block of the stream: which accesses are kept.
+    kept: [u64; CHUNK / BLOCK],
+    /// How many that are in all.
+    len: usize,
+    /// How many accesses there were before, [`BACK`] at most.
+    before: usize,
     /// Those of the chunk from [`WINDOW`] on.
-    keys: Keys<[u8; WINDOW + CHUNK]>,
+    keys: Keys<[u8; WINDOW + CHUNK + BLOCK]>,
     /// Those of the chunk from [`BACK`] on.
-    lags: [u8; BACK + CHUNK],
+    lags: [u8; BACK + CHUNK + BLOCK],
     /// Block by block.
     reach: [Reach; CHUNK / BLOCK],
+    /// Distinct items of the window between an access and the one that its lag leads to.
+    between: [u8; CHUNK + BLOCK],
 }
 
 impl Recent {
-    /// Before the access `at`.
-    #[inline(always)]
-    pub(crate) fn before(items: &[u64], at: usize) -> Self {
-        let none = [0; WINDOW + CHUNK];
-        let mut recent = Recent {
-            keys: Keys {
-                low: none,
-                high: none,
-            },
-            lags: [0; BACK + CHUNK],
-            reach: [[0; BACK + BLOCK]; CHUNK / BLOCK],
-        };
-        let known = WINDOW.min(at);
-        recent.set_keys(WINDOW - known, &items[at - known..at]);
-        recent
+    pub(super) const EMPTY: Recent = Recent {
+        items: [0; BACK + CHUNK + BLOCK],
+        numbers: [0; CHUNK + BLOCK],
+        kept: [0; CHUNK / BLOCK],
+        len: 0,
+        before: 0,
+        keys: Keys {
+            low: [0; WINDOW + CHUNK + BLOCK],
+            high: [0; WINDOW + CHUNK + BLOCK],
+        },
+        lags: [0; BACK + CHUNK + BLOCK],
+        reach: [[0; BACK + BLOCK]; CHUNK / BLOCK],
+        between: [0; CHUNK + BLOCK],
+    };
+
+    /// Forgets all accesses.
+    pub(super) fn clear(&mut self) {
+        (self.len, self.before) = (0, 0);
+        self.lags[..BACK].fill(0);
     }
 
+    /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that are left.
     #[inline(always)]
-    fn set_keys(&mut self, at: usize, items: &[u64]) {
-        let (low, high) = (&mut self.keys.low[at..], &mut self.keys.high[at..]);
-        let (blocks, rest) = items.as_chunks::<BLOCK>();
-        let halves = low.as_chunks_mut().0.iter_mut().zip(high.as_chunks_mut().0);
-        for ((low, high), items) in halves.zip(blocks) {
-            (*low, *high) = (items.map(|item| key(item).0), items.map(|item| key(item).1));
+    pub(crate) fn take(&mut self, compare: impl Compare, items: &[u64], at: usize) -> usize {
+        let taken = CHUNK.min(items.len() - at);
+        let mut len = 0;
+        for (kept, start) in self.kept.iter_mut().zip((at..at + taken).step_by(BLOCK)) {
+            let to = (
+                &mut self.items[BACK + len..][..BLOCK + 8],
+                &mut self.numbers[len..][..BLOCK + 16],
+            );
+            let whole = start
+                .checked_sub(1)
+                .and_then(|from| items[from..].first_chunk());
+            *kept = match whole {
+                Some(block) => compare.keep(block, start, to),
+                None => keep_at_an_end(&items[..at + taken], start, to),
+            };
+            len += kept.count_ones() as usize;
         }
-        let done = items.len() - rest.len();
-        let halves = low[done..].iter_mut().zip(&mut high[done..]);
-        for ((low, high), item) in halves.zip(rest) {
-            (*low, *high) = key(*item);
-        }
+        self.len = len;
+        self.pad();
+        taken
     }
 
-    /// The lags of the accesses of a block and of the [`BACK`] before, and what they reach.
+    /// What lies where no access is must not be taken for one.
     #[inline(always)]
-    pub(crate) fn block(&self, number: usize) -> (&Lags, &Reach) {
-        let lags = &self.lags[number * BLOCK..][..BACK + BLOCK];
-        match lags.try_into() {
-            Ok(lags) => (lags, &self.reach[number]),
-            Err(_) => unreachable!("the slice has that length"),
+    fn pad(&mut self) {
+        if self.before < BACK {
+            // A number that is no item of those which look back so far: of so many numbers one is not among them.
+            let window = &self.items[BACK..BACK + WINDOW.min(self.len)];
+            let seen = |seen: u64, item: &u64| seen | u64::from(*item < 64) << (item & 63);
+            let other = window.iter().fold(0, seen).trailing_ones();
+            self.items[..BACK - self.before].fill(other.into());
+            let end = WINDOW.saturating_sub(self.before);
+            let (low, high) = key(other.into());
+            self.keys.low[..end].fill(low);
+            self.keys.high[..end].fill(high);
         }
+        let end = BACK + self.len;
+        let last = self.items[end - 1];
+        self.items[end..][..BLOCK].fill(last);
     }
 
-    /// Finds the lags of the accesses `at..at + len`, a chunk at most, which come next: how many accesses back
-    /// the same item was accessed last, [`FAR`] if that is more than [`WINDOW`] or never.
+    /// Finds the lags of the accesses taken: how many accesses back the same item was accessed last, [`FAR`] if that
+    /// is more than [`WINDOW`] or never.
     #[inline(always)]
-    pub(crate) fn find(&mut self, compare: impl Compare, items: &[u64], at: usize, len: usize) {
-        self.set_keys(WINDOW, &items[at..at + len]);
-        // Nothing lies before the first access of a call.
-        let first = if at < WINDOW { BLOCK.min(len) } else { 0 };
-        let whole = first.max(len / BLOCK * BLOCK);
-        for start in (first..whole).step_by(BLOCK) {
+    pub(crate) fn find(&mut self, compare: impl Compare) {
+        for start in (0..self.len).step_by(BLOCK) {
+            let (low, high) = (&mut self.keys.low, &mut self.keys.high);
+            let items: Option<&[u64; BLOCK]> = self.items[BACK + start..].first_chunk();
+            let low = low[WINDOW + start..].first_chunk_mut();
+            let high = high[WINDOW + start..].first_chunk_mut();
+            if let (Some(items), Some(low), Some(high)) = (items, low, high) {
+                (*low, *high) = (items.map(|item| key(item).0), items.map(|item| key(item).1));
+            }
+        }
+        for start in (0..self.len).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
             lags.copy_from_slice(&compare.nearest(Keys {
                 low: &self.keys.low[start..][..WINDOW + BLOCK],
                 high: &self.keys.high[start..][..WINDOW + BLOCK],
             }));
         }
-        for start in (first..whole).step_by(BLOCK) {
+        for start in (0..self.len).step_by(BLOCK) {
             let lags = &mut self.lags[BACK + start..][..BLOCK];
-            let recent = items[at + start - WINDOW..].first_chunk();
+            let recent = self.items[BACK - WINDOW + start..].first_chunk();
             let known = recent.zip(lags.first_chunk());
             if !known.is_some_and(|(recent, lags)| compare.lead_to_same(recent, lags)) {
-                mend(items, at + start, lags);
+                mend(&self.items, BACK + start, lags);
             }
         }
-        for (start, end) in [(0, first), (whole, len)] {
-            if start < end {
-                find_slowly(items, at + start, &mut self.lags[BACK + start..BACK + end]);
-            }
-        }
-        self.set_reach();
     }
 
+    /// Counts how many distinct items of the window lie between each access taken and the one before to the same item.
     #[inline(always)]
-    fn set_reach(&mut self) {
-        for (reach, start) in self.reach.iter_mut().zip((0..).step_by(BLOCK)) {
+    pub(crate) fn count(&mut self, compare: impl Compare) {
+        let blocks = self.reach.iter_mut().zip((0..self.len).step_by(BLOCK));
+        for (reach, start) in blocks {
             let lags = &self.lags[start..][..BACK + BLOCK];
             for (index, (reach, lag)) in (0_u8..).zip(reach.iter_mut().zip(lags)) {
                 *reach = index.saturating_sub(*lag);
             }
         }
+        let blocks = self.reach.iter().zip((0..self.len).step_by(BLOCK));
+        for (reach, start) in blocks {
+            // The distinct items in between are the accesses in between that are the first to their item since:
+            // that reach at least as far back. So do all those before the previous access.
+            let reaching = compare.reaching(reach);
+            let lags = &self.lags[BACK + start..][..BLOCK];
+            let between = self.between[start..][..BLOCK].iter_mut();
+            for (between, (reaching, lag)) in between.zip(reaching.iter().zip(lags)) {
+                *between = reaching.wrapping_add(*lag).wrapping_sub(FAR);
+            }
+        }
     }
 
-    /// The chunk, of so many accesses, is past.
+    /// Writes what was counted to the distances of the accesses taken, those not kept among them.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, len: usize) {
+    pub(crate) fn spread(&self, compare: impl Compare, distances: &mut [Distance]) {
+        let mut from = 0;
+        for (kept, distances) in self.kept.iter().zip(distances.chunks_mut(BLOCK)) {
+            let Some(between) = self.between[from..].first_chunk() else {
+                break;
+            };
+            let all = compare.spread(between, *kept);
+            let near = |lane: usize| Distance::new(all[lane].into());
+            match <&mut [Distance; BLOCK]>::try_from(&mut *distances) {
+                Ok(whole) => *whole = std::array::from_fn(near),
+                Err(_) => {
+                    for (lane, distance) in distances.iter_mut().enumerate() {
+                        *distance = near(lane);
+                    }
+                }
+            }
+            from += kept.count_ones() as usize;
+        }
+    }
+
+    /// The blocks of the accesses taken.
+    pub(crate) fn blocks(&self) -> usize {
+        self.len.div_ceil(BLOCK)
+    }
+
+    /// What there is to do for a block: its far accesses, and those at which the one [`BACK`] before leaves.
+    #[inline(always)]
+    pub(crate) fn block(&self, compare: impl Compare, block: usize) -> Todo<'_> {
+        let start = block * BLOCK;
+        let all = u64::MAX >> BLOCK.saturating_sub(self.len - start);
+        let (Some(items), Some(numbers), Some(lags)) = (
+            self.items[start..].first_chunk(),
+            self.numbers[start..].first_chunk(),
+            self.lags[start..].first_chunk(),
+        ) else {
+            unreachable!("there is room for whole blocks");
+        };
+        Todo {
+            items,
+            numbers,
+            far: compare.far(lags) & all,
+            leaving: compare.leaving(lags) & all,
+        }
+    }
+
+    /// The chunk is past.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self) {
+        let len = self.len;
+        self.items.copy_within(len..len + BACK, 0);
         self.lags.copy_within(len..len + BACK, 0);
         self.keys.low.copy_within(len..len + WINDOW, 0);
         self.keys.high.copy_within(len..len + WINDOW, 0);
+        self.before = BACK.min(self.before + len);
+        self.len = 0;
     }
 
-    /// For the end: bit i is set if the access i of the last [`BACK`] was renewed by none of those after it.
-    pub(crate) fn staying(&self) -> u64 {
+    /// What there is to do at the end, after all chunks: those of the last [`BACK`] accesses leave that were renewed by
+    /// none of those after it.
+    pub(crate) fn last(&self) -> Todo<'_> {
         let renewed = |index: usize| {
             let mut after = index + 1..BACK;
             after.any(|after| usize::from(self.lags[after]) == after - index)
         };
-        (0..BACK)
+        let leaving = (0..BACK)
             .filter(|&index| self.lags[index] != 0 && !renewed(index))
-            .fold(0, |mask, index| mask | 1 << index)
+            .fold(0, |mask, index| mask | 1 << index);
+        let (Some(items), Some(numbers)) = (self.items.first_chunk(), self.numbers.first_chunk())
+        else {
+            unreachable!("there is room for whole blocks");
+        };
+        Todo {
+            items,
+            numbers,
+            far: 0,
+            leaving,
+        }
     }
 }
+
+/// What a block of accesses leaves to be done.
+#[derive(Clone, Copy)]
+pub(crate) struct Todo<'a> {
+    /// The [`BACK`] items before the block, and those of the block.
+    pub items: &'a [u64; BACK + BLOCK],
+    /// Which access of the call each of the block is.
+    pub numbers: &'a [u32; BLOCK],
+    /// Bit i: access i of the block is a far one.
+    pub far: u64,
+    /// Bit i: at access i the one [`BACK`] before leaves.
+    pub leaving: u64,
+}
+
+/// [`Compare::keep`] where there are not as many accesses, or none before.
+#[cold]
+fn keep_at_an_end(items: &[u64], start: usize, (to, numbers): Kept<'_>) -> u64 {
+    let end = items.len().min(start + BLOCK);
+    let (mut kept, mut len) = (0, 0);
+    for at in start..end {
+        if at == 0 || items[at] != items[at - 1] {
+            (to[len], numbers[len]) = (items[at], at as u32);
+            len += 1;
+            kept |= 1 << (at - start);
+        }
+    }
+    kept
+}
+
+/// Where accesses that are kept are written: items, and which access of the call each is.
+pub(crate) type Kept<'a> = (&'a mut [u64], &'a mut [u32]);
 
 /// Finds those lags anew that lead to another item.
 #[cold]
@@ -164,30 +306,28 @@ impl Recent {
 fn mend(items: &[u64], at: usize, lags: &mut [u8]) {
     for (index, lag) in (at..).zip(lags) {
         if *lag != FAR && items[index - usize::from(*lag)] != items[index] {
-            find_slowly(items, index, std::slice::from_mut(lag));
+            let back = (1..=WINDOW).find(|lag| items[index - lag] == items[index]);
+            *lag = back.map_or(FAR, |lag| lag as u8);
         }
-    }
-}
-
-/// The lags of the accesses from `at` on, one by one.
-#[cold]
-fn find_slowly(items: &[u64], at: usize, lags: &mut [u8]) {
-    for (index, lag) in (at..).zip(lags) {
-        let back = (1..=WINDOW.min(index)).find(|lag| items[index - lag] == items[index]);
-        *lag = back.map_or(FAR, |lag| lag as u8);
     }
 }
 
 /// Whether most of the last accesses have their item in the window.
 #[inline(always)]
-pub(crate) fn mostly_near(compare: impl Compare, items: &[u64]) -> bool {
+pub(crate) fn mostly_near(compare: impl Compare, recent: &mut Recent, items: &[u64]) -> bool {
     const SAMPLE: usize = 256;
-    let sample = SAMPLE.min(items.len());
-    let at = items.len() - sample;
-    let mut recent = Recent::before(items, at);
-    recent.find(compare, items, at, sample);
-    let lags = &recent.lags[BACK..BACK + sample];
-    lags.iter().filter(|lag| **lag != FAR).count() * 2 > sample
+    let at = items.len().saturating_sub(SAMPLE + WINDOW);
+    recent.clear();
+    let taken = recent.take(compare, items, at);
+    recent.find(compare);
+    // Behind the first of them there is no window yet.
+    let (first, before) = match recent.numbers[..recent.len].get(WINDOW) {
+        Some(number) => (WINDOW, *number as usize - at),
+        None => (0, 0),
+    };
+    let lags = &recent.lags[BACK + first..BACK + recent.len];
+    let far = lags.iter().filter(|lag| **lag == FAR).count();
+    far * 2 < taken - before
 }
 
 #[cfg(test)]
@@ -207,15 +347,26 @@ mod tests {
             }
         };
         let items: Vec<u64> = (0..CHUNK as u64 + 300).map(twin).collect();
-        let mut recent = Recent::before(&items, 0);
-        let mut expected = [0];
-        for (at, len) in [(0, CHUNK), (CHUNK, 300)] {
-            recent.find(Portable, &items, at, len);
-            for (index, lag) in (at..at + len).zip(&recent.lags[BACK..]) {
-                find_slowly(&items, index, &mut expected);
-                assert_eq!(*lag, expected[0], "{index}");
+        let mut recent = Recent::EMPTY;
+        recent.clear();
+        let (mut at, mut kept) = (0, Vec::new());
+        while at < items.len() {
+            let taken = recent.take(Portable, &items, at);
+            recent.find(Portable);
+            for (item, lag) in recent.items[BACK..]
+                .iter()
+                .zip(&recent.lags[BACK..])
+                .take(recent.len)
+            {
+                let back = (1..=WINDOW).find(|back| kept.iter().nth_back(back - 1) == Some(item));
+                assert_eq!(*lag, back.map_or(FAR, |back| back as u8), "{}", kept.len());
+                kept.push(*item);
             }
-            recent.pass(len);
+            recent.pass();
+            at += taken;
         }
+        let mut expected = items;
+        expected.dedup();
+        assert_eq!(kept, expected);
     }
 }

@@ -130,12 +130,19 @@ impl LiveBits {
         }
     }
 
-    /// What it takes to make live steps dead ones, while time stands still.
+    /// What it takes to make live steps dead ones, while time stands still. There must be [room](Self::has_room) for
+    /// time to go on.
     #[inline(always)]
     pub(super) fn taker(&mut self) -> Taker<'_> {
+        let current = (self.now >> CHUNK) as usize;
+        let region = &self.regions[current >> 5];
+        let before = region.before + u64::from(region.chunks[current % 32]);
+        let (past, rest) = self.chunks.split_at_mut(current);
         Taker {
-            current: (self.now >> CHUNK) as usize,
-            chunks: &mut self.chunks,
+            current,
+            past,
+            here: &mut rest[0],
+            before,
             regions: &mut self.regions,
         }
     }
@@ -196,10 +203,14 @@ impl LiveBits {
 
 /// The bits between two movements of time.
 pub(super) struct Taker<'a> {
-    chunks: &'a mut [Chunk],
-    regions: &'a mut [Region],
     /// The chunk of the present.
     current: usize,
+    here: &'a mut Chunk,
+    /// The live steps before it.
+    before: u64,
+    /// The chunks before it.
+    past: &'a mut [Chunk],
+    regions: &'a mut [Region],
 }
 
 impl Taker<'_> {
@@ -208,20 +219,28 @@ impl Taker<'_> {
     pub(super) fn take(&mut self, step: u32) -> u64 {
         let step = step as usize;
         let index = step >> CHUNK;
+        if index == self.current {
+            return self.before + take_in(self.here, step);
+        }
         let region = &mut self.regions[index >> 5];
         let before = region.before + u64::from(region.chunks[index % 32]);
-        let chunk = &mut self.chunks[index];
-        let rank = before + chunk.rank(step);
-        *chunk.word(step) &= !(1 << (step & 63));
-        chunk.count(step, 1_u64.wrapping_neg());
-        if index != self.current {
-            add_behind_32(&mut region.chunks, index, 1_u32.wrapping_neg());
-            for region in &mut self.regions[(index >> 5) + 1..=self.current >> 5] {
-                region.before -= 1;
-            }
+        let rank = before + take_in(&mut self.past[index], step);
+        add_behind_32(&mut region.chunks, index, 1_u32.wrapping_neg());
+        for region in &mut self.regions[(index >> 5) + 1..=self.current >> 5] {
+            region.before -= 1;
         }
+        self.before -= 1;
         rank
     }
+}
+
+/// The same within the chunk of the step.
+#[inline(always)]
+fn take_in(chunk: &mut Chunk, step: usize) -> u64 {
+    let rank = chunk.rank(step);
+    *chunk.word(step) &= !(1 << (step & 63));
+    chunk.count(step, 1_u64.wrapping_neg());
+    rank
 }
 
 #[cfg(test)]
@@ -280,7 +299,7 @@ mod tests {
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
                 let step = (random >> 20) % bits.now();
-                if bit(&bits, step) == 1 {
+                if bit(&bits, step) == 1 && bits.has_room(64) {
                     clear(&mut bits, step);
                 }
             }

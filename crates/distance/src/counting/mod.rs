@@ -10,7 +10,8 @@
 //! longer than 2³² accesses.
 //!
 //! # Why it is fast
-//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses, those
+//! - **Runs** of accesses to one item count once: all but the first have distance 0, and no other distance depends on them.
+//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses that are left, those
 //!   are dealt with by comparing many accesses at a time ([`window`], [`lags`]), and only what leaves that
 //!   window of recent accesses enters the table and the bits. It is as exact: what lies in the window and
 //!   what lies behind it are counted apart.
@@ -47,8 +48,8 @@ pub(crate) mod work;
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::Engine;
 use crate::dispatch;
+use crate::{Engine, Simd};
 pub use bound::LookupBound;
 
 use compare::Compare;
@@ -74,12 +75,14 @@ pub struct CountingTree {
     /// Whether most accesses were near ones of late.
     near: bool,
     scratch: Box<Scratch>,
+    simd: Simd,
 }
 
 /// Memory of the passes, of no meaning between them.
 struct Scratch {
     batches: [direct::Batch; 2],
     works: [Work; 2],
+    recent: lags::Recent,
 }
 
 impl CountingTree {
@@ -100,8 +103,16 @@ impl CountingTree {
             scratch: Box::new(Scratch {
                 batches: [const { direct::Batch::EMPTY }; 2],
                 works: [const { Work::EMPTY }; 2],
+                recent: lags::Recent::EMPTY,
             }),
+            simd: Simd::Avx512,
         }
+    }
+
+    /// The same engine with these instructions at most, for those who compare: it is slower, and finds the same.
+    #[must_use]
+    pub fn with_simd(self, simd: Simd) -> Self {
+        CountingTree { simd, ..self }
     }
 
     /// All items, the least recently accessed first. Cost: a pass over the table; 8 bytes per item.
@@ -139,7 +150,7 @@ impl CountingTree {
                     stretch(compare, &mut **table, bits, scratch, near, items, distances)
                 }
             };
-            self.near = lags::mostly_near(compare, &items[..done]);
+            self.near = lags::mostly_near(compare, &mut scratch.recent, &items[..done]);
             items = &items[done..];
             distances = &mut distances[done..];
         }
@@ -162,7 +173,8 @@ fn stretch(
     if near {
         // Where a distance goes is a number of 32 bits there.
         let items = &items[..items.len().min(1 << 30)];
-        return window::run(compare, table, bits, &mut scratch.works, items, distances);
+        let (recent, works) = (&mut scratch.recent, &mut scratch.works);
+        return window::run(compare, table, bits, recent, works, items, distances);
     }
     let stretch = STRETCH.min(items.len());
     let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
@@ -183,7 +195,7 @@ impl Engine for CountingTree {
 
     fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
         assert_eq!(items.len(), distances.len(), "one distance per item");
-        dispatch::process_counting(self, items, distances);
+        dispatch::process_counting(self.simd, self, items, distances);
     }
 
     fn distinct(&self) -> Items {

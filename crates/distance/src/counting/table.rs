@@ -6,6 +6,7 @@ use super::compare::{Compare, Portable};
 use super::dense::Dense;
 use super::live_bits::LiveBits;
 use super::sparse::Sparse;
+use super::work::AHEAD;
 
 /// Where every item was last accessed.
 pub(crate) trait Table {
@@ -118,10 +119,19 @@ impl AnyTable {
         }
     }
 
-    /// See [`Table::bytes_with`].
+    /// See [`Table::bytes_with`]. A hash table that grows may become shadow pages then, which counts too. The way back does not: how
+    /// soon so many pages come, each with so few items, nobody knows.
     pub(crate) fn bytes_with(&self, more: usize) -> usize {
         match self {
-            AnyTable::Sparse(sparse) => sparse.bytes_with(more),
+            AnyTable::Sparse(sparse) => {
+                let own = sparse.bytes_with(more);
+                if own == sparse.bytes() && !sparse.may_be_unsuitable() {
+                    return own;
+                }
+                // Room is made for more than come.
+                let items = sparse.len() + more.saturating_sub(AHEAD);
+                own.max(items * WHILE_MOVED + DIRECTORY)
+            }
             AnyTable::Dense(dense) => dense.bytes_with(more),
         }
     }
@@ -133,6 +143,12 @@ impl AnyTable {
         }
     }
 }
+
+/// Bytes of an item on its way from a hash table to shadow pages: in the list, on a page of which a quarter is in use, and
+/// its part of the directory.
+const WHILE_MOVED: usize = 12 + 16 + 1;
+/// What the directory of few pages takes.
+const DIRECTORY: usize = 4 << 10;
 
 /// All items of one table in another.
 ///
@@ -167,6 +183,28 @@ mod tests {
         table.make_room(1);
         let home = table.home(item);
         table.replace(Portable, item, home, step)
+    }
+
+    /// A table that is about to go over to shadow pages says so in time.
+    #[test]
+    fn what_a_change_of_kind_takes_is_seen_before() {
+        for (items, stride) in [(60_000_u64, 3), (60_000, 1), (9_000, 2)] {
+            let mut table = AnyTable::expecting(0);
+            for item in 0..items {
+                let AnyTable::Sparse(sparse) = &mut table else {
+                    unreachable!("nothing was adapted yet");
+                };
+                assert_eq!(replace(sparse, item * stride, 7), NEVER);
+            }
+            let ahead = table.bytes_with(0);
+            table.adapt();
+            let AnyTable::Dense(dense) = &table else {
+                panic!("shadow pages suit these");
+            };
+            let list = dense.len() * size_of::<[u32; 3]>();
+            let taken = list + dense.bytes();
+            assert!(ahead >= taken, "{ahead} of {taken} for {items}");
+        }
     }
 
     /// Items that lie close together, then items that lie apart, and back.

@@ -1,22 +1,22 @@
 //! What a window of recent accesses leaves to be done by the table and the bits.
 
-use std::array::from_fn;
-
 use reuselens_units::Distance;
 
-use super::compare::{Compare, pieces_one_by_one};
-use super::lags::{BACK, BLOCK};
+use super::compare::Compare;
+use super::lags::{BLOCK, Todo};
 use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::table::Table;
 
 /// Pieces of work that are done together, at least.
 const ENOUGH: usize = 64;
-/// Pieces of work that there is room for: a block adds up to two for each access, and writes a vector more.
-const ROOM: usize = ENOUGH + 2 * BLOCK + 16;
+/// Pieces of work at most: a block adds up to two for each access, and writes a vector more.
+const MOST: usize = ENOUGH + 2 * BLOCK + 16;
+/// Pieces of work that there is room for: a power of two, so that the remainder of a division by it is one instruction.
+const ROOM: usize = MOST.next_power_of_two();
 
 /// So many items before it is full a table grows, at most.
-pub(super) const AHEAD: usize = 2 * ROOM;
+pub(super) const AHEAD: usize = 2 * MOST;
 
 /// Marks a piece that leaves the window, and is not a far access.
 pub(crate) const LEAVES: u32 = u32::MAX;
@@ -59,25 +59,13 @@ impl Work {
         self.len >= ENOUGH
     }
 
-    /// Notes what there is to do for a block of accesses from `at` on: `far` ones, and ones at which the
-    /// access [`BACK`] before leaves.
+    /// Notes what there is to do for a block of accesses.
     #[inline(always)]
-    pub(super) fn gather(
-        &mut self,
-        compare: impl Compare,
-        items: &[u64],
-        at: usize,
-        far: u64,
-        leaving: u64,
-    ) {
+    pub(super) fn gather(&mut self, compare: impl Compare, todo: Todo<'_>) {
         let to = (&mut self.items[self.len..], &mut self.accesses[self.len..]);
-        let whole = |from: Option<usize>| items.get(from?..)?.first_chunk();
-        self.len += match (whole(at.checked_sub(BACK)), whole(Some(at))) {
-            (Some(back), Some(block)) => compare.pieces(back, block, at, far, leaving, to),
-            _ => pieces_at_an_end(items, at, far, leaving, to),
-        };
-        self.leaving += leaving.count_ones();
-        self.far_len += far.count_ones() as usize;
+        self.len += compare.pieces(todo, to);
+        self.leaving += todo.leaving.count_ones();
+        self.far_len += todo.far.count_ones() as usize;
     }
 
     /// Finds where the table may have the items, and asks for that memory. If the table had to grow, finds
@@ -156,16 +144,6 @@ impl Work {
         }
         bits.end(self.leaving.into(), taken);
     }
-}
-
-/// [`Compare::pieces`] where there are not as many accesses before or after `at`: bits are set only for those
-/// that there are.
-#[cold]
-fn pieces_at_an_end(items: &[u64], at: usize, far: u64, leaving: u64, to: Pieces<'_>) -> usize {
-    let item = |access: Option<usize>| access.and_then(|access| items.get(access).copied());
-    let back: [u64; BLOCK] = from_fn(|i| item((at + i).checked_sub(BACK)).unwrap_or(0));
-    let block: [u64; BLOCK] = from_fn(|i| item(Some(at + i)).unwrap_or(0));
-    pieces_one_by_one(&back, &block, at, far, leaving, to)
 }
 
 /// Where pieces of work are written: items, and which access of the call, or [`LEAVES`].

@@ -9,7 +9,7 @@ use super::numbers::Numbers;
 use super::partition::{PARTITIONS, partition};
 use super::settings::BlockCount;
 use super::times::HpRdaTimes;
-use crate::dispatch;
+use crate::{Simd, dispatch};
 
 /// So many look-ups ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -132,7 +132,13 @@ impl Worker {
         self.summaries.clear();
         self.ends.clear();
         for (items, distances) in items.chunks(chunk).zip(distances.chunks_mut(chunk)) {
-            dispatch::process_chunk(&mut self.chunk, items, distances, &mut self.summaries);
+            dispatch::process_chunk(
+                Simd::Avx512,
+                &mut self.chunk,
+                items,
+                distances,
+                &mut self.summaries,
+            );
             self.ends.push(self.summaries.len());
         }
         self.times.local += start.elapsed();

@@ -62,7 +62,7 @@ impl Filter {
         if self.places.len() < items.len() {
             self.places.resize(items.len(), 0);
         }
-        crate::dispatch::process_filter(self, items);
+        crate::dispatch::process_filter(crate::Simd::Avx512, self, items);
     }
 
     /// Where in the column the items that were found last are.

@@ -46,22 +46,44 @@ pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
             scale(out, wanted, opacity, from);
         }
     }
-    let right = LEFT + SIDE;
+    let (right, bottom) = (LEFT + SIDE, HEAD + SIDE);
     let _ = write!(
         out,
-        "<text x=\"{:.0}\" y=\"{:.0}\">items</text><text x=\"{:.0}\" y=\"{:.0}\">none</text>\
-         <text x=\"{LEFT}\" y=\"{:.0}\">0</text><text x=\"{right}\" y=\"{:.0}\" text-anchor=\"end\">{rows}</text>\
+        "<text x=\"{:.0}\" y=\"{:.0}\">items</text>\
+         <rect class=\"g\" x=\"{:.0}\" y=\"{:.0}\" width=\"20\" height=\"22\"/><text x=\"{:.0}\" y=\"{:.0}\">none</text>\
          <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
         right + 24.0,
-        HEAD + SIDE - f64::from(STEPS) * STEP - 20.0,
+        bottom - f64::from(STEPS) * STEP - 20.0,
+        right + 24.0,
+        bottom - 8.0,
         right + 52.0,
-        HEAD + SIDE + 10.0,
-        HEAD + SIDE + 18.0,
-        HEAD + SIDE + 18.0,
+        bottom + 8.0,
         LEFT + SIDE / 2.0,
-        HEAD + SIDE + 38.0,
+        bottom + 38.0,
         escape(axis)
     );
+    numbers(out, rows, cell);
+}
+
+/// Numbers of rows and columns at round ones, beside their middles: at most eight.
+fn numbers(out: &mut String, rows: usize, cell: f64) {
+    let steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.pow(power)));
+    let by = steps
+        .into_iter()
+        .find(|by| rows.div_ceil(*by) <= 8)
+        .unwrap_or(1);
+    for number in (0..rows).step_by(by) {
+        let middle = cell * (number as f64 + 0.5);
+        let _ = write!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{number}</text>\
+             <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>",
+            LEFT + middle,
+            HEAD + SIDE + 18.0,
+            LEFT - 8.0,
+            HEAD + middle + 5.0
+        );
+    }
 }
 
 /// Which shade a number of items has, where `most` is the largest; 0 is none.

@@ -2,21 +2,21 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Growth, HillGrowth};
+use reuselens_locality::{Growth, HillGrowth, Profile};
 
 use super::View;
 use crate::numbers::{ratio_percent, significant};
 use crate::text::{Column, rows, wrap};
 
-impl View<'_> {
-    /// Whether the same program ran on notably more or less data.
-    pub(super) fn are_inputs(&self) -> bool {
-        let (old, new) = (self.before.histogram.cold(), self.after.histogram.cold());
-        self.before.command.first() == self.after.command.first()
-            && self.before.command != self.after.command
-            && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
-    }
+/// Whether the same program ran on notably more or less data.
+pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
+    let (old, new) = (before.histogram.cold(), after.histogram.cold());
+    before.command.first() == after.command.first()
+        && before.command != after.command
+        && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
+}
 
+impl View<'_> {
     /// What becomes of the reuses as the input grows.
     pub(super) fn growth(&self, out: &mut String) {
         let swap = self.before.histogram.cold() > self.after.histogram.cold();

@@ -19,8 +19,8 @@ const SCRIPT: &str = include_str!("script.js");
 pub struct HtmlOptions {
     /// The heading; the command if empty.
     pub title: String,
-    /// The cache that tables and colours start with; `None` = the largest of the machine that reuses
-    /// still miss in noticeably.
+    /// The cache that tables and colours start with; `None` = the one in which the misses of reuses
+    /// cost the most time.
     pub cache: Option<Bytes>,
     /// Groups that each table has at most; the rest are summed in one row.
     pub top: usize,

@@ -1,12 +1,10 @@
 //! What is measured.
 
-use std::time::Duration;
-
-use reuselens_distance::{ENGINES, EngineError, LookupBound, by_name};
+use reuselens_distance::{CountingTree, ENGINES, Engine, EngineError, LookupBound, Simd, by_name};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
 
-use super::clock::Clock;
+use super::clock::{Clock, Elapsed};
 
 /// Items per call: a block and its distances stay in the second-level cache.
 const BLOCK: usize = 1 << 14;
@@ -22,7 +20,7 @@ pub enum Contender {
 
 /// One run over a stream.
 pub(crate) struct Run {
-    pub(crate) elapsed: Duration,
+    pub(crate) elapsed: Elapsed,
     /// What it counted; the bound counts nothing.
     pub(crate) histogram: Option<ExactHistogram>,
     /// Held by the engine at the end.
@@ -67,19 +65,20 @@ impl Contender {
         }
     }
 
-    /// Runs over all items, from empty. The clock stops before anything is freed.
-    pub(crate) fn run(&self, items: &[u64]) -> Result<Run, EngineError> {
+    /// Runs over all items, from empty, with these instructions at most (those that have hot loops for several). The
+    /// clock stops before anything is freed.
+    pub(crate) fn run(&self, items: &[u64], simd: Simd) -> Result<Run, EngineError> {
         match self {
-            Contender::Engine(name) => run_engine(name, items),
-            Contender::Bound => Ok(run_bound(items)),
+            Contender::Engine(name) => run_engine(name, items, simd),
+            Contender::Bound => Ok(run_bound(items, simd)),
         }
     }
 }
 
-fn run_engine(name: &str, items: &[u64]) -> Result<Run, EngineError> {
+fn run_engine(name: &str, items: &[u64], simd: Simd) -> Result<Run, EngineError> {
     let mut distances = vec![Distance::COLD; BLOCK];
     let start = Clock::start();
-    let mut engine = by_name(name)?;
+    let mut engine = engine(name, simd)?;
     let mut histogram = ExactHistogram::new();
     for items in items.chunks(BLOCK) {
         let distances = &mut distances[..items.len()];
@@ -93,9 +92,18 @@ fn run_engine(name: &str, items: &[u64]) -> Result<Run, EngineError> {
     })
 }
 
-fn run_bound(items: &[u64]) -> Run {
+/// An engine of this name.
+pub(super) fn engine(name: &str, simd: Simd) -> Result<Box<dyn Engine>, EngineError> {
+    let engine = by_name(name)?;
+    if engine.name() == CountingTree::new().name() {
+        return Ok(Box::new(CountingTree::new().with_simd(simd)));
+    }
+    Ok(engine)
+}
+
+fn run_bound(items: &[u64], simd: Simd) -> Run {
     let start = Clock::start();
-    let mut bound = LookupBound::new();
+    let mut bound = LookupBound::new().with_simd(simd);
     for items in items.chunks(BLOCK) {
         bound.process(items);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use reuselens_distance::by_name;
+use reuselens_distance::Simd;
 use reuselens_distance::generate::{Generator, Uniform};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::{Bytes, Distance};
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::BenchError;
 use super::clock::Clock;
+use super::contender::engine as named;
 
 /// The distinct items of the long run.
 pub const LONG_ITEMS: u64 = 1_000_000;
@@ -26,7 +27,7 @@ pub struct Long {
     pub references: u64,
     /// Its distinct items.
     pub distinct: u64,
-    /// Time in engine and histogram, in seconds; making the items is not in it.
+    /// Processor time in engine and histogram, in seconds; making the items is not in it.
     pub seconds: f64,
     /// References per second, in millions.
     pub mega_references_per_second: f64,
@@ -46,8 +47,13 @@ pub struct Long {
 ///
 /// # Errors
 /// If there is no such engine.
-pub fn long(engine: &str, references: u64, tick: &mut dyn FnMut(u64)) -> Result<Long, BenchError> {
-    let mut engine = by_name(engine)?;
+pub fn long(
+    engine: &str,
+    references: u64,
+    simd: Simd,
+    tick: &mut dyn FnMut(u64),
+) -> Result<Long, BenchError> {
+    let mut engine = named(engine, simd)?;
     let mut generator = Uniform::new(LONG_ITEMS, 1);
     let mut histogram = ExactHistogram::new();
     let (mut items, mut distances) = (vec![0; BLOCK], vec![Distance::COLD; BLOCK]);
@@ -59,7 +65,7 @@ pub fn long(engine: &str, references: u64, tick: &mut dyn FnMut(u64)) -> Result<
         let start = Clock::start();
         engine.process(items, distances);
         histogram.add_column(distances);
-        elapsed += start.elapsed();
+        elapsed += start.elapsed().time;
         left -= block as u64;
         tick(block as u64);
     }
@@ -96,7 +102,7 @@ mod tests {
     #[test]
     fn every_reference_is_run_and_the_peak_holds_the_engine() {
         let mut done = 0;
-        let long = long("auto", 200_001, &mut |more| done += more).unwrap();
+        let long = long("auto", 200_001, Simd::best(), &mut |more| done += more).unwrap();
         assert_eq!(
             (long.engine, long.references, done),
             ("counting", 200_001, 200_001)

@@ -11,8 +11,8 @@ impl Report {
         let mut out = String::new();
         let _ = writeln!(
             out,
-            "{}; {} thread; median of {} runs (1 of those that take over 5 s); histograms compared: equal\n",
-            self.processor, self.threads, self.repetitions
+            "{}; {}; {} thread; processor time, median of {} runs (1 of those that take over 5 s); histograms compared: equal\n",
+            self.processor, self.simd, self.threads, self.repetitions
         );
         if !self.streams.is_empty() {
             table(&mut out, "stream", &self.streams, |heat| {
@@ -55,6 +55,11 @@ fn table(out: &mut String, first: &str, heats: &[Heat], name: impl Fn(&Heat) -> 
 
 fn cells(timing: &Timing) -> String {
     let or = |number: Option<String>| number.unwrap_or_else(|| "—".to_owned());
+    if !timing.measurable {
+        let bytes = or(timing.bytes_per_item.map(|bytes| format!("{bytes:.0}")));
+        let (name, runs) = (timing.name, timing.runs);
+        return format!("{name} | not measurable: machine is busy | — | — | {bytes} | {runs}");
+    }
     format!(
         "{} | {} | {} | {:.2} | {} | {}",
         timing.name,

@@ -2,7 +2,7 @@
 //!
 //! Every contender runs the whole stream by itself, from empty and with the caches to itself, over items
 //! that lie in memory; an engine counts its distances into a histogram as an analysis does. Contenders take
-//! turns (A B C, A B C, …), the median of its runs counts (less the time that it stood in line for a processor), and the histograms of all exact engines must be
+//! turns (A B C, A B C, …), the median of its runs counts, in processor time, and the histograms of all exact engines must be
 //! equal. Rates are about the machine, so what is to be compared are ratios: to Olken's tree, the baseline
 //! of the literature, and to the *bound*, the look-up of last accesses alone, without counts and histogram,
 //! which no engine with such a table can beat.
@@ -88,6 +88,8 @@ pub struct Report {
     pub version: &'static str,
     /// The processor.
     pub processor: String,
+    /// Vector instructions of those engines that have hot loops for several: `avx512`, `avx2` or `portable`.
+    pub simd: &'static str,
     /// Threads of every contender.
     pub threads: u32,
     /// Runs of each contender, unless one took too long to repeat.
@@ -102,13 +104,14 @@ pub struct Report {
 
 impl Report {
     /// Of nothing yet.
-    pub fn new(repetitions: u32) -> Self {
+    pub fn new(race: &Race) -> Self {
         Report {
             schema: "reuselens-bench/1",
             version: env!("CARGO_PKG_VERSION"),
             processor: crate::this_machine().processor,
+            simd: race.simd.name(),
             threads: 1,
-            repetitions,
+            repetitions: race.repetitions,
             streams: Vec::new(),
             series: Vec::new(),
             long: None,

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use reuselens_distance::Simd;
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Bytes;
 use serde::Serialize;
 
+use super::clock::Elapsed;
 use super::{BenchError, Contender};
 
 /// The name of the baseline.
@@ -18,8 +20,10 @@ pub struct Timing {
     pub name: &'static str,
     /// How often it ran.
     pub runs: u32,
-    /// Median time of a run, in seconds.
+    /// Median processor time of a run, in seconds.
     pub seconds: f64,
+    /// Whether there was a run for which the machine had a processor most of the time. If not, the other numbers say nothing.
+    pub measurable: bool,
     /// References per second, in millions.
     pub mega_references_per_second: f64,
     /// How many times as fast as Olken's tree, if that took part.
@@ -62,6 +66,8 @@ pub struct Race {
     pub repetitions: u32,
     /// Whoever takes longer than this for one run does not run again: what takes that long varies little.
     pub patience: Duration,
+    /// Vector instructions that they may use, at most.
+    pub simd: Simd,
 }
 
 impl Race {
@@ -70,6 +76,7 @@ impl Race {
         Race {
             repetitions: repetitions.max(1),
             patience: Duration::from_secs(5),
+            simd: Simd::best(),
         }
     }
 
@@ -88,11 +95,11 @@ impl Race {
         let mut expected: Option<(&Contender, ExactHistogram)> = None;
         for _ in 0..self.repetitions {
             for (contender, track) in contenders.iter().zip(&mut tracks) {
-                if track.times.iter().any(|time| *time > self.patience) {
+                if track.runs.iter().any(|run| run.time > self.patience) {
                     continue;
                 }
-                let run = contender.run(items)?;
-                track.times.push(run.elapsed);
+                let run = contender.run(items, self.simd)?;
+                track.runs.push(run.elapsed);
                 track.memory = run.memory;
                 tick(items.len() as u64);
                 let Some(histogram) = run.histogram.filter(|_| contender.is_exact()) else {
@@ -125,14 +132,22 @@ impl Race {
 /// The runs of one contender.
 #[derive(Default)]
 struct Track {
-    times: Vec<Duration>,
+    runs: Vec<Elapsed>,
     memory: Option<Bytes>,
 }
 
 impl Track {
-    /// The median time; of an even number the mean of the two in the middle. Never zero.
+    /// Whether any of them says something.
+    fn measurable(&self) -> bool {
+        self.runs.iter().any(|run| run.measurable)
+    }
+
+    /// The median time of those that say something, of all if none does; of an even number the mean of the two in the
+    /// middle. Never zero.
     fn seconds(&self) -> f64 {
-        let mut times: Vec<f64> = self.times.iter().map(Duration::as_secs_f64).collect();
+        let runs = self.runs.iter();
+        let runs = runs.filter(|run| run.measurable == self.measurable());
+        let mut times: Vec<f64> = runs.map(|run| run.time.as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
         let middle = times.len() / 2;
         let median = match times.len() {
@@ -160,8 +175,9 @@ fn heat(
         let seconds = track.seconds();
         Timing {
             name: contender.name(),
-            runs: track.times.len() as u32,
+            runs: track.runs.len() as u32,
             seconds,
+            measurable: track.measurable(),
             mega_references_per_second: references as f64 / seconds / 1e6,
             ratio_to_olken: olken.map(|olken| olken / seconds),
             share_of_bound: bound.map(|bound| bound / seconds),
@@ -183,9 +199,14 @@ mod tests {
     use super::*;
 
     fn track(seconds: &[u64]) -> Track {
-        let times = seconds.iter().map(|s| Duration::from_secs(*s)).collect();
-        let memory = Some(Bytes(700));
-        Track { times, memory }
+        let runs = seconds.iter().map(|s| Elapsed {
+            time: Duration::from_secs(*s),
+            measurable: true,
+        });
+        Track {
+            runs: runs.collect(),
+            memory: Some(Bytes(700)),
+        }
     }
 
     #[test]
@@ -200,6 +221,17 @@ mod tests {
         assert_eq!(counting.share_of_bound, Some(0.5));
         assert_eq!(counting.bytes_per_item, Some(100.0));
         assert!(heat.slow("olken", 29.0) && !heat.slow("olken", 31.0));
+    }
+
+    #[test]
+    fn runs_that_say_nothing_count_only_where_there_are_no_others() {
+        let mut busy = track(&[1, 4]);
+        busy.runs[0].measurable = false;
+        assert!(busy.measurable());
+        assert_eq!(busy.seconds(), 4.0);
+        busy.runs[1].measurable = false;
+        assert!(!busy.measurable());
+        assert_eq!(busy.seconds(), 2.5);
     }
 
     #[test]
@@ -218,6 +250,7 @@ mod tests {
         let race = Race {
             repetitions: 3,
             patience: Duration::ZERO,
+            simd: Simd::best(),
         };
         let mut ticks = 0;
         let heat = race.run("s", &[1; 100], &Contender::exact(), &mut |done| {

@@ -1,5 +1,6 @@
 //! `reuselens simt analyze`: the data reuse characteristic of a kernel.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -135,7 +136,8 @@ impl Args {
             table: (heads, table.collect()),
             panels: pictures::characteristics(named),
         };
-        let most = (0..run.blocks().len()).max_by_key(|&at| run.blocks()[at].touches());
+        let most =
+            (0..run.blocks().len()).max_by_key(|&at| (run.blocks()[at].touches(), Reverse(at)));
         let most = most.unwrap_or(0);
         let number = run.blocks().get(most).map_or(0, |block| block.number);
         let sharing = SheetSection {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::units::counted;
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{Common, Groups, Hypergraph, Mapping, Stage, fits, go_on, map};
 use reuselens_simt::transactions::Layout;
@@ -14,6 +15,7 @@ use super::input::{Input, Machine, Output};
 use super::typed::typed;
 use crate::exit::{Outcome, Usage};
 use crate::output::write_whole;
+use crate::progress::Meter;
 
 /// Regroup a kernel's threads into warps and blocks that share data, and see what that gains
 #[derive(clap::Args, Debug)]
@@ -96,21 +98,12 @@ impl Args {
             let what = "transactions are counted of elements; leave out --granularity";
             return Err(Usage(what.to_owned()).into());
         }
-        if let Some(path) = &self.hgr {
-            fits(&run, self.lanes.into())?;
-            let sharing = Hypergraph::common(&run, self.layout(), self.common());
-            write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
-            let groups = sharing.vertices() / usize::from(self.lanes);
-            let what = match sharing.edges() {
-                0 => "no two threads have data in common: there is nothing to partition".to_owned(),
-                _ => format!(
-                    "partition it into {groups} groups with an imbalance of 0, and come back with --groups FILE"
-                ),
-            };
-            self.output
-                .say(&format!("Hypergraph: {}  ({what})", path.display()))?;
-        }
-        let mapping = self.mapping(&run)?;
+        self.write_hypergraph(&run)?;
+        let threads = counted(run.threads(), "thread", "threads");
+        let meter = Meter::busy(format!("mapping {threads}"), self.output.quiet);
+        let mapping = self.mapping(&run);
+        meter.finish();
+        let mapping = mapping?;
         let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
         let lanes = self.lanes.into();
         let kept = transactions(&before, &after, Layout::Kept, lanes)?;
@@ -141,6 +134,30 @@ impl Args {
         self.output
             .html(|| sheet(&format!("{called}, re-mapped"), &facts, &sections))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// If it was asked for.
+    fn write_hypergraph(&self, run: &Run) -> anyhow::Result<()> {
+        let Some(path) = &self.hgr else {
+            return Ok(());
+        };
+        fits(run, self.lanes.into())?;
+        let sharing = Hypergraph::common(run, self.layout(), self.common());
+        write_whole(path, sharing.to_hgr().as_bytes(), self.output.force)?;
+        let groups = sharing.vertices() / usize::from(self.lanes);
+        let lanes = match self.lanes {
+            32 => String::new(),
+            lanes => format!(" --lanes {lanes}"),
+        };
+        let what = match sharing.edges() {
+            0 => "no two threads have data in common: there is nothing to partition".to_owned(),
+            _ => format!(
+                "partition it into {groups} groups with an imbalance of 0, and come back with --groups FILE{lanes}"
+            ),
+        };
+        self.output
+            .say(&format!("Hypergraph: {}  ({what})", path.display()))?;
+        Ok(())
     }
 
     /// What the two lines of transactions mean for who uses the mapping, and what to do next.

@@ -46,6 +46,68 @@ impl Avx2 {
     }
 }
 
+/// Half a block each. Functions of their own, not closures: those are not always put in the place of their calls, and what is
+/// compiled apart is compiled without AVX2.
+impl Avx2 {
+    #[inline(always)]
+    fn nearest_half(self, keys: Keys<&[u8]>, half: usize) -> __m256i {
+        let mine = WINDOW + half;
+        let (low, high) = (self.load(keys.low, mine), self.load(keys.high, mine));
+        // SAFETY: there is a value of this type, so the processor has AVX2.
+        unsafe {
+            let mut nearest = _mm256_set1_epi8(FAR as i8);
+            for_each_back!(AGO => {
+                let equal = _mm256_and_si256(
+                    _mm256_cmpeq_epi8(self.load(keys.low, mine - AGO), low),
+                    _mm256_cmpeq_epi8(self.load(keys.high, mine - AGO), high),
+                );
+                nearest = _mm256_blendv_epi8(nearest, _mm256_set1_epi8(AGO as i8), equal);
+            });
+            nearest
+        }
+    }
+
+    #[inline(always)]
+    fn reaching_half(self, reach: &Reach, half: usize) -> __m256i {
+        let mine = self.load(reach, BACK + half);
+        // SAFETY: there is a value of this type, so the processor has AVX2.
+        unsafe {
+            let mut count = _mm256_setzero_si256();
+            for_each_back!(AGO => {
+                let there = self.load(reach, BACK + half - AGO);
+                let reaches = _mm256_cmpeq_epi8(_mm256_min_epu8(there, mine), there);
+                count = _mm256_sub_epi8(count, reaches);
+            });
+            count
+        }
+    }
+
+    #[inline(always)]
+    fn far_half(self, lags: &Lags, half: usize) -> u64 {
+        let mine = self.load(lags, BACK + half);
+        // SAFETY: there is a value of this type, so the processor has AVX2.
+        let far = unsafe {
+            _mm256_movemask_epi8(_mm256_cmpeq_epi8(mine, _mm256_set1_epi8(FAR as i8))) as u32
+        };
+        u64::from(far)
+    }
+
+    #[inline(always)]
+    fn leaving_half(self, lags: &Lags, half: usize) -> u64 {
+        let mine = self.load(lags, half);
+        // SAFETY: there is a value of this type, so the processor has AVX2.
+        unsafe {
+            let mut stays = _mm256_cmpeq_epi8(mine, _mm256_setzero_si256());
+            for_each_back!(AFTER => {
+                let there = self.load(lags, half + AFTER);
+                let renews = _mm256_cmpeq_epi8(there, _mm256_set1_epi8(AFTER as i8));
+                stays = _mm256_or_si256(stays, renews);
+            });
+            u64::from(!(_mm256_movemask_epi8(stays) as u32))
+        }
+    }
+}
+
 impl Compare for Avx2 {
     #[inline(always)]
     fn equal(self, line: &Line, item: u64) -> u32 {
@@ -61,68 +123,21 @@ impl Compare for Avx2 {
 
     #[inline(always)]
     fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK] {
-        self.store([0, 32].map(|half| {
-            let mine = WINDOW + half;
-            let (low, high) = (self.load(keys.low, mine), self.load(keys.high, mine));
-            // SAFETY: there is a value of this type, so the processor has AVX2.
-            unsafe {
-                let mut nearest = _mm256_set1_epi8(FAR as i8);
-                for_each_back!(AGO => {
-                    let equal = _mm256_and_si256(
-                        _mm256_cmpeq_epi8(self.load(keys.low, mine - AGO), low),
-                        _mm256_cmpeq_epi8(self.load(keys.high, mine - AGO), high),
-                    );
-                    nearest = _mm256_blendv_epi8(nearest, _mm256_set1_epi8(AGO as i8), equal);
-                });
-                nearest
-            }
-        }))
+        self.store([self.nearest_half(keys, 0), self.nearest_half(keys, 32)])
     }
 
     #[inline(always)]
     fn reaching(self, reach: &Reach) -> [u8; BLOCK] {
-        self.store([0, 32].map(|half| {
-            let mine = self.load(reach, BACK + half);
-            // SAFETY: there is a value of this type, so the processor has AVX2.
-            unsafe {
-                let mut count = _mm256_setzero_si256();
-                for_each_back!(AGO => {
-                    let there = self.load(reach, BACK + half - AGO);
-                    let reaches = _mm256_cmpeq_epi8(_mm256_min_epu8(there, mine), there);
-                    count = _mm256_sub_epi8(count, reaches);
-                });
-                count
-            }
-        }))
+        self.store([self.reaching_half(reach, 0), self.reaching_half(reach, 32)])
     }
 
     #[inline(always)]
     fn far(self, lags: &Lags) -> u64 {
-        let half = |half: usize| {
-            let mine = self.load(lags, BACK + half);
-            // SAFETY: there is a value of this type, so the processor has AVX2.
-            unsafe {
-                _mm256_movemask_epi8(_mm256_cmpeq_epi8(mine, _mm256_set1_epi8(FAR as i8))) as u32
-            }
-        };
-        u64::from(half(0)) | u64::from(half(32)) << 32
+        self.far_half(lags, 0) | self.far_half(lags, 32) << 32
     }
 
     #[inline(always)]
     fn leaving(self, lags: &Lags) -> u64 {
-        let half = |half: usize| {
-            let mine = self.load(lags, half);
-            // SAFETY: there is a value of this type, so the processor has AVX2.
-            unsafe {
-                let mut stays = _mm256_cmpeq_epi8(mine, _mm256_setzero_si256());
-                for_each_back!(AFTER => {
-                    let there = self.load(lags, half + AFTER);
-                    let renews = _mm256_cmpeq_epi8(there, _mm256_set1_epi8(AFTER as i8));
-                    stays = _mm256_or_si256(stays, renews);
-                });
-                !(_mm256_movemask_epi8(stays) as u32)
-            }
-        };
-        u64::from(half(0)) | u64::from(half(32)) << 32
+        self.leaving_half(lags, 0) | self.leaving_half(lags, 32) << 32
     }
 }

@@ -1,20 +1,21 @@
 //! With vectors of 512 bits.
 
 use std::arch::x86_64::{
-    __m512i, _mm_loadl_epi64, _mm256_cmpeq_epi64_mask, _mm256_loadu_si256, _mm256_set1_epi64x,
-    _mm512_add_epi8, _mm512_add_epi32, _mm512_add_epi64, _mm512_cmpeq_epi8_mask,
-    _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask, _mm512_cvtepu8_epi64, _mm512_i64gather_epi64,
-    _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_cmpeq_epi8_mask,
-    _mm512_mask_cmpneq_epi8_mask, _mm512_mask_mov_epi8, _mm512_mask_mov_epi32,
-    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_sub_epi64,
-    _mm512_or_si512, _mm512_permutex2var_epi64, _mm512_set_epi32, _mm512_set_epi64,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_storeu_si512, _mm512_test_epi8_mask, _mm512_test_epi64_mask, _mm512_xor_si512,
-    _pdep_u32,
+    __m512i, _mm_loadl_epi64, _mm256_and_si256, _mm256_cmpeq_epi64_mask, _mm256_cvtepu8_epi32,
+    _mm256_loadu_si256, _mm256_mmask_i32gather_epi32, _mm256_set1_epi32, _mm256_set1_epi64x,
+    _mm256_storeu_si256, _mm512_add_epi8, _mm512_add_epi32, _mm512_add_epi64,
+    _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_cmple_epu64_mask,
+    _mm512_cmpneq_epi64_mask, _mm512_cvtepu8_epi64, _mm512_i64gather_epi64, _mm512_loadu_si512,
+    _mm512_mask_add_epi8, _mm512_mask_add_epi64, _mm512_mask_cmpeq_epi8_mask,
+    _mm512_mask_cmpneq_epi8_mask, _mm512_mask_mov_epi8, _mm512_maskz_compress_epi8,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_expand_epi8,
+    _mm512_maskz_sub_epi64, _mm512_or_si512, _mm512_set_epi32, _mm512_set_epi64, _mm512_set1_epi8,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_test_epi8_mask, _mm512_test_epi64_mask, _mm512_xor_si512, _pdep_u64,
 };
 
 use super::{Avx2, Compare};
-use crate::counting::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
+use crate::counting::lags::{BACK, BLOCK, FAR, Kept, Keys, Lags, Reach, Todo, WINDOW};
 use crate::counting::line::Line;
 use crate::counting::work::{LEAVES, Pieces};
 
@@ -30,6 +31,7 @@ impl Avx512 {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi2")
             && is_x86_feature_detected!("avx512vpopcntdq");
         all.then_some(Avx512(()))
     }
@@ -121,42 +123,94 @@ impl Compare for Avx512 {
     }
 
     #[inline(always)]
-    fn pieces(
-        self,
-        back: &[u64; BLOCK],
-        block: &[u64; BLOCK],
-        at: usize,
-        far: u64,
-        leaving: u64,
-        (items, accesses): Pieces<'_>,
-    ) -> usize {
-        /// Of sixteen pieces of eight accesses, those that leave and those that are far.
-        const BOTH: (u32, u32) = (0x5555, 0xaaaa);
-        assert!(items.len() >= 2 * BLOCK + 16 && accesses.len() >= 2 * BLOCK + 16);
-        let mut len = 0;
-        for eight in (0..BLOCK).step_by(8) {
-            // SAFETY: there is a value of this type, so the processor has AVX-512 and BMI2; eight numbers are
-            // read below BLOCK; at most 2 · BLOCK pieces are written, and a vector of sixteen from the last on.
+    fn keep(self, items: &[u64; BLOCK + 1], start: usize, (to, numbers): Kept<'_>) -> u64 {
+        assert!(to.len() >= BLOCK + 8 && numbers.len() >= BLOCK + 16);
+        let (mut kept, mut len) = (0, 0);
+        for sixteen in (0..BLOCK).step_by(16) {
+            // SAFETY: there is a value of this type, so the processor has AVX-512; `items` has one more than a block, at
+            // most a block is written, and a vector from the last on.
             unsafe {
-                let load =
-                    |from: &[u64; BLOCK]| _mm512_loadu_si512(from.as_ptr().add(eight).cast());
-                let (back, block) = (load(back), load(block));
-                let kept = _pdep_u32((leaving >> eight) as u32 & 0xff, BOTH.0)
-                    | _pdep_u32((far >> eight) as u32 & 0xff, BOTH.1);
-                let first = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
-                let last = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
-                let numbers = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
-                let numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32((at + eight) as i32));
-                let leaves = _mm512_set1_epi32(LEAVES as i32);
-                let numbers = _mm512_mask_mov_epi32(numbers, BOTH.0 as u16, leaves);
-                let numbers = _mm512_maskz_compress_epi32(kept as u16, numbers);
-                _mm512_storeu_si512(accesses.as_mut_ptr().add(len).cast(), numbers);
-                for (half, order) in [(kept as u8, first), ((kept >> 8) as u8, last)] {
-                    let both = _mm512_permutex2var_epi64(back, order, block);
-                    let both = _mm512_maskz_compress_epi64(half, both);
-                    _mm512_storeu_si512(items.as_mut_ptr().add(len).cast(), both);
-                    len += half.count_ones() as usize;
+                let first = numbers.as_mut_ptr().add(len);
+                let mut both = 0;
+                for eight in [0, 8] {
+                    let before = items.as_ptr().add(sixteen + eight);
+                    let mine = _mm512_loadu_si512(before.add(1).cast());
+                    let changes = _mm512_cmpneq_epi64_mask(mine, _mm512_loadu_si512(before.cast()));
+                    let mine = _mm512_maskz_compress_epi64(changes, mine);
+                    _mm512_storeu_si512(to.as_mut_ptr().add(len).cast(), mine);
+                    len += changes.count_ones() as usize;
+                    both |= u16::from(changes) << eight;
                 }
+                let places = _mm512_add_epi32(
+                    _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                    _mm512_set1_epi32((start + sixteen) as i32),
+                );
+                let places = _mm512_maskz_compress_epi32(both, places);
+                _mm512_storeu_si512(first.cast(), places);
+                kept |= u64::from(both) << sixteen;
+            }
+        }
+        kept
+    }
+
+    #[inline(always)]
+    fn spread(self, from: &[u8; BLOCK], kept: u64) -> [u8; BLOCK] {
+        let from = self.load(from, 0);
+        // SAFETY: there is a value of this type, so the processor has AVX-512 with VBMI2.
+        self.store(unsafe { _mm512_maskz_expand_epi8(kept, from) })
+    }
+
+    #[inline(always)]
+    fn pieces(self, todo: Todo<'_>, (items, accesses): Pieces<'_>) -> usize {
+        /// Of two pieces of each access, the one that leaves and the far one.
+        const BOTH: (u64, u64) = (0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa);
+        /// Marks the far one.
+        const IS_FAR: u8 = 0x80;
+        /// The two pieces of each of 32 accesses: which access.
+        const PIECES: [[u8; BLOCK]; 2] = {
+            let mut pieces = [[0; BLOCK]; 2];
+            let mut piece = 0;
+            while piece < 2 * BLOCK {
+                let far = if piece % 2 == 1 { IS_FAR } else { 0 };
+                pieces[piece / BLOCK][piece % BLOCK] = (piece / 2) as u8 | far;
+                piece += 1;
+            }
+            pieces
+        };
+        assert!(items.len() >= 2 * BLOCK + 16 && accesses.len() >= 2 * BLOCK + 16);
+        let mut places = [0_u8; 3 * BLOCK];
+        let mut len = 0;
+        for (half, pieces) in [0, 32].into_iter().zip(&PIECES) {
+            // SAFETY: there is a value of this type, so the processor has AVX-512 with VBMI2, and BMI2; at most
+            // 2 · BLOCK places are written, and a vector from the last on.
+            unsafe {
+                let kept =
+                    _pdep_u64(todo.leaving >> half, BOTH.0) | _pdep_u64(todo.far >> half, BOTH.1);
+                let pieces = _mm512_maskz_compress_epi8(kept, self.load(pieces, 0));
+                _mm512_storeu_si512(places.as_mut_ptr().add(len).cast(), pieces);
+                len += kept.count_ones() as usize;
+            }
+        }
+        for eight in (0..len).step_by(8) {
+            // SAFETY: as above. Places are accesses of a block, with or without the mark; those behind the last are 0.
+            // Where items leave they lead into the first BLOCK of `todo.items`, else into the last. At most 2 · BLOCK pieces are written,
+            // and a vector of eight from the last on.
+            unsafe {
+                let place = _mm_loadl_epi64(places.as_ptr().add(eight).cast());
+                let wide = _mm512_cvtepu8_epi64(place);
+                let far = _mm512_test_epi64_mask(wide, _mm512_set1_epi64(IS_FAR.into()));
+                let behind = _mm512_set1_epi64(BACK as i64 - i64::from(IS_FAR));
+                let wide = _mm512_mask_add_epi64(wide, far, wide, behind);
+                let found = _mm512_i64gather_epi64::<8>(wide, todo.items.as_ptr().cast());
+                _mm512_storeu_si512(items.as_mut_ptr().add(eight).cast(), found);
+                let access = _mm256_and_si256(
+                    _mm256_cvtepu8_epi32(place),
+                    _mm256_set1_epi32(i32::from(IS_FAR - 1)),
+                );
+                let leaves = _mm256_set1_epi32(LEAVES as i32);
+                let numbers = todo.numbers.as_ptr().cast();
+                let found = _mm256_mmask_i32gather_epi32::<4>(leaves, far, access, numbers);
+                _mm256_storeu_si256(accesses.as_mut_ptr().add(eight).cast(), found);
             }
         }
         len

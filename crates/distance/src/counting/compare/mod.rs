@@ -26,7 +26,7 @@ pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 
-use super::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
+use super::lags::{BACK, BLOCK, FAR, Kept, Keys, Lags, Reach, Todo, WINDOW};
 use super::line::Line;
 use super::work::{LEAVES, Pieces};
 
@@ -58,20 +58,48 @@ pub(crate) trait Compare: Copy {
     /// place that is not after the one that the access itself reaches.
     fn reaching(self, reach: &Reach) -> [u8; BLOCK];
 
-    /// Writes what a block of accesses from `at` on leaves to be done, in order of time: for each bit of
-    /// `leaving` the item [`BACK`] before (`back` begins there), then for that of `far` the item itself.
-    /// Returns how many. There must be room for sixteen more.
+    /// Writes those accesses of a block, which begins with the second of `items`, that are not to the same item as the one
+    /// before. Bit i of what it returns is set if access i was written. `start` is the number of the first. There must be room for sixteen more than a block.
     #[inline(always)]
-    fn pieces(
-        self,
-        back: &[u64; BLOCK],
-        block: &[u64; BLOCK],
-        at: usize,
-        far: u64,
-        leaving: u64,
-        to: Pieces<'_>,
-    ) -> usize {
-        pieces_one_by_one(back, block, at, far, leaving, to)
+    fn keep(self, items: &[u64; BLOCK + 1], start: usize, (to, numbers): Kept<'_>) -> u64 {
+        let (mut kept, mut len) = (0, 0);
+        for (index, pair) in items.windows(2).enumerate() {
+            // Written in any case, and kept only if it is so.
+            (to[len], numbers[len]) = (pair[1], (start + index) as u32);
+            let is_kept = pair[0] != pair[1];
+            len += usize::from(is_kept);
+            kept |= u64::from(is_kept) << index;
+        }
+        kept
+    }
+
+    /// The reverse: what is known of the accesses that were kept, in the places of these; 0 in all others.
+    #[inline(always)]
+    fn spread(self, from: &[u8; BLOCK], kept: u64) -> [u8; BLOCK] {
+        let mut at = 0;
+        std::array::from_fn(|index| {
+            let is_kept = kept >> index & 1;
+            let number = from[at % BLOCK] * is_kept as u8;
+            at += is_kept as usize;
+            number
+        })
+    }
+
+    /// Writes what a block of accesses leaves to be done, in order of time: at each access the item that leaves, if
+    /// one does, then that of the access itself, if it is a far one. Returns how many. There must be room for sixteen more.
+    #[inline(always)]
+    fn pieces(self, todo: Todo<'_>, (items, accesses): Pieces<'_>) -> usize {
+        let (mut both, mut len) = (todo.far | todo.leaving, 0);
+        while both != 0 {
+            let index = both.trailing_zeros() as usize;
+            both &= both - 1;
+            // Both are written, and kept only as far as they are so.
+            (items[len], accesses[len]) = (todo.items[index], LEAVES);
+            len += (todo.leaving >> index & 1) as usize;
+            (items[len], accesses[len]) = (todo.items[BACK + index], todo.numbers[index]);
+            len += (todo.far >> index & 1) as usize;
+        }
+        len
     }
 
     /// Bit i is set if access i of the block has the lag [`FAR`].
@@ -80,29 +108,6 @@ pub(crate) trait Compare: Copy {
     /// Bit i is set if the access [`BACK`] before access i of the block is one (has a lag), and is what none
     /// of the lags of the accesses after it leads to.
     fn leaving(self, lags: &Lags) -> u64;
-}
-
-/// [`Compare::pieces`] on any processor.
-#[inline(always)]
-pub(crate) fn pieces_one_by_one(
-    back: &[u64],
-    block: &[u64],
-    at: usize,
-    far: u64,
-    leaving: u64,
-    (items, accesses): Pieces<'_>,
-) -> usize {
-    let (mut both, mut len) = (far | leaving, 0);
-    while both != 0 {
-        let index = both.trailing_zeros() as usize;
-        both &= both - 1;
-        // Both are written, and kept only as far as they are so.
-        (items[len], accesses[len]) = (back[index], LEAVES);
-        len += (leaving >> index & 1) as usize;
-        (items[len], accesses[len]) = (block[index], (at + index) as u32);
-        len += (far >> index & 1) as usize;
-    }
-    len
 }
 
 /// One after the other.
@@ -119,13 +124,14 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK] {
+        let (low, high) = (block(keys.low, WINDOW), block(keys.high, WINDOW));
         let mut nearest = [FAR; BLOCK];
         for back in (1..=WINDOW).rev() {
-            for (lane, nearest) in nearest.iter_mut().enumerate() {
-                let (mine, there) = (WINDOW + lane, WINDOW + lane - back);
-                let equal =
-                    keys.low[mine] == keys.low[there] && keys.high[mine] == keys.high[there];
-                *nearest = if equal { back as u8 } else { *nearest };
+            let low_there = block(keys.low, WINDOW - back);
+            let high_there = block(keys.high, WINDOW - back);
+            for lane in 0..BLOCK {
+                let equal = (low[lane] == low_there[lane]) & (high[lane] == high_there[lane]);
+                nearest[lane] = if equal { back as u8 } else { nearest[lane] };
             }
         }
         nearest
@@ -133,10 +139,12 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn reaching(self, reach: &Reach) -> [u8; BLOCK] {
+        let mine = block(reach, BACK);
         let mut reaching = [0; BLOCK];
         for back in 1..=WINDOW {
-            for (lane, reaching) in reaching.iter_mut().enumerate() {
-                *reaching += u8::from(reach[BACK + lane - back] <= reach[BACK + lane]);
+            let there = block(reach, BACK - back);
+            for lane in 0..BLOCK {
+                reaching[lane] += u8::from(there[lane] <= mine[lane]);
             }
         }
         reaching
@@ -150,11 +158,25 @@ impl Compare for Portable {
 
     #[inline(always)]
     fn leaving(self, lags: &Lags) -> u64 {
-        let leaves = |index: usize| {
-            lags[index] != 0 && (1..FAR).all(|after| lags[index + after as usize] != after)
-        };
-        let bits = (0..BLOCK).map(|index| u64::from(leaves(index)) << index);
-        bits.sum()
+        let mine = block(lags, 0);
+        let mut leaves = mine.map(|lag| u8::from(lag != 0));
+        for after in 1..FAR {
+            let there = block(lags, after.into());
+            for lane in 0..BLOCK {
+                leaves[lane] &= u8::from(there[lane] != after);
+            }
+        }
+        let bits = leaves.iter().zip(0..);
+        bits.map(|(leaves, bit)| u64::from(*leaves) << bit).sum()
+    }
+}
+
+/// A block from `at` on. As an array, of which the compiler knows the length: it makes vectors of loops over such.
+#[inline(always)]
+fn block(bytes: &[u8], at: usize) -> &[u8; BLOCK] {
+    match bytes[at..].first_chunk() {
+        Some(block) => block,
+        None => unreachable!("whole blocks are there"),
     }
 }
 
@@ -204,20 +226,24 @@ mod tests {
                 assert_eq!(usize::from(found), by_hand.count());
             }
             let (far, leaving) = (way.far(&lags), way.leaving(&lags));
-            let (back, block) = (
-                recent.first_chunk().unwrap(),
-                recent[BACK..].first_chunk().unwrap(),
-            );
+            let numbers: [u32; BLOCK] = std::array::from_fn(|i| 1000 + 3 * i as u32);
+            let todo = Todo {
+                items: recent.first_chunk().unwrap(),
+                numbers: &numbers,
+                far,
+                leaving,
+            };
             let both = [true, false].map(|own| {
                 let (mut items, mut accesses) = ([0; 2 * BLOCK + 16], [0; 2 * BLOCK + 16]);
                 let to = (&mut items[..], &mut accesses[..]);
                 let len = match own {
-                    true => way.pieces(back, block, 1000, far, leaving, to),
-                    false => Portable.pieces(back, block, 1000, far, leaving, to),
+                    true => way.pieces(todo, to),
+                    false => Portable.pieces(todo, to),
                 };
                 (items[..len].to_vec(), accesses[..len].to_vec())
             });
             assert_eq!(both[0], both[1]);
+            check_runs(way, recent.first_chunk().unwrap());
             assert_eq!(way.far(&lags), Portable.far(&lags));
             assert_eq!(way.leaving(&lags), Portable.leaving(&lags));
         }
@@ -228,6 +254,35 @@ mod tests {
         for item in [0, 7, u64::MAX, 1 << 63, 5] {
             let by_hand = (0..5).map(|bit| u32::from(line.items[bit] == item) << bit);
             assert_eq!(way.equal(&line, item), by_hand.sum::<u32>());
+        }
+    }
+
+    /// Runs of three, and others of any length: what is kept, and the way back.
+    fn check_runs(way: impl Compare, numbers: &[u64; BLOCK + 1]) {
+        for most in [0, 20, 40] {
+            let mut items = *numbers;
+            for at in 1..items.len() {
+                if numbers[at] < most {
+                    items[at] = items[at - 1];
+                }
+            }
+            let (mut to, mut places) = ([0; BLOCK + 8], [0; BLOCK + 16]);
+            let kept = way.keep(&items, 500, (&mut to, &mut places));
+            let changes: Vec<usize> = (0..BLOCK).filter(|i| items[i + 1] != items[*i]).collect();
+            let expected = changes.iter().fold(0, |mask, index| mask | 1_u64 << index);
+            assert_eq!(kept, expected);
+            for (nth, index) in changes.iter().enumerate() {
+                assert_eq!(
+                    (to[nth], places[nth]),
+                    (items[index + 1], 500 + *index as u32)
+                );
+            }
+            let bytes: [u8; BLOCK] = std::array::from_fn(|i| 100 + i as u8);
+            let spread = way.spread(&bytes, kept);
+            for (index, byte) in spread.iter().enumerate() {
+                let nth = changes.iter().position(|change| *change == index);
+                assert_eq!(*byte, nth.map_or(0, |nth| bytes[nth]));
+            }
         }
     }
 

@@ -1,0 +1,56 @@
+//! Which instructions the hot loops use.
+
+use crate::dispatch;
+
+/// A set of vector instructions that hot loops are compiled for. Results never depend on it. Each holds those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Simd {
+    /// What every processor of its kind has.
+    Portable,
+    /// 256 bits, and counting of bits: Intel from 2013, AMD from 2015 on.
+    Avx2,
+    /// 512 bits, with VPOPCNTDQ and VBMI2: Intel from 2019, AMD from 2022 on.
+    Avx512,
+}
+
+impl Simd {
+    /// All of them, the simplest first.
+    pub const ALL: [Simd; 3] = [Simd::Portable, Simd::Avx2, Simd::Avx512];
+
+    /// The best that this processor has: what is used if nothing else is said.
+    pub fn best() -> Self {
+        let mut all = Self::ALL.into_iter().rev();
+        all.find(|simd| simd.is_here()).unwrap_or(Simd::Portable)
+    }
+
+    /// Whether this processor has it.
+    pub fn is_here(self) -> bool {
+        match self {
+            Simd::Portable => true,
+            Simd::Avx2 => dispatch::has_avx2(),
+            Simd::Avx512 => dispatch::has_avx512(),
+        }
+    }
+
+    /// `portable`, `avx2` or `avx512`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Simd::Portable => "portable",
+            Simd::Avx2 => "avx2",
+            Simd::Avx512 => "avx512",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_here_and_none_above_it() {
+        assert!(Simd::best().is_here());
+        for simd in Simd::ALL {
+            assert_eq!(simd.is_here(), simd <= Simd::best(), "{}", simd.name());
+        }
+    }
+}
