@@ -378,14 +378,6 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
     groups
 }
 
-/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none without paths.
-pub(crate) fn told_apart(profile: &Profile, length: u32) -> Option<f64> {
-    let shares = &profile.paths.as_ref()?.shares;
-    let all = shares.first().filter(|all| all.accesses > 0)?.accesses;
-    let of = shares.iter().find(|shares| shares.length >= length)?;
-    Some(of.accesses as f64 / all as f64)
-}
-
 /// Refuses profiles without paths that long.
 ///
 /// # Errors

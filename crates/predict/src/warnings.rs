@@ -4,7 +4,7 @@ use reuselens_locality::{Profile, Warning};
 
 use crate::group::GroupForecast;
 use crate::prediction::{GroupMisses, PredictOptions, Scale};
-use crate::program::{By, told_apart};
+use crate::program::By;
 use crate::whole::WholePrediction;
 
 fn warn(code: &str, message: String, hint: &str) -> Warning {
@@ -140,6 +140,14 @@ fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
         ));
     }
     all
+}
+
+/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none without paths.
+fn told_apart(profile: &Profile, length: u32) -> Option<f64> {
+    let shares = &profile.paths.as_ref()?.shares;
+    let all = shares.first().filter(|all| all.accesses > 0)?.accesses;
+    let of = shares.iter().find(|shares| shares.length >= length)?;
+    Some(of.accesses as f64 / all as f64)
 }
 
 #[cfg(test)]

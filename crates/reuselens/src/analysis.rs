@@ -1,14 +1,13 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{
-    Outcome, PathProfile, PathShares, Profile, Sharing, Warning, signal_name,
-};
+use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, counted};
 
 use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counts, PathCounts};
+use crate::path_warnings;
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
 /// How far an analysis has come.
@@ -93,7 +92,7 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
         cell.map_or(0, |cell| cell.site)
     });
     let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
-    profile.warnings.extend(path_warnings(&kept));
+    profile.warnings.extend(path_warnings::warnings(&kept));
     profile.paths = Some(kept);
 }
 
@@ -330,50 +329,6 @@ impl Budget {
         let left = left.checked_sub(self.others.get());
         left.is_some_and(|left| counts.shrink(Bytes(left), self.limit))
     }
-}
-
-/// What is less than it seems of paths.
-fn path_warnings(paths: &PathProfile) -> Option<Warning> {
-    let (message, hint) = if paths.blocks == 0 {
-        ("paths were asked for, but there are no basic blocks in what was read: all paths are empty".to_owned(),
-         "record with --basic-blocks, or profile the program without its run time: --capture rewriting")
-    } else if let Some(folded) = folded_paths(paths) {
-        (
-            format!("there were too many paths for --most-paths or the memory limit: {folded}"),
-            "allow more pairs (--most-paths 8M) and the memory for them, 200 to 400 bytes each (--memory-limit); or profile a smaller part, or one kind of data: --data heap",
-        )
-    } else {
-        return None;
-    };
-    Some(Warning {
-        code: "paths".to_owned(),
-        message,
-        hint: hint.to_owned(),
-    })
-}
-
-/// How many accesses are on paths that are told apart, by the number of outcomes, where that is not all; rounded down.
-fn folded_paths(paths: &PathProfile) -> Option<String> {
-    let all = paths.shares.first().map_or(0, |shares| shares.accesses);
-    let some = |shares: &&PathShares| shares.accesses < all;
-    let told: Vec<String> = paths
-        .shares
-        .iter()
-        .rev()
-        .filter(some)
-        .map(|shares| {
-            let share = (shares.accesses as f64 / all as f64 * 1000.0).floor() / 10.0;
-            format!("{share} % by {}", shares.length)
-        })
-        .collect();
-    let (first, others) = told.split_first()?;
-    let others = match others {
-        [] => String::new(),
-        others => format!(" ({})", others.join(", ")),
-    };
-    Some(format!(
-        "of the accesses {first} outcomes{others}, the other paths are rarer and told apart by fewer"
-    ))
 }
 
 fn bounded_history(limit: u64) -> Warning {

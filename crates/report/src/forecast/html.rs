@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_predict::{GroupSeen, PatternPrediction};
+use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
@@ -208,74 +208,78 @@ fn tables(out: &mut String, forecast: &Forecast) {
 
 fn groups(out: &mut String, forecast: &Forecast) {
     let prediction = forecast.prediction;
-    let compared = forecast.observed.is_some();
     let mut heads = vec![forecast.by.to_owned()];
     let caches = prediction.caches.iter();
     let caches = caches.map(|cache| format!("misses in {}", short(&cache.name)));
     for head in std::iter::once("accesses".to_owned()).chain(caches) {
         heads.push(head);
-        heads.extend(compared.then(|| "observed".to_owned()));
+        heads.extend(forecast.observed.map(|_| "observed".to_owned()));
     }
     let numbers = 1..heads.len();
     heads.push("patterns: how they grow, and their mean distance".to_owned());
-    // What was observed is beside each number, if there is something to compare with.
-    let beside = |expected: Vec<String>, seen: &GroupSeen| -> Vec<String> {
-        let misses = seen.misses.iter().map(|misses| about(*misses));
-        let seen = std::iter::once(count(seen.accesses)).chain(misses);
-        let pairs = expected
-            .into_iter()
-            .zip(seen.chain(std::iter::repeat("0".to_owned())));
-        pairs
-            .flat_map(|(expected, seen)| [Some(expected), compared.then_some(seen)])
-            .flatten()
-            .collect()
-    };
     let lines = forecast.lines(500);
-    let row = |(group, misses): &(_, Vec<reuselens_predict::GroupMisses>)| {
-        let group: &reuselens_predict::GroupForecast = group;
+    let nothing = GroupSeen::default();
+    let row = |(group, misses): &(GroupForecast, Vec<GroupMisses>)| {
+        let misses: Vec<u64> = misses.iter().map(|misses| misses.misses).collect();
+        let seen = forecast.seen(group).unwrap_or(&nothing);
         let mut row = vec![short_name(&group.name)];
-        let expected = misses.iter().map(|misses| count(misses.misses));
-        let expected = std::iter::once(about(group.accesses.value)).chain(expected);
-        let nothing = GroupSeen::default();
-        row.extend(beside(
-            expected.collect(),
-            forecast.seen(group).unwrap_or(&nothing),
-        ));
-        let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
-        let words =
-            |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
-        let common = patterns.iter().take(6).map(words);
-        let rare = group.rare.iter().take(3);
-        let rare = rare.map(|p| format!("rare, {}", words(p)));
-        row.push(match &group.patterns {
-            Ok(_) => common.chain(rare).collect::<Vec<_>>().join("; "),
-            Err(_) => "not predictable: first touches".to_owned(),
-        });
+        row.extend(beside(forecast, group.accesses.value, &misses, seen));
+        row.push(patterns(group));
         row
     };
     let mut rows: Vec<Vec<String>> = lines.shown.iter().copied().map(row).collect();
-    if lines.others.number > 0 {
-        let mut more = vec![forecast.more(&lines.others)];
-        let expected = lines.others.misses.iter().map(|misses| count(*misses));
-        let expected = std::iter::once(about(lines.others.accesses)).chain(expected);
-        more.extend(beside(expected.collect(), &lines.others.seen));
+    let others = &lines.others;
+    if others.number > 0 {
+        let mut more = vec![forecast.more(others)];
+        more.extend(beside(
+            forecast,
+            others.accesses,
+            &others.misses,
+            &others.seen,
+        ));
         more.push(String::new());
         rows.push(more);
     }
     let _ = write!(out, "<h2>By {}</h2>", forecast.by);
     table(out, &heads, &rows, numbers);
-    let _ = write!(
-        out,
-        "<p class=\"explain\">{}</p>",
-        escape(&sums_words(forecast))
-    );
-    let sums = sums_rows(forecast);
-    table(
-        out,
-        &sums_heads(forecast),
-        &sums,
-        1..2 + prediction.caches.len(),
-    );
+    sums(out, forecast);
+}
+
+/// Predicted accesses and misses in each cache; what was observed beside each, if there is something to compare with.
+fn beside(forecast: &Forecast, accesses: f64, misses: &[u64], seen: &GroupSeen) -> Vec<String> {
+    let expected =
+        std::iter::once(about(accesses)).chain(misses.iter().map(|misses| count(*misses)));
+    let seen_misses = seen.misses.iter().map(|misses| about(*misses));
+    let none = std::iter::repeat("0".to_owned());
+    let seen = std::iter::once(count(seen.accesses))
+        .chain(seen_misses)
+        .chain(none);
+    let pairs = expected.zip(seen);
+    pairs
+        .flat_map(|(expected, seen)| [Some(expected), forecast.observed.map(|_| seen)])
+        .flatten()
+        .collect()
+}
+
+/// How the patterns of a group grow, and their mean distances.
+fn patterns(group: &GroupForecast) -> String {
+    let Ok(common) = &group.patterns else {
+        return "not predictable: first touches".to_owned();
+    };
+    let words =
+        |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
+    let rare = group.rare.iter().take(3);
+    let rare = rare.map(|p| format!("rare, {}", words(p)));
+    let common = common.iter().take(6).map(words);
+    common.chain(rare).collect::<Vec<_>>().join("; ")
+}
+
+/// What the groups add up to, beside the whole program.
+fn sums(out: &mut String, forecast: &Forecast) {
+    let words = escape(&sums_words(forecast));
+    let _ = write!(out, "<p class=\"explain\">{words}</p>");
+    let numbers = 1..2 + forecast.prediction.caches.len();
+    table(out, &sums_heads(forecast), &sums_rows(forecast), numbers);
 }
 
 fn failed(out: &mut String, forecast: &Forecast) {
