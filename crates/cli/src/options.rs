@@ -78,7 +78,7 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
-    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, paths are kept shorter [default: a million]
+    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, the rarest are counted with others that end like them [default: half a million]
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
     pub most_paths: Option<u64>,
 

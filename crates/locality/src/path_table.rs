@@ -41,6 +41,9 @@ pub struct PathStep {
     pub path: Path,
     /// The touch after its last one.
     pub until: u32,
+    /// Whether it is the rest of the step before it of its thread, which was cut: it is counted as that is, so that it is the same
+    /// where a trace is cut.
+    pub continued: bool,
 }
 
 /// A block that was reached on a path: what the instructions in it have in common. One cache line.
@@ -163,7 +166,12 @@ impl PathTable {
         let block = u64::from(site);
         let (path, until) = (*path, 1);
         self.add_steps(
-            &[PathStep { block, path, until }],
+            &[PathStep {
+                block,
+                path,
+                until,
+                continued: false,
+            }],
             &[0],
             &[site],
             &[distance],

@@ -37,8 +37,16 @@ impl PathTable {
         while self.length > 0 && self.pairs > self.most / 4 * 3 {
             self.elsewhere.flush();
             let weighed = self.weighed();
-            while rare < OFTEN && self.staying(&weighed, rare) > self.most / 2 {
-                rare *= 2;
+            // Half of the room, or, where all instructions alone need that, three quarters.
+            let begin = rare;
+            for room in [self.most / 2, self.most / 4 * 3] {
+                rare = begin;
+                while rare < OFTEN && self.staying(&weighed, rare) > room {
+                    rare *= 2;
+                }
+                if rare < OFTEN {
+                    break;
+                }
             }
             if rare >= OFTEN {
                 (rare, self.length) = (u64::MAX, 0);

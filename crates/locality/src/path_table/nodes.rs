@@ -66,7 +66,8 @@ impl PathTable {
         node
     }
 
-    /// The node of the longest end of a path that there is, or a new one where it is admitted.
+    /// The node of the longest end of a path that there is, or a new one where it is admitted. What goes on with a step is not
+    /// asked again.
     #[inline(never)]
     pub(super) fn find(&mut self, step: &PathStep) -> u32 {
         let slot = self.slot(Self::key(step, self.length));
@@ -90,7 +91,7 @@ impl PathTable {
         };
         let longer = [self.length].into_iter().chain(shorter);
         let mut longer = longer.take_while(|length| *length > known);
-        match longer.find(|length| self.admission.admits(*length)) {
+        match longer.find(|length| !step.continued && self.admission.admits(*length)) {
             Some(length) => {
                 let key = Self::key(step, length);
                 self.push(key, self.slot(key), step)

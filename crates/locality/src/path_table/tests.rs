@@ -235,7 +235,12 @@ fn a_block_of_all_instructions_is_quick() {
     STEPS.set(0);
     let block = 0;
     table.add_steps(
-        &[PathStep { block, path, until }],
+        &[PathStep {
+            block,
+            path,
+            until,
+            continued: false,
+        }],
         &cells,
         &sites,
         &distances,
@@ -251,7 +256,12 @@ fn a_block_of_all_instructions_is_quick() {
     assert_eq!(twice.len(), SITES as usize);
     twice.renumber(|site| SITES - 1 - site);
     twice.add_steps(
-        &[PathStep { block, path, until }],
+        &[PathStep {
+            block,
+            path,
+            until,
+            continued: false,
+        }],
         &cells,
         &sites,
         &distances,
