@@ -78,7 +78,7 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
-    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, paths are kept shorter [default: a million]
+    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, the rarest are counted with others that end like them [default: half a million]
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
     pub most_paths: Option<u64>,
 
@@ -148,7 +148,7 @@ impl Analysis {
         }
         if let Some(most) = self.most_paths.filter(|most| *most > 1 << 28) {
             return Err(Usage(format!(
-                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for a million"
+                "--most-paths {most} is more than fits any table; write 268M at most, or leave it out for half a million"
             )));
         }
         let engine = self.engine.as_str();

@@ -182,7 +182,11 @@ fn sizes_may_be_given() {
         .fails(1)
         .says(&["runs 1 and 2 have the same size (402)", "--sizes"]);
     let given = [&words[..], &["--sizes", "1000,2000"]].concat();
-    place.run(&given).succeeds();
+    // They may be of anything: iterations, records, bytes.
+    place.run(&given).succeeds().prints(&[
+        "Predicted for data of 5,000, in the unit of --sizes",
+        "(1,000)",
+    ]);
     place
         .run(&with(&["--size", "9", "--sizes", "1"]))
         .fails(1)
@@ -349,6 +353,61 @@ fn a_check_without_paths_compares_like_with_like() {
         assert_eq!(exact[what], coarse[what], "{what}");
     }
     assert_eq!(exact["measures"]["wrong"], coarse["measures"]["wrong"]);
+}
+
+#[test]
+fn what_was_observed_is_beside_what_was_predicted() {
+    let place = Place::new();
+    build(&place, "-O2");
+    for size in ["24", "48", "96"] {
+        let words = [
+            "profile",
+            "-q",
+            "-o",
+            size,
+            "--json",
+            "seen.json",
+            "-f",
+            "--",
+            "./matmul",
+            "naive",
+            size,
+        ];
+        place.run(&words).succeeds();
+    }
+    let words = [
+        "predict",
+        "--train",
+        "24.rlprof",
+        "48.rlprof",
+        "--check",
+        "96.rlprof",
+        "--top",
+        "3",
+    ];
+    place.run(&words).succeeds().prints(&[
+        "observed",
+        "more lines",
+        "predicted beside observed",
+        "with mean distances within a tenth",
+    ]);
+    let json = [&words[..], &["--json", "-"]].concat();
+    let json = Json::parse(&place.run(&json).succeeds().out);
+    let seen = place.json("seen.json");
+    let groups = json.0["groups"].as_array().unwrap();
+    let mut compared = 0;
+    for group in groups {
+        let name = group["name"].as_str().unwrap();
+        let observed = group["observed"]["accesses"].as_u64();
+        if name.contains("matmul.c:")
+            && let Some(accesses) = observed
+        {
+            let short = name.rsplit('/').next().unwrap();
+            assert_eq!(accesses, seen.accesses("line", short), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 2, "{json:?}");
 }
 
 #[test]

@@ -74,6 +74,15 @@ impl Path {
         let all = format!("{outcomes:032b}");
         all[all.len() - length.min(LONGEST) as usize..].to_owned()
     }
+
+    /// The newest `length` outcomes as digits, the newest last, of which `known` are known: an ellipsis is before fewer.
+    pub fn ending(outcomes: u32, known: u32, length: u32) -> String {
+        let digits = Path::digits(outcomes, length.min(known));
+        match known < length {
+            true => format!("…{digits}"),
+            false => digits,
+        }
+    }
 }
 
 /// The traces of blocks that one history stands for: the first one, and the newest stretch where another differs from
@@ -82,14 +91,29 @@ impl Path {
 pub(crate) struct Traces {
     first: BlockTrace,
     differ: u8,
+    /// Outcomes of the history.
+    length: u8,
 }
 
 impl Traces {
-    pub(crate) fn new(first: BlockTrace) -> Self {
+    /// Of a history of so many outcomes.
+    pub(crate) fn new(first: BlockTrace, length: u32) -> Self {
         Traces {
             first,
             differ: LONGEST as u8,
+            length: length.min(LONGEST) as u8,
         }
+    }
+
+    /// Outcomes of the history.
+    #[inline(always)]
+    pub(crate) fn length(&self) -> u32 {
+        u32::from(self.length)
+    }
+
+    /// Keeps so many outcomes of the history, or those that it has.
+    pub(crate) fn shorten(&mut self, length: u32) {
+        self.length = self.length.min(length.min(LONGEST) as u8);
     }
 
     #[inline(always)]
@@ -102,11 +126,12 @@ impl Traces {
     pub(crate) fn merge(&mut self, other: &Traces) {
         self.add(&other.first);
         self.differ = self.differ.min(other.differ);
+        self.length = self.length.min(other.length);
     }
 
     /// Whether a history of this many outcomes stands for several traces.
     pub(crate) fn are_several(&self, length: u32) -> bool {
-        u32::from(self.differ) < length.min(LONGEST)
+        u32::from(self.differ) < length.min(self.length())
     }
 }
 
@@ -116,8 +141,11 @@ impl Traces {
 pub struct PathShares {
     /// Outcomes in a path.
     pub length: u32,
-    /// Distinct pairs of an instruction and a path to it.
+    /// Distinct pairs of an instruction and a path to it; rarer paths that were not told apart are one.
     pub paths: u64,
+    /// Accesses whose path has so many outcomes; of the others fewer are known. 0 in profiles of earlier versions.
+    #[serde(default)]
+    pub accesses: u64,
     /// Instructions.
     pub instructions: u64,
     /// Those whose distances form several patterns.
@@ -128,6 +156,10 @@ pub struct PathShares {
     pub aliased: u64,
     /// Of those with several, not differentiable: they have short and long patterns.
     pub short_and_long: u64,
+    /// Of those with several: it is not known whether each path has at most one pattern, since several are in rarer
+    /// paths that were not told apart. They are in none of the three above.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 #[cfg(test)]
@@ -150,7 +182,7 @@ mod tests {
         let a = trace(&[(1, true), (2, false), (3, true), (4, false)]);
         let b = trace(&[(1, true), (9, false), (3, true), (4, false)]);
         assert_eq!(a.newest_difference(&b), 1);
-        let mut traces = Traces::new(a);
+        let mut traces = Traces::new(a, LONGEST);
         traces.add(&a);
         assert!(!traces.are_several(LONGEST));
         traces.add(&b);

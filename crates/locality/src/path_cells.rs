@@ -1,5 +1,6 @@
 //! The distances of paths to instructions, and what they say of the instructions.
 
+use crate::histogram::Histogram;
 use crate::path::{LONGEST, Path, PathShares, Traces};
 use crate::{Pattern, PatternBin, PatternBins, PatternRule, patterns};
 
@@ -10,6 +11,8 @@ pub struct PathCell {
     pub site: u32,
     /// The outcomes, newest in the lowest bit.
     pub outcomes: u32,
+    /// How many they are: as many as were asked for, or fewer if this is all rarer paths that end in them.
+    pub length: u32,
     /// The distances.
     pub bins: PatternBins,
     pub(crate) traces: Traces,
@@ -18,8 +21,8 @@ pub struct PathCell {
 impl PathCell {
     /// Its instruction and its path.
     #[cfg(test)]
-    pub(crate) fn key(&self) -> (u32, u32) {
-        (self.site, self.outcomes)
+    pub(crate) fn key(&self) -> (u32, u32, u32) {
+        (self.site, self.outcomes, self.length)
     }
 }
 
@@ -33,8 +36,11 @@ pub(crate) struct Shares {
     long: u64,
     /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that they share.
     neighbours: [u64; LONGEST as usize + 1],
-    /// The paths of the instruction that is looked at, by their outcomes from the newest on.
-    order: Vec<(u32, u32)>,
+    /// Accesses, by the number of outcomes that are told apart.
+    accesses: [u64; LONGEST as usize + 1],
+    /// The paths of the instruction that is looked at, by their outcomes from the newest on, how many those are, and where
+    /// they are.
+    order: Vec<(u32, u32, u32)>,
 }
 
 /// Some paths that are one when they are cut.
@@ -42,6 +48,8 @@ struct Cut {
     /// The outcomes, the newest in the highest bit. What a shorter path keeps comes first: cut to any length, paths that
     /// are sorted by this are sorted.
     reversed: u32,
+    /// How many there are; all rarer paths that end in them if they are fewer than the length.
+    length: u32,
     bins: PatternBins,
     traces: Traces,
     /// Whether the distances form several patterns; not known before it was looked at.
@@ -60,6 +68,7 @@ impl Shares {
             rule,
             long,
             neighbours: [0; LONGEST as usize + 1],
+            accesses: [0; LONGEST as usize + 1],
             order: Vec::new(),
         }
     }
@@ -69,15 +78,19 @@ impl Shares {
     /// Cost: a sort of the paths; those of an instruction of several patterns are added up and looked at for each length.
     pub fn add(&mut self, cells: &[PathCell]) {
         self.order.clear();
-        let reversed = cells.iter().map(|cell| cell.outcomes.reverse_bits());
-        self.order.extend(reversed.zip(0..));
+        let keys = (0..).zip(cells);
+        self.order.extend(
+            keys.map(|(at, cell)| (cell.outcomes.reverse_bits(), cell.length.min(LONGEST), at)),
+        );
         self.order.sort_unstable();
         for pair in self.order.windows(2) {
-            self.neighbours[(pair[0].0 ^ pair[1].0).leading_zeros() as usize] += 1;
+            self.neighbours[first_difference(pair[0], pair[1]) as usize] += 1;
         }
         let mut whole = PatternBins::new();
         for cell in cells {
             whole.merge(&cell.bins);
+            let accesses = &mut self.accesses[cell.length.min(LONGEST) as usize];
+            *accesses = accesses.saturating_add(cell.bins.accesses());
         }
         let found = patterns_of(&whole, self.rule);
         let is_long = |pattern: &Pattern| pattern.mean >= self.long as f64;
@@ -94,10 +107,11 @@ impl Shares {
     /// Adds an instruction of several patterns, which may be both short and long.
     fn add_multiple(&mut self, cells: &[PathCell], both: bool) {
         let mut cuts: Vec<Cut> = Vec::with_capacity(cells.len());
-        cuts.extend(self.order.iter().map(|(reversed, at)| {
+        cuts.extend(self.order.iter().map(|(reversed, length, at)| {
             let cell = &cells[*at as usize];
             Cut {
                 reversed: *reversed,
+                length: *length,
                 bins: cell.bins.clone(),
                 traces: cell.traces,
                 several: None,
@@ -112,7 +126,13 @@ impl Shares {
                 shares.differentiable += 1;
                 continue;
             }
-            let aliased = confused().any(|cut| cut.traces.are_several(length));
+            // Rarer paths together may have several patterns and each but one.
+            let mut known = confused().filter(|cut| cut.length == length).peekable();
+            if known.peek().is_none() {
+                shares.unknown += 1;
+                continue;
+            }
+            let aliased = known.any(|cut| cut.traces.are_several(length));
             shares.aliased += u64::from(aliased);
             shares.short_and_long += u64::from(both);
         }
@@ -124,14 +144,34 @@ impl Shares {
             // Each but the first differs from the one before in an outcome that is kept.
             let differ = &self.neighbours[..shares.length.min(LONGEST) as usize];
             shares.paths = shares.instructions + differ.iter().sum::<u64>();
+            let apart = &self.accesses[shares.length.min(LONGEST) as usize..];
+            shares.accesses = apart.iter().fold(0, |a, b| a.saturating_add(*b));
         }
         self.shares
     }
 }
 
+/// The length from which on two neighbours among sorted paths differ, less one: in an outcome, or as one of them has no more.
+fn first_difference(a: (u32, u32, u32), b: (u32, u32, u32)) -> u32 {
+    let outcomes = (a.0 ^ b.0).leading_zeros();
+    match a.1 == b.1 {
+        true => outcomes,
+        false => outcomes.min(a.1).min(b.1),
+    }
+}
+
 /// Cuts sorted paths, adds up those that become one, and looks at those that are new.
 fn cut(cuts: &mut Vec<Cut>, length: u32, rule: PatternRule) {
-    let kept = |cut: &Cut| Path::newest(cut.reversed.reverse_bits(), length);
+    for cut in &mut *cuts {
+        cut.length = cut.length.min(length);
+    }
+    // Of those that begin alike, those with fewer outcomes come first: what becomes one lies together.
+    let kept = |cut: &Cut| {
+        (
+            Path::newest(cut.reversed.reverse_bits(), length),
+            cut.length,
+        )
+    };
     cuts.dedup_by(|next, last| {
         let same = kept(next) == kept(last);
         if same {

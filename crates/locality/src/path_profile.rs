@@ -20,8 +20,20 @@ pub const LONG: u64 = 1024;
 pub struct PathDistances {
     /// Outcomes of conditional branches, 1 for taken, the newest in the lowest bit.
     pub outcomes: u32,
+    /// How many those are. Fewer than were asked for: these are all rarer paths that end in them, which were not told
+    /// apart.
+    #[serde(default = "longest", skip_serializing_if = "is_longest")]
+    pub length: u32,
     /// The distances.
     pub bins: PatternBins,
+}
+
+fn longest() -> u32 {
+    LONGEST
+}
+
+fn is_longest(length: &u32) -> bool {
+    *length == LONGEST
 }
 
 /// The paths to one instruction.
@@ -33,7 +45,7 @@ pub struct PathSite {
     pub offset: u64,
     /// Where that is in the source, innermost.
     pub frame: Frame,
-    /// The paths, ascending by outcomes.
+    /// The paths, ascending by outcomes, then by how many those are.
     pub paths: Vec<PathDistances>,
 }
 
@@ -80,12 +92,13 @@ impl PathProfile {
                 .paths
                 .extend(cells.drain(..).map(|cell| PathDistances {
                     outcomes: cell.outcomes,
+                    length: cell.length,
                     bins: cell.bins,
                 }));
         });
         let sites = found.into_values().map(|mut site| {
             // Of a place that has several numbers.
-            if !site.paths.is_sorted_by(|a, b| a.outcomes < b.outcomes) {
+            if !site.paths.is_sorted_by(|a, b| a.key() < b.key()) {
                 site.paths = joined(&site.paths, LONGEST);
             }
             site
@@ -101,7 +114,8 @@ impl PathProfile {
         }
     }
 
-    /// The paths of `length` outcomes to each instruction; none if paths that long were not kept.
+    /// The paths of `length` outcomes to each instruction, and of fewer where rarer ones were not told apart; none if no paths
+    /// that long were kept.
     pub fn at(&self, length: u32) -> Option<Vec<(&PathSite, Vec<PathDistances>)>> {
         let shorter = |site: &'_ PathSite| joined(&site.paths, length);
         (length <= self.length).then(|| {
@@ -115,19 +129,25 @@ impl PathProfile {
 
 /// Paths cut to a length, those that become one added up, ascending.
 fn joined(paths: &[PathDistances], length: u32) -> Vec<PathDistances> {
-    let mut order: Vec<(u32, &PathDistances)> = paths
-        .iter()
-        .map(|path| (Path::newest(path.outcomes, length), path))
-        .collect();
-    order.sort_by_key(|(outcomes, _)| *outcomes);
+    let key = |path: &PathDistances| {
+        let length = length.min(path.length);
+        (Path::newest(path.outcomes, length), length)
+    };
+    let mut order: Vec<((u32, u32), &PathDistances)> =
+        paths.iter().map(|path| (key(path), path)).collect();
+    order.sort_by_key(|(key, _)| *key);
     let equal = order.chunk_by(|a, b| a.0 == b.0);
-    let sum = |equal: &[(u32, &PathDistances)]| {
+    let sum = |equal: &[((u32, u32), &PathDistances)]| {
         let mut bins = equal[0].1.bins.clone();
         for (_, path) in &equal[1..] {
             bins.merge(&path.bins);
         }
-        let outcomes = equal[0].0;
-        PathDistances { outcomes, bins }
+        let (outcomes, length) = equal[0].0;
+        PathDistances {
+            outcomes,
+            length,
+            bins,
+        }
     };
     equal.map(sum).collect()
 }
@@ -143,8 +163,14 @@ impl PathDistances {
         fine
     }
 
-    /// The newest `length` outcomes as digits, the newest last.
+    /// What it is known by.
+    fn key(&self) -> (u32, u32) {
+        (self.outcomes, self.length)
+    }
+
+    /// The newest `length` outcomes as digits, the newest last. Of rarer paths that were not told apart those that are known,
+    /// and an ellipsis before them.
     pub fn digits(&self, length: u32) -> String {
-        Path::digits(self.outcomes, length)
+        Path::ending(self.outcomes, self.length, length)
     }
 }

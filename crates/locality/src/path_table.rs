@@ -1,8 +1,10 @@
 //! Distances for each path to each instruction, in one pass for all lengths of paths.
 
+mod admission;
 mod ahead;
 mod count;
 mod elsewhere;
+mod folding;
 mod gather;
 mod nodes;
 #[cfg(test)]
@@ -17,11 +19,13 @@ use reuselens_units::{Bytes, Distance};
 use crate::PatternRule;
 use crate::path::{LONGEST, Path, PathShares, Traces};
 use crate::path_cells::{PathCell, Shares};
+use admission::Admission;
 use ahead::ROOM;
 use count::Count;
 use elsewhere::Elsewhere;
+use nodes::FREE;
 
-/// Lengths of paths that are kept when those of longer ones become too many.
+/// Lengths of paths: where one is too rare, the next shorter is kept.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
 
 /// Instructions of a block on a path that are looked for one after the other; those behind are hashed. More are in few
@@ -37,6 +41,9 @@ pub struct PathStep {
     pub path: Path,
     /// The touch after its last one.
     pub until: u32,
+    /// Whether it is the rest of the step before it of its thread, which was cut: it is counted as that is, so that it is the same
+    /// where a trace is cut.
+    pub continued: bool,
 }
 
 /// A block that was reached on a path: what the instructions in it have in common. One cache line.
@@ -75,23 +82,29 @@ struct Place {
 /// lengths: the longest is counted, the others are sums. And all instructions of a basic block are reached on
 /// one path, so there is one look-up per block that runs; its instructions follow from there in their order.
 ///
-/// Memory is bounded by the number of pairs of an instruction in a block and a path: when there would be more, the
-/// length that is kept goes down (32, 16, 8, 4, 2, 1, 0), by which pairs fall together; [`length`](Self::length)
-/// says where it is. All that is kept is exact. At length 0 there is one pair per instruction, bound or not.
+/// Memory is bounded by the number of pairs of an instruction in a block and a path. When there would be more, the
+/// rarest paths are *folded*: they are counted with all others that end in the same outcomes, of which there are fewer
+/// (16 of 32, then 8, 4, 2, 1, 0). Blocks that have few keep all, and code that seldom runs is not lost beside what
+/// often does. Of new paths that end like folded ones only one in so many gets a place in the table, by which those
+/// that come often are soon there, and those that come rarely are not. Nothing is dropped: an access whose path is not
+/// told apart is counted under the longest end of it that is. At length 0 there is one pair per instruction, bound or
+/// not.
 ///
-/// Source: Fang et al. 2006, section 3.2; the bound and the one pass are ours.
+/// Source: Fang et al. 2006, section 3.2, for paths, and the one pass is ours. What stays follows lossy counting
+/// (Manku & Motwani 2002) and, where what is new gets a place, sample and hold (Estan & Varghese 2002).
 #[derive(Clone, Debug)]
 pub struct PathTable {
     most: usize,
     length: u32,
+    admission: Admission,
     nodes: Vec<Node>,
     /// Those of a node lie behind each other; in between are places that nodes have left, and room.
     counts: Vec<Count>,
     elsewhere: Elsewhere,
     /// Pairs of an instruction and a path.
     pairs: usize,
-    /// Open addressing: index of a node and one, or 0. At most half full.
-    slots: Vec<u32>,
+    /// Open addressing: part of the hash of a node, and its number. At most half full.
+    slots: Vec<u64>,
     /// The places of instructions behind the first [`LISTED`] of a node, by node and instruction.
     behind: HashMap<(u32, u32), u32>,
 }
@@ -102,16 +115,17 @@ impl PathTable {
         PathTable {
             most: most.clamp(1, 1 << 28),
             length: LONGEST,
+            admission: Admission::default(),
             nodes: Vec::new(),
             counts: Vec::new(),
             elsewhere: Elsewhere::new(),
             pairs: 0,
-            slots: vec![0; 1024],
+            slots: vec![FREE; 1024],
             behind: HashMap::new(),
         }
     }
 
-    /// The longest paths that are told apart.
+    /// The longest paths that may be told apart: 32, or 0 if there is no room for any.
     pub fn length(&self) -> u32 {
         self.length
     }
@@ -132,15 +146,15 @@ impl PathTable {
         let nodes = self.nodes.capacity() * size_of::<Node>();
         // A key, a value and a byte of control.
         let behind = self.behind.capacity() * 13;
-        self.elsewhere.memory() + Bytes((counts + nodes + behind + 4 * self.slots.len()) as u64)
+        self.elsewhere.memory() + Bytes((counts + nodes + behind + 8 * self.slots.len()) as u64)
     }
 
-    /// Keeps shorter paths until no more than so much memory is held, and no more pairs than there are then; whether that was
-    /// enough. While it does, it holds twice as much. Cost: linear in the pairs, for each length that is given up.
+    /// Folds rare paths until no more than so much memory is held, and no more pairs than there are then; whether that was
+    /// enough. While it does, it holds twice as much. Cost: linear in the pairs, for each time that their number is halved.
     pub fn shrink(&mut self, most: Bytes) -> bool {
         while self.memory() > most && self.length > 0 {
             self.most = self.pairs.max(1);
-            self.shorten();
+            self.fold();
             self.slots = Vec::new();
             self.index((self.nodes.len() * 4).next_power_of_two().max(1024));
         }
@@ -152,7 +166,12 @@ impl PathTable {
         let block = u64::from(site);
         let (path, until) = (*path, 1);
         self.add_steps(
-            &[PathStep { block, path, until }],
+            &[PathStep {
+                block,
+                path,
+                until,
+                continued: false,
+            }],
             &[0],
             &[site],
             &[distance],
@@ -277,14 +296,14 @@ impl PathTable {
         }
     }
 
-    /// Keeps shorter paths if an instruction would be one pair too many; the node of the step then.
+    /// Folds rare paths if an instruction would be one pair too many; the node of the step then.
     fn make_room(&mut self, node: u32, step: &PathStep, site: u32) -> u32 {
         let full = self.pairs >= self.most && self.length > 0;
         if !full || self.search(node, site).is_some() {
             return node;
         }
-        self.shorten();
-        self.find(self.key(step), step)
+        self.fold();
+        self.find(step)
     }
 
     /// Gives the instructions other numbers. Those that get the same become one where cells are made.

@@ -97,6 +97,34 @@ pub fn wrong<'a>(
     all
 }
 
+/// What was observed of a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupSeen {
+    /// Its accesses.
+    pub accesses: u64,
+    /// Its misses in each of the caches of the prediction, fully associative.
+    pub misses: Vec<f64>,
+}
+
+impl GroupSeen {
+    /// Adds another group.
+    pub fn add(&mut self, other: &GroupSeen) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.misses
+            .resize(self.misses.len().max(other.misses.len()), 0.0);
+        for (sum, misses) in self.misses.iter_mut().zip(&other.misses) {
+            *sum += misses;
+        }
+    }
+
+    /// Whether this is at most such a share of the accesses of all, and of the misses in each cache.
+    pub fn is_below(&self, share: f64, all: &GroupSeen) -> bool {
+        let mut misses = self.misses.iter().zip(&all.misses);
+        self.accesses as f64 <= share * all.accesses as f64
+            && misses.all(|(part, all)| *part <= share * all)
+    }
+}
+
 /// How good a prediction of groups was. Counts are of accesses of the observed run.
 ///
 /// Source: Fang et al. 2006, section 3.3 (there of dynamic paths).

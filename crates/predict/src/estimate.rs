@@ -178,6 +178,26 @@ pub fn work(points: &[Point], size: f64) -> Estimate {
     }
 }
 
+/// The accesses of a whole program of which so many are its start, the same in every run: [`work`] is what comes after. A power
+/// through the sum would grow too slowly, the more so the larger the start is beside the work of the smaller runs. The interval
+/// holds that of the sum too, as what is taken for the start is what lines have equally often.
+pub fn started_work(points: &[Point], start: f64, size: f64) -> Estimate {
+    let all = work(points, size);
+    let rest: Vec<Point> = points
+        .iter()
+        .map(|point| (point.0, point.1 - start))
+        .collect();
+    if start <= 0.0 || rest.iter().any(|point| point.1 <= 0.0) {
+        return all;
+    }
+    let rest = work(&rest, size);
+    Estimate {
+        value: rest.value + start,
+        low: (rest.low + start).min(all.low),
+        high: (rest.high + start).max(all.high),
+    }
+}
+
 /// The sum of the squares of what the power through some points misses.
 fn power_misses(points: &[Point]) -> f64 {
     let miss = |point: &Point| power(points, point.0).value - point.1;
@@ -334,6 +354,27 @@ mod tests {
         let falling = [(100.0, 500.0), (400.0, 400.0)];
         assert!(work(&falling, 1e6).value > 0.0);
         assert_eq!(work(&[(1.0, 0.0), (2.0, 0.0)], 4.0), Estimate::default());
+    }
+
+    #[test]
+    fn what_a_program_starts_with_is_no_part_of_a_power() {
+        let truth = |size: f64| 150_000.0 + size.powf(1.5);
+        let points = [2000.0, 8000.0].map(|size| (size, truth(size)));
+        let (found, all) = (
+            started_work(&points, 150_000.0, 64_000.0),
+            work(&points, 64_000.0),
+        );
+        assert!((found.value / truth(64_000.0) - 1.0).abs() < 1e-9);
+        assert!(
+            all.value < truth(64_000.0) * 0.8 && found.low <= all.low,
+            "{all:?}"
+        );
+        assert!(found.high >= found.value);
+        // A straight line is what it was, and so is a start that is all there is.
+        let line = [(100.0, 1300.0), (400.0, 2200.0)];
+        let found = started_work(&line, 1000.0, 8000.0);
+        assert!((found.value - 25_000.0).abs() < 1e-6);
+        assert_eq!(started_work(&line, 1300.0, 8000.0), work(&line, 8000.0));
     }
 
     #[test]

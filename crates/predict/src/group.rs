@@ -31,6 +31,8 @@ pub struct GroupRun {
     pub cold: u64,
     /// Its distances, in ascending bins.
     pub bins: Vec<PatternBin>,
+    /// It is no path, but all rarer ones to an instruction, which were not told apart.
+    pub rest: bool,
 }
 
 /// The groups of one run, by name.
@@ -44,6 +46,8 @@ pub enum Unpredictable {
     Missing(Vec<usize>),
     /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
+    /// These are the rarer paths to an instruction, which were not told apart in these training runs, counted from 0.
+    Rarer(Vec<usize>),
 }
 
 /// A pattern on another input.

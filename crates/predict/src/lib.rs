@@ -30,7 +30,7 @@ mod warnings;
 mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
-pub use check::{GroupCheck, WrongGroup, are_near, are_right, is_right, overlap, wrong};
+pub use check::{GroupCheck, GroupSeen, WrongGroup, are_near, are_right, is_right, overlap, wrong};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power, straight, work};
 pub use fixed::fixed_data;
 pub use group::{

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_locality::PatternBin;
 use serde::{Deserialize, Serialize};
 
+use crate::check::GroupSeen;
 use crate::group::{GroupForecast, GroupRun, Groups};
 
 /// How much of what happened was predicted of the group that it happened to: 1 − ½·Σ|a − b| over all groups, where a and b
@@ -104,6 +105,14 @@ fn common<'a>(
     (least.fold(0.0, |a, b| a + b), Some(a / b))
 }
 
+/// What was observed of a group, in caches of so many items.
+pub(crate) fn seen(run: &GroupRun, items: &[u64]) -> GroupSeen {
+    GroupSeen {
+        accesses: run.accesses,
+        misses: items.iter().map(|items| misses(run, *items)).collect(),
+    }
+}
+
 /// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its accesses were spread evenly.
 fn misses(run: &GroupRun, items: u64) -> f64 {
     let far = |bin: &PatternBin| {
@@ -146,6 +155,7 @@ mod tests {
             bins.add(Distance::new(items), 10);
         }
         let run = GroupRun {
+            rest: false,
             accesses: bins.accesses() + 2,
             cold: 2,
             bins: bins.iter().collect(),

@@ -8,9 +8,9 @@ use reuselens_locality::{Cache, FineHistogram, Machine, Pattern, Profile, Warnin
 use reuselens_units::{Distance, Granularity};
 use serde::Serialize;
 
-use crate::check::{GroupCheck, WrongGroup};
+use crate::check::{GroupCheck, GroupSeen, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
-use crate::fixed::fixed_data;
+use crate::fixed::{fixed_data, fixed_work};
 use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
 use crate::placing::Placing;
@@ -98,6 +98,8 @@ pub struct Prediction {
     pub training: Vec<(usize, f64)>,
     /// The data size asked for.
     pub size: f64,
+    /// Whether sizes are as the caller gave them, in a unit of its own ([`PredictOptions::sizes`]), and not in items.
+    pub given: bool,
     /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
     pub fixed: f64,
     /// Whether distances of groups are known exactly: all training runs have paths.
@@ -138,6 +140,9 @@ pub struct Check {
     /// What was observed of the groups that could be predicted.
     #[serde(skip)]
     pub observed: BTreeMap<String, Vec<Pattern>>,
+    /// Accesses and misses that were observed of the groups that were trained.
+    #[serde(skip)]
+    pub seen: BTreeMap<String, GroupSeen>,
     /// Groups of the observed run that are in no training run.
     pub never_seen: Vec<(String, u64)>,
     /// Caches, and those of them whose observed miss ratio lies in its interval.
@@ -192,6 +197,7 @@ pub fn predict(
     Ok(Prediction {
         granularity,
         size,
+        given: !options.sizes.is_empty(),
         fixed,
         exact,
         merging: options.merging,
@@ -212,7 +218,9 @@ fn whole_runs<'a>(
     training: &[(usize, f64)],
     (fixed, found): (f64, f64),
 ) -> Vec<WholeRun<'a>> {
+    let start = fixed_work(runs);
     let run = |(run, size): &(usize, f64)| WholeRun {
+        start,
         size: grown(*size, fixed),
         grown: grown(*size, found),
         histogram: &runs[*run].histogram,

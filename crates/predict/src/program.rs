@@ -300,6 +300,7 @@ pub fn groups(profile: &Profile, by: By, exact: bool) -> Groups {
         sums.entry(name).or_default().merge(&cell.histogram);
     }
     let run = |fine: &FineHistogram| GroupRun {
+        rest: false,
         accesses: fine.accesses(),
         cold: fine.cold(),
         bins: PatternBin::of_fine(fine),
@@ -341,6 +342,7 @@ fn exact_groups(profile: &Profile, by: By) -> Groups {
 /// What distances in pattern bins say of a group.
 fn run(bins: &PatternBins) -> GroupRun {
     GroupRun {
+        rest: false,
         accesses: bins.accesses(),
         cold: bins.cold(),
         bins: bins.iter().collect(),
@@ -355,10 +357,22 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
         .unwrap_or_default();
     let mut groups = Groups::new();
     for (site, paths) in sites {
+        let (module, offset) = (&site.module, site.offset);
+        let mut rest = PatternBins::new();
         for path in paths {
-            let (module, offset) = (&site.module, site.offset);
+            if path.length < length {
+                rest.merge(&path.bins);
+                continue;
+            }
             let name = format!("{module}+{offset:#x} after {}", path.digits(length));
             groups.insert(name, run(&path.bins));
+        }
+        if rest.accesses() > 0 {
+            let rest = GroupRun {
+                rest: true,
+                ..run(&rest)
+            };
+            groups.insert(format!("{module}+{offset:#x} after rarer paths"), rest);
         }
     }
     groups

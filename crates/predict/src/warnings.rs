@@ -4,6 +4,7 @@ use reuselens_locality::{Profile, Warning};
 
 use crate::group::GroupForecast;
 use crate::prediction::{GroupMisses, PredictOptions, Scale};
+use crate::program::By;
 use crate::whole::WholePrediction;
 
 fn warn(code: &str, message: String, hint: &str) -> Warning {
@@ -58,6 +59,7 @@ pub(crate) fn warnings(
         let hint = "take them as staying, or profile inputs that differ more";
         all.push(warn("beyond-any", message, hint));
     }
+    all.extend(rarer_paths(runs, options.by));
     if runs.iter().any(|run| !run.method.exact) {
         let message = "a training run is a sample: its error is in the prediction too".to_owned();
         all.push(warn("sampled", message, "profile without --sample"));
@@ -67,6 +69,29 @@ pub(crate) fn warnings(
         all.push(warn("loose", message, ""));
     }
     all
+}
+
+/// A share of the accesses that is no longer all of them when it is written.
+const ALL: f64 = 0.9995;
+
+/// Of runs that had more paths than were told apart, how much that is.
+fn rarer_paths(runs: &[&Profile], by: By) -> Option<Warning> {
+    let By::Path(length) = by else { return None };
+    let told = runs.iter().map(|run| told_apart(run, length));
+    let told: Vec<f64> = told.map(|share| share.unwrap_or(1.0)).collect();
+    if told.iter().all(|share| *share >= ALL) {
+        return None;
+    }
+    let shares: Vec<String> = told
+        .iter()
+        .map(|share| format!("{:.1} %", 100.0 * share))
+        .collect();
+    let message = format!(
+        "not all paths of {length} outcomes were told apart, but those of {} of the accesses of the training runs: of rarer ones nothing is predicted",
+        shares.join(", ")
+    );
+    let hint = "profile with more paths (--most-paths 8M), or ask for shorter ones (--history)";
+    Some(warn("rarer-paths", message, hint))
 }
 
 fn below_fixed(fixed: f64) -> Warning {
@@ -115,6 +140,14 @@ fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
         ));
     }
     all
+}
+
+/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none without paths.
+fn told_apart(profile: &Profile, length: u32) -> Option<f64> {
+    let shares = &profile.paths.as_ref()?.shares;
+    let all = shares.first().filter(|all| all.accesses > 0)?.accesses;
+    let of = shares.iter().find(|shares| shares.length >= length)?;
+    Some(of.accesses as f64 / all as f64)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate, straight, work};
+use crate::estimate::{Estimate, estimate, started_work, straight};
 use crate::shape::{Fit, Point, Shape};
 
 /// Groups of equally many accesses that a program is cut into.
@@ -17,6 +17,8 @@ pub struct WholeRun<'a> {
     pub size: f64,
     /// Its data size without what does not grow, however much that is: over which accesses do.
     pub grown: f64,
+    /// Its accesses that do not grow: its start.
+    pub start: f64,
     /// Its distances.
     pub histogram: &'a ExactHistogram,
 }
@@ -42,7 +44,7 @@ pub struct GroupPrediction {
 pub struct WholePrediction {
     /// The data size, in items.
     pub size: f64,
-    /// Accesses, by [`work`].
+    /// Accesses, by [`started_work`].
     pub accesses: Estimate,
     /// Cold ones among them: in a straight line.
     pub cold: Estimate,
@@ -163,7 +165,11 @@ pub fn predict_whole(
         runs.map(|run| (run.grown, count(run.histogram) as f64))
             .collect()
     };
-    let accesses = work(&points(ExactHistogram::accesses), grown);
+    let start = runs
+        .iter()
+        .map(|run| run.start)
+        .fold(f64::INFINITY, f64::min);
+    let accesses = started_work(&points(ExactHistogram::accesses), start, grown);
     // The size is the largest distance, which is all items but one in nearly every program: a straight line.
     let cold = straight(&points(ExactHistogram::cold), grown);
     let make = |end: fn(&Estimate) -> f64, accesses: f64| {
@@ -300,6 +306,7 @@ mod tests {
         let runs = all.each_ref().map(|histogram| WholeRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
+            start: 0.0,
             histogram,
         });
         let found = predict_whole(
@@ -314,6 +321,7 @@ mod tests {
         let runs = alike.each_ref().map(|histogram| WholeRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
+            start: 0.0,
             histogram,
         });
         let found = predict_whole(
@@ -333,6 +341,7 @@ mod tests {
         let runs = [&small, &large].map(|histogram| WholeRun {
             size: size(histogram),
             grown: size(histogram),
+            start: 0.0,
             histogram,
         });
         let truth = hills(400);

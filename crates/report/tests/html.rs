@@ -211,7 +211,11 @@ fn path(outcomes: u32, hills: &[(u64, u64)]) -> PathDistances {
     for (distance, accesses) in hills {
         bins.add(Distance::new(*distance), *accesses);
     }
-    PathDistances { outcomes, bins }
+    PathDistances {
+        outcomes,
+        length: 32,
+        bins,
+    }
 }
 
 #[test]

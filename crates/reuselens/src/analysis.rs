@@ -7,6 +7,7 @@ use reuselens_units::{Accesses, Bytes, counted};
 
 use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counts, PathCounts};
+use crate::path_warnings;
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 
 /// How far an analysis has come.
@@ -91,7 +92,7 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
         cell.map_or(0, |cell| cell.site)
     });
     let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
-    profile.warnings.extend(path_warnings(&kept));
+    profile.warnings.extend(path_warnings::warnings(&kept));
     profile.paths = Some(kept);
 }
 
@@ -328,30 +329,6 @@ impl Budget {
         let left = left.checked_sub(self.others.get());
         left.is_some_and(|left| counts.shrink(Bytes(left), self.limit))
     }
-}
-
-/// What is less than it seems of paths.
-fn path_warnings(paths: &PathProfile) -> Option<Warning> {
-    const LONGEST: u32 = 32;
-    let (message, hint) = if paths.blocks == 0 {
-        ("paths were asked for, but there are no basic blocks in what was read: all paths are empty".to_owned(),
-         "record with --basic-blocks, or profile the program without its run time: --capture rewriting")
-    } else if paths.length < LONGEST {
-        (
-            format!(
-                "there were too many paths for --most-paths or the memory limit: they are told apart by the last {} outcomes, not {LONGEST}",
-                paths.length
-            ),
-            "allow more pairs (--most-paths 8M) and the memory for them, 200 to 400 bytes each (--memory-limit); or profile a smaller part, or one kind of data: --data heap",
-        )
-    } else {
-        return None;
-    };
-    Some(Warning {
-        code: "paths".to_owned(),
-        message,
-        hint: hint.to_owned(),
-    })
 }
 
 fn bounded_history(limit: u64) -> Warning {

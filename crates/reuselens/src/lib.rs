@@ -32,6 +32,7 @@ mod error;
 mod keeping;
 mod machine;
 mod options;
+mod path_warnings;
 mod recording;
 mod reordering;
 pub mod shard;

@@ -7,7 +7,7 @@ use reuselens_locality::Sharing;
 use reuselens_units::{Bytes, Granularity};
 
 /// Pairs of an instruction and a path that are told apart, if nothing else is said.
-pub const MOST_PATHS: u64 = 1 << 20;
+pub const MOST_PATHS: u64 = 1 << 19;
 
 /// What to analyse and how; the default is what `reuselens profile` does without options.
 #[derive(Clone, Debug)]

@@ -254,6 +254,14 @@ impl Args {
                 "Next: reuselens predict --train {train} --check {} -o prediction.html",
                 run.display()
             ),
+            None if prediction.given => format!(
+                "Next: profile an input of size {items}, and compare: reuselens predict --train {train} --sizes {} --size {items} --check THAT.rlprof",
+                self.sizes
+                    .iter()
+                    .map(f64::to_string)
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
             None => {
                 let bytes = (items as u64).saturating_mul(prediction.granularity.bytes());
                 format!(

@@ -4,6 +4,8 @@ use super::{PathStep, PathTable};
 
 /// How many steps ahead the slot, the node and the first count of a step are asked for.
 pub(super) const AHEAD: [usize; 3] = [18, 12, 6];
+/// The length that most folded paths have.
+const FOLDED: u32 = 16;
 /// Room for the nodes that are guessed ahead.
 pub(super) const ROOM: usize = 16;
 
@@ -15,13 +17,26 @@ impl PathTable {
             reuselens_memory::prefetch(&self.slots, self.home(step));
         }
         if let Some(step) = steps.get(at + AHEAD[1]) {
-            let guess = self.slots[self.home(step)];
+            let guess = self.guess(step, self.length);
             guesses[(at + AHEAD[1]) % ROOM] = guess;
-            reuselens_memory::prefetch(&self.nodes, (guess as usize).saturating_sub(1));
+            match guess.checked_sub(1) {
+                Some(node) => reuselens_memory::prefetch(&self.nodes, node as usize),
+                // What is not there is often found by its end.
+                None if self.is_folded() => {
+                    reuselens_memory::prefetch(&self.slots, self.home_of(step, FOLDED));
+                }
+                None => {}
+            }
         }
         if at + AHEAD[2] < steps.len() && at > 0 {
             let guess = guesses[(at + AHEAD[2]) % ROOM];
-            if let Some(node) = self.nodes.get((guess as usize).wrapping_sub(1)) {
+            if guess == 0
+                && self.is_folded()
+                && let Some(step) = steps.get(at + AHEAD[2])
+            {
+                let node = self.guess(step, FOLDED).wrapping_sub(1);
+                reuselens_memory::prefetch(&self.nodes, node as usize);
+            } else if let Some(node) = self.nodes.get((guess as usize).wrapping_sub(1)) {
                 // Two share a line.
                 reuselens_memory::prefetch(&self.counts, node.first as usize);
                 reuselens_memory::prefetch(&self.counts, node.first as usize + 2);

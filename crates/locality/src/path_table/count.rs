@@ -87,6 +87,11 @@ impl Count {
         self.add_here(items);
     }
 
+    /// Accesses in the bin that is here.
+    pub fn accesses(&self) -> u64 {
+        u64::from(self.accesses)
+    }
+
     fn tally(&self) -> Tally {
         Tally {
             number: u64::from(self.number),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use reuselens_units::{Bytes, Distance};
 use smallvec::SmallVec;
 
+use crate::histogram::Histogram;
 use crate::pattern_bins::Tally;
 use crate::{PatternBin, PatternBins};
 
@@ -185,6 +186,20 @@ impl Elsewhere {
         for (owner, bins) in &self.far {
             to.far.entry(number(*owner)).or_default().merge(bins);
         }
+    }
+
+    /// The accesses in here of the instructions numbered from 0 to `owners`. Nothing may wait.
+    pub fn accesses(&self, owners: usize) -> Vec<u64> {
+        let mut accesses = vec![0_u64; owners];
+        for slot in self.slots.iter().filter(|slot| slot.count > 0) {
+            let sum = &mut accesses[slot.owner as usize];
+            *sum = sum.saturating_add(slot.count);
+        }
+        for (owner, bins) in &self.far {
+            let sum = &mut accesses[*owner as usize];
+            *sum = sum.saturating_add(bins.accesses());
+        }
+        accesses
     }
 
     /// The bins of the instructions numbered from 0 to `owners`. Nothing may wait. Cost: linear, and a sort of each one's.

@@ -1,88 +1,177 @@
 //! Blocks on paths, by block and outcomes.
 
-use super::{Node, PathStep, PathTable};
+use super::{LENGTHS, Node, PathStep, PathTable};
 use crate::path::{Path, Traces};
 
+/// A block, outcomes before it, and how many those are.
+pub(super) type Key = (u64, u32, u8);
+
+impl Node {
+    /// What it is known by.
+    #[inline(always)]
+    pub fn key(&self) -> Key {
+        (self.block, self.outcomes, self.traces.length() as u8)
+    }
+}
+
 impl PathTable {
-    pub(super) fn key(&self, step: &PathStep) -> (u64, u32) {
-        (step.block, Path::newest(step.path.outcomes, self.length))
+    /// What a step is known by, if so many outcomes are told apart.
+    #[inline(always)]
+    fn key(step: &PathStep, length: u32) -> Key {
+        (
+            step.block,
+            Path::newest(step.path.outcomes, length),
+            length as u8,
+        )
     }
 
     /// The slot where a step belongs, if it is free.
     #[inline(always)]
     pub(super) fn home(&self, step: &PathStep) -> usize {
-        hash(self.key(step)) as usize & (self.slots.len() - 1)
+        self.home_of(step, self.length)
+    }
+
+    /// The slot where so many outcomes of a step belong.
+    #[inline(always)]
+    pub(super) fn home_of(&self, step: &PathStep, length: u32) -> usize {
+        hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
+    }
+
+    /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or none is.
+    #[inline(always)]
+    pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
+        let hash = hash(Self::key(step, length));
+        let found = self.slots[hash as usize & (self.slots.len() - 1)];
+        match tag(found) == tag(hash) {
+            true => number(found),
+            false => 0,
+        }
+    }
+
+    /// Whether there may be paths that are known by their ends.
+    #[inline(always)]
+    pub(super) fn is_folded(&self) -> bool {
+        !self.admission.is_open()
     }
 
     /// The node of a step, which may be the guessed one.
     #[inline(always)]
     pub(super) fn enter(&mut self, step: &PathStep, guess: u32) -> u32 {
-        let key = self.key(step);
+        let key = Self::key(step, self.length);
         let node = match self.nodes.get((guess as usize).wrapping_sub(1)) {
-            Some(node) if (node.block, node.outcomes) == key => guess,
-            _ => self.find(key, step),
+            Some(node) if node.key() == key => guess,
+            _ => self.find(step),
         };
         self.nodes[node as usize - 1].traces.add(&step.path.trace);
         node
     }
 
+    /// The node of the longest end of a path that there is, or a new one where it is admitted. What goes on with a step is not
+    /// asked again.
     #[inline(never)]
-    pub(super) fn find(&mut self, key: (u64, u32), step: &PathStep) -> u32 {
-        let slot = self.slot(key);
-        match self.slots[slot] {
-            0 => {
-                reuselens_memory::reserve(&mut self.nodes, 1);
-                self.nodes.push(Node {
-                    block: key.0,
-                    outcomes: key.1,
-                    first: self.counts.len() as u32,
-                    traces: Traces::new(step.path.trace),
-                    length: 0,
-                    room: 0,
-                });
-                let node = self.nodes.len() as u32;
-                self.slots[slot] = node;
-                if self.nodes.len() * 2 > self.slots.len() {
-                    self.index(self.slots.len() * 2);
-                }
-                node
+    pub(super) fn find(&mut self, step: &PathStep) -> u32 {
+        let slot = self.slot(Self::key(step, self.length));
+        if self.slots[slot] != FREE {
+            return number(self.slots[slot]);
+        }
+        let shorter = LENGTHS
+            .into_iter()
+            .rev()
+            .filter(|length| *length < self.length);
+        let known = match self.admission.is_open() {
+            true => None,
+            false => shorter.clone().find_map(|length| {
+                let found = self.slots[self.slot(Self::key(step, length))];
+                (found != FREE).then(|| (length, number(found)))
+            }),
+        };
+        // Where nothing was folded there is room for more.
+        let Some((known, node)) = known else {
+            return self.push(Self::key(step, self.length), slot, step);
+        };
+        let longer = [self.length].into_iter().chain(shorter);
+        let mut longer = longer.take_while(|length| *length > known);
+        match longer.find(|length| !step.continued && self.admission.admits(*length)) {
+            Some(length) => {
+                let key = Self::key(step, length);
+                self.push(key, self.slot(key), step)
             }
-            node => node,
+            None => node,
         }
     }
 
+    /// Puts a new node in a free slot.
+    fn push(&mut self, key: Key, slot: usize, step: &PathStep) -> u32 {
+        reuselens_memory::reserve(&mut self.nodes, 1);
+        self.nodes.push(Node {
+            block: key.0,
+            outcomes: key.1,
+            first: self.counts.len() as u32,
+            traces: Traces::new(step.path.trace, u32::from(key.2)),
+            length: 0,
+            room: 0,
+        });
+        let node = self.nodes.len() as u32;
+        self.slots[slot] = entry(key, node);
+        if self.nodes.len() * 2 > self.slots.len() {
+            self.index(self.slots.len() * 2);
+        }
+        node
+    }
+
     /// The slot of a key, or the free one where it belongs.
-    fn slot(&self, key: (u64, u32)) -> usize {
+    fn slot(&self, key: Key) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = hash(key) as usize & mask;
+        let hash = hash(key);
+        let mut slot = hash as usize & mask;
         loop {
-            match self.slots[slot].checked_sub(1) {
-                Some(at) => {
-                    let node = &self.nodes[at as usize];
-                    if (node.block, node.outcomes) == key {
-                        return slot;
-                    }
-                    slot = (slot + 1) & mask;
-                }
-                None => return slot,
+            let found = self.slots[slot];
+            // Most others are known by their tag, without a look at the node.
+            let same = tag(found) == tag(hash)
+                && found != FREE
+                && self.nodes[number(found) as usize - 1].key() == key;
+            if same || found == FREE {
+                return slot;
             }
+            slot = (slot + 1) & mask;
         }
     }
 
     pub(super) fn index(&mut self, slots: usize) {
         self.slots.clear();
         reuselens_memory::reserve(&mut self.slots, slots);
-        self.slots.resize(slots, 0);
+        self.slots.resize(slots, FREE);
         for at in 0..self.nodes.len() {
-            let slot = self.slot((self.nodes[at].block, self.nodes[at].outcomes));
-            self.slots[slot] = at as u32 + 1;
+            let key = self.nodes[at].key();
+            let slot = self.slot(key);
+            self.slots[slot] = entry(key, at as u32 + 1);
         }
     }
 }
 
 /// Where a node is looked for.
 #[inline(always)]
-fn hash((block, outcomes): (u64, u32)) -> u64 {
+fn hash((block, outcomes, length): Key) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    (block.wrapping_mul(GOLDEN) ^ u64::from(outcomes)).wrapping_mul(GOLDEN) >> 24
+    let path = u64::from(length) << 32 | u64::from(outcomes);
+    let hash = (block.wrapping_mul(GOLDEN) ^ path).wrapping_mul(GOLDEN);
+    hash.rotate_left(40)
+}
+
+/// A slot without a node.
+pub(super) const FREE: u64 = 0;
+
+/// What is in the slot of a node: the upper half of its hash, and its number, counted from 1.
+fn entry(key: Key, number: u32) -> u64 {
+    tag(hash(key)) << 32 | u64::from(number)
+}
+
+fn tag(hash: u64) -> u64 {
+    hash >> 32
+}
+
+/// The number of the node in a slot.
+#[inline(always)]
+pub(super) fn number(entry: u64) -> u32 {
+    entry as u32
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::PatternBins;
+use crate::histogram::Histogram;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,13 +19,44 @@ pub(super) fn step() {
 
 type Access = (u32, u32, u64);
 
-fn by_definition(accesses: &[Access], length: u32) -> BTreeMap<(u32, u32), PatternBins> {
-    let mut cells: BTreeMap<(u32, u32), PatternBins> = BTreeMap::new();
+/// By instruction, outcomes and how many those are.
+type Cells = BTreeMap<(u32, u32, u32), PatternBins>;
+
+fn by_definition(accesses: &[Access], length: u32) -> Cells {
+    let mut cells = Cells::new();
     for (site, outcomes, items) in accesses {
-        let key = (*site, Path::newest(*outcomes, length));
+        let key = (*site, Path::newest(*outcomes, length), length);
         cells.entry(key).or_default().add(Distance::new(*items), 1);
     }
     cells
+}
+
+/// The cells of a length.
+fn cells(table: &PathTable, length: u32) -> Cells {
+    let cells = table.at(length).expect("a length that is kept");
+    let pairs: Vec<_> = cells.into_iter().map(|c| (c.key(), c.bins)).collect();
+    let all = pairs.len();
+    let map = Cells::from_iter(pairs);
+    assert_eq!(map.len(), all, "no cell comes twice");
+    map
+}
+
+/// The accesses of cells whose paths have so many outcomes.
+fn apart(cells: &Cells, length: u32) -> u64 {
+    let told = cells.iter().filter(|(key, _)| key.2 == length);
+    told.map(|(_, bins)| bins.accesses()).sum()
+}
+
+/// Accesses by bin of `part` are among those of `whole`.
+fn is_part(part: &PatternBins, whole: &PatternBins) -> bool {
+    let of = |bins: &PatternBins| -> BTreeMap<u64, u64> {
+        bins.iter().map(|bin| (bin.low, bin.accesses)).collect()
+    };
+    let (part_of, whole_of) = (of(part), of(whole));
+    part.cold() <= whole.cold()
+        && part_of
+            .iter()
+            .all(|(low, accesses)| whole_of.get(low).is_some_and(|all| accesses <= all))
 }
 
 fn table(accesses: &[Access], most: usize) -> PathTable {
@@ -39,14 +71,43 @@ fn table(accesses: &[Access], most: usize) -> PathTable {
     table
 }
 
+/// A table that had room for all: every length is exactly what it is by definition.
 fn check(table: &PathTable, accesses: &[Access]) {
     for length in LENGTHS {
-        let Some(cells) = table.at(length) else {
-            assert!(length > table.length());
-            continue;
-        };
-        let found: BTreeMap<_, _> = cells.into_iter().map(|c| (c.key(), c.bins)).collect();
-        assert_eq!(found, by_definition(accesses, length), "{length}");
+        assert_eq!(
+            cells(table, length),
+            by_definition(accesses, length),
+            "{length}"
+        );
+    }
+}
+
+/// Any table: what has fewer outcomes than asked for ends like that; no path has more than it had, and all of each instruction
+/// is there, exactly.
+fn check_folded(table: &PathTable, accesses: &[Access]) {
+    let of_length = |length| (length, by_definition(accesses, length));
+    let expected: BTreeMap<u32, Cells> = LENGTHS.into_iter().map(of_length).collect();
+    for length in LENGTHS
+        .into_iter()
+        .filter(|length| *length <= table.length())
+    {
+        let found = cells(table, length);
+        let mut sites = Cells::new();
+        for (key @ (site, outcomes, known), bins) in &found {
+            assert!(*known <= length && Path::newest(*outcomes, *known) == *outcomes);
+            let whole = &expected[known][key];
+            assert!(is_part(bins, whole), "{bins:?} of {whole:?}");
+            sites.entry((*site, 0, 0)).or_default().merge(bins);
+        }
+        assert_eq!(sites, expected[&0], "{length}");
+        let shares = table.shares(length, PatternRule::default(), 1024).unwrap();
+        assert_eq!(shares.paths, found.len() as u64);
+        assert_eq!(shares.accesses, apart(&found, length));
+        let sorted = [shares.differentiable, shares.unknown];
+        assert!(
+            sorted.iter().sum::<u64>() + shares.aliased.max(shares.short_and_long)
+                <= shares.multiple
+        );
     }
 }
 
@@ -57,16 +118,20 @@ proptest! {
         most in 1..200_usize,
         split in 0..300_usize,
     ) {
-        let whole = table(&accesses, most);
-        check(&whole, &accesses);
-        prop_assert!(whole.len() <= most.max(4));
         let (left, right) = accesses.split_at(split.min(accesses.len()));
-        let mut merged = table(left, most);
-        merged.merge(table(right, most));
-        check(&merged, &accesses);
         let path = Path { outcomes: 5, ..Path::default() };
-        merged.add(1, &path, Distance::new(7));
-        check(&merged, &[&accesses[..], &[(1, 5, 7)]].concat());
+        let more = [&accesses[..], &[(1, 5, 7)]].concat();
+        for (most, check) in [(1000, check as fn(&PathTable, &[Access])), (most, check_folded)] {
+            let whole = table(&accesses, most);
+            check(&whole, &accesses);
+            prop_assert!(whole.len() <= most.max(4));
+            let mut merged = table(left, most);
+            merged.merge(table(right, most));
+            check(&merged, &accesses);
+            prop_assert!(merged.len() <= most.max(4));
+            merged.add(1, &path, Distance::new(7));
+            check(&merged, &more);
+        }
     }
 }
 
@@ -75,15 +140,58 @@ fn a_node_is_a_cache_line() {
     assert_eq!(size_of::<Node>(), 64);
 }
 
+/// Half of the accesses are on one of ten paths, the others on paths that no other is on; all but one end in one of 64.
+fn few_and_many(accesses: u32) -> Vec<Access> {
+    let mut state = 1_u32;
+    let path = |at: u32| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        match at % 2 {
+            0 => (at / 2 % 10) << 20 | 3,
+            _ => state & !63 | at / 2 % 64,
+        }
+    };
+    let paths: Vec<u32> = (0..accesses).map(path).collect();
+    (0..)
+        .zip(paths)
+        .map(|(at, path)| (at % 3, path, u64::from(at % 50)))
+        .collect()
+}
+
 #[test]
-fn many_paths_stay_within_bounds() {
-    let accesses: Vec<Access> = (0..100_000)
-        .map(|i| (i % 3, i, u64::from(i % 50)))
-        .collect();
+fn many_paths_stay_within_bounds_and_frequent_ones_are_told_apart() {
+    let accesses = few_and_many(200_000);
     let table = table(&accesses, 1100);
-    assert_eq!(table.length(), 8);
+    assert!(table.len() <= 1100 && table.length() == 32);
     assert!(table.memory() < Bytes(1 << 21), "{}", table.memory());
-    check(&table, &accesses);
+    check_folded(&table, &accesses);
+    // The ten paths to each of three instructions, but for what came before they were in.
+    let (found, expected) = (cells(&table, 32), by_definition(&accesses, 32));
+    let often = expected.iter().filter(|(_, bins)| bins.accesses() > 1000);
+    let shares: Vec<f64> = often
+        .map(|(key, bins)| {
+            let found = found.get(key).map_or(0, PatternBins::accesses);
+            found as f64 / bins.accesses() as f64
+        })
+        .collect();
+    assert!(
+        shares.len() == 30 && shares.iter().all(|share| *share > 0.9),
+        "{shares:?}"
+    );
+    // Of the others all that is known is how they end; what is rare takes no place from that.
+    let told = |length| apart(&cells(&table, length), length) as f64 / 200_000.0;
+    assert!((0.45..0.6).contains(&told(32)), "{}", told(32));
+    assert!(told(4) > 0.99, "{}", told(4));
+}
+
+#[test]
+fn equal_accesses_are_equal_tables() {
+    let accesses = few_and_many(30_000);
+    let [a, b] = [0, 1].map(|_| table(&accesses, 700));
+    for length in LENGTHS {
+        assert_eq!(cells(&a, length), cells(&b, length));
+    }
 }
 
 #[test]
@@ -93,13 +201,14 @@ fn less_memory_keeps_shorter_paths_and_all_accesses() {
         .collect();
     let mut table = table(&accesses, 1 << 20);
     let (before, length) = (table.memory(), table.length());
+    check(&table, &accesses);
     assert!(table.shrink(before) && table.length() == length);
     let half = Bytes(before.get() / 2);
     assert!(table.shrink(half));
-    assert!(table.memory() <= half && (1..length).contains(&table.length()));
-    check(&table, &accesses);
+    assert!(table.memory() <= half && table.length() == length);
+    check_folded(&table, &accesses);
     assert!(!table.shrink(Bytes(1)) && table.length() == 0);
-    check(&table, &accesses);
+    check_folded(&table, &accesses);
 }
 
 #[test]
@@ -126,7 +235,12 @@ fn a_block_of_all_instructions_is_quick() {
     STEPS.set(0);
     let block = 0;
     table.add_steps(
-        &[PathStep { block, path, until }],
+        &[PathStep {
+            block,
+            path,
+            until,
+            continued: false,
+        }],
         &cells,
         &sites,
         &distances,
@@ -142,7 +256,12 @@ fn a_block_of_all_instructions_is_quick() {
     assert_eq!(twice.len(), SITES as usize);
     twice.renumber(|site| SITES - 1 - site);
     twice.add_steps(
-        &[PathStep { block, path, until }],
+        &[PathStep {
+            block,
+            path,
+            until,
+            continued: false,
+        }],
         &cells,
         &sites,
         &distances,

@@ -1,44 +1,26 @@
-//! Paths that become equal when fewer of their outcomes are kept.
+//! Nodes that became equal, since fewer outcomes of their paths are kept.
 
 use std::collections::HashMap;
 
+use super::PathTable;
 use super::elsewhere::Elsewhere;
-use super::{LENGTHS, PathTable};
+use super::nodes::Key;
 use crate::path::Path;
 
 impl PathTable {
-    /// Keeps shorter paths, so that at least a quarter of the pairs is free again.
-    pub(super) fn shorten(&mut self) {
-        while self.length > 0 && self.pairs > self.most / 4 * 3 {
-            let shorter = LENGTHS
-                .into_iter()
-                .rev()
-                .find(|length| *length < self.length);
-            self.length = shorter.unwrap_or(0);
-            self.unite();
-        }
-        self.index(self.slots.len());
-    }
-
     /// Makes nodes one that have become equal. The slots are wrong then.
-    fn unite(&mut self) {
-        let length = self.length;
-        for node in &mut self.nodes {
-            node.outcomes = Path::newest(node.outcomes, length);
-        }
+    pub(super) fn unite(&mut self) {
         let old = std::mem::take(&mut self.nodes);
         let counts = std::mem::take(&mut self.counts);
         self.elsewhere.flush();
         let elsewhere = std::mem::replace(&mut self.elsewhere, Elsewhere::new());
         let mut owners = vec![0; self.pairs];
         (self.pairs, self.behind) = (0, HashMap::new());
-        let mut order: Vec<(u64, u32, u32)> = (0..)
-            .zip(&old)
-            .map(|(at, node)| (node.block, node.outcomes, at))
-            .collect();
+        let mut order: Vec<(Key, u32)> =
+            (0..).zip(&old).map(|(at, node)| (node.key(), at)).collect();
         order.sort_unstable();
-        let of = |at: &(u64, u32, u32)| &old[at.2 as usize];
-        for equal in order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let of = |at: &(Key, u32)| &old[at.1 as usize];
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
             let mut node = of(&equal[0]).clone();
             let first = self.counts.len();
             (node.first, node.length, node.room) = (first as u32, 0, 0);
@@ -58,10 +40,10 @@ impl PathTable {
         elsewhere.move_to(&mut self.elsewhere, |owner| owners[owner as usize]);
     }
 
-    /// Adds all counts of another table, whose instructions and blocks have the same numbers. The shorter length is
-    /// kept.
+    /// Adds all counts of another table, whose instructions and blocks have the same numbers.
     pub fn merge(&mut self, other: PathTable) {
         self.length = self.length.min(other.length);
+        self.admission.join(&other.admission);
         let (counts, pairs) = (self.counts.len() as u32, self.pairs as u32);
         other
             .elsewhere
@@ -76,9 +58,16 @@ impl PathTable {
             node.first += counts;
             node
         }));
+        // One of them may have had no room for any path.
+        for node in &mut self.nodes {
+            node.traces.shorten(self.length);
+            node.outcomes = Path::newest(node.outcomes, node.traces.length());
+        }
         self.unite();
         let slots = (self.nodes.len() * 4).next_power_of_two();
-        self.slots.resize(slots.max(self.slots.len()), 0);
-        self.shorten();
+        self.index(slots.max(self.slots.len()));
+        if self.pairs > self.most {
+            self.fold();
+        }
     }
 }

@@ -31,6 +31,11 @@ pub(super) fn seen<'a>(
             patterns,
         })
     };
+    let rest = |run: &usize| runs[*run].1.get(name).is_some_and(|run| run.rest);
+    let rarer: Vec<usize> = (0..runs.len()).filter(rest).collect();
+    if !rarer.is_empty() {
+        return Err(Unpredictable::Rarer(rarer));
+    }
     let mut found: Vec<Option<Seen>> = runs.iter().map(of_run).collect();
     let counts: Vec<Option<usize>> = found
         .iter()

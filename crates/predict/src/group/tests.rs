@@ -11,6 +11,7 @@ fn run(hills: &[(u64, u64)], cold: u64) -> GroupRun {
         fine.add(Distance::new(*distance), *count);
     }
     GroupRun {
+        rest: false,
         accesses: fine.accesses() + cold,
         cold,
         bins: PatternBin::of_fine(&fine),

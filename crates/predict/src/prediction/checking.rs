@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
 use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
-use crate::check::{GroupCheck, wrong};
+use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
-use crate::placing::Placing;
+use crate::placing::{self, Placing};
 use crate::program::{ProgramError, groups, have_paths, same_program};
 use crate::whole::data_size;
 
@@ -54,7 +54,7 @@ impl Prediction {
         let known: BTreeSet<&str> = forecasts.iter().map(|f| f.name.as_str()).collect();
         let mut never: Vec<(String, u64)> = seen
             .iter()
-            .filter(|(name, _)| !known.contains(name.as_str()))
+            .filter(|(name, run)| !run.rest && !known.contains(name.as_str()))
             .map(|(name, run)| (name.clone(), run.accesses))
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -72,6 +72,7 @@ impl Prediction {
                 self.training.len(),
             ),
             observed: self.observed(&forecasts, &seen),
+            seen: self.seen(&forecasts, &seen),
             wrong: wrong(forecasts.iter().copied(), &seen, self.merging),
             never_seen: never,
         })
@@ -88,6 +89,16 @@ impl Prediction {
             .map(|forecast| (*forecast, misses(forecast)))
             .collect();
         Placing::of(&placed, seen, &items)
+    }
+
+    /// Accesses and misses that were observed of the groups that were trained.
+    fn seen(&self, forecasts: &[&GroupForecast], seen: &Groups) -> BTreeMap<String, GroupSeen> {
+        let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
+        let found = forecasts.iter().filter_map(|forecast| {
+            let run = seen.get(&forecast.name)?;
+            Some((forecast.name.clone(), placing::seen(run, &items)))
+        });
+        found.collect()
     }
 
     /// The observed patterns of what could be predicted.

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use reuselens_predict::PatternPrediction;
+use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
-use crate::caches;
 use crate::chart::embedded;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
@@ -98,7 +97,7 @@ fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
 
 fn head(out: &mut String, forecast: &Forecast) {
     let prediction = forecast.prediction;
-    let size = |items: f64| caches::size(items.round() as u64, prediction.granularity);
+    let size = |size: f64| forecast.size(size);
     let runs: Vec<String> = forecast
         .by_size()
         .map(|(name, _, data)| format!("{} ({})", escape(name), size(data)))
@@ -134,7 +133,7 @@ fn head(out: &mut String, forecast: &Forecast) {
     if let Some((name, _, check)) = forecast.observed {
         let _ = write!(
             out,
-            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly, {} with mean distances within a tenth. Predicted {}.</p>",
+            "<p class=\"lead\">Compared with {}: accuracy {}, mean error of the miss ratio {}; of the accesses, {} are of {}s that could be predicted, and {} of those correctly in every bin (the published measure, which is strict), {} with mean distances within a tenth. Predicted {}.</p>",
             escape(name),
             ratio_percent(check.accuracy),
             ratio_percent(check.curve_error),
@@ -209,47 +208,78 @@ fn tables(out: &mut String, forecast: &Forecast) {
 
 fn groups(out: &mut String, forecast: &Forecast) {
     let prediction = forecast.prediction;
-    let mut heads = vec![forecast.by.to_owned(), "accesses".to_owned()];
-    heads.extend(
-        prediction
-            .caches
-            .iter()
-            .map(|cache| format!("misses in {}", short(&cache.name))),
-    );
+    let mut heads = vec![forecast.by.to_owned()];
+    let caches = prediction.caches.iter();
+    let caches = caches.map(|cache| format!("misses in {}", short(&cache.name)));
+    for head in std::iter::once("accesses".to_owned()).chain(caches) {
+        heads.push(head);
+        heads.extend(forecast.observed.map(|_| "observed".to_owned()));
+    }
+    let numbers = 1..heads.len();
     heads.push("patterns: how they grow, and their mean distance".to_owned());
-    let shown = prediction
-        .groups
-        .iter()
-        .filter(|(group, _)| group.patterns.is_ok())
-        .take(500);
-    let row = |(group, misses): &(_, Vec<reuselens_predict::GroupMisses>)| {
-        let group: &reuselens_predict::GroupForecast = group;
-        let mut row = vec![short_name(&group.name), about(group.accesses.value)];
-        row.extend(misses.iter().map(|misses| count(misses.misses)));
-        let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
-        let words =
-            |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
-        let common = patterns.iter().take(6).map(words);
-        let rare = group.rare.iter().take(3);
-        let rare = rare.map(|p| format!("rare, {}", words(p)));
-        row.push(common.chain(rare).collect::<Vec<_>>().join("; "));
+    let lines = forecast.lines(500);
+    let nothing = GroupSeen::default();
+    let row = |(group, misses): &(GroupForecast, Vec<GroupMisses>)| {
+        let misses: Vec<u64> = misses.iter().map(|misses| misses.misses).collect();
+        let seen = forecast.seen(group).unwrap_or(&nothing);
+        let mut row = vec![short_name(&group.name)];
+        row.extend(beside(forecast, group.accesses.value, &misses, seen));
+        row.push(patterns(group));
         row
     };
-    let rows: Vec<Vec<String>> = shown.map(row).collect();
+    let mut rows: Vec<Vec<String>> = lines.shown.iter().copied().map(row).collect();
+    let others = &lines.others;
+    if others.number > 0 {
+        let mut more = vec![forecast.more(others)];
+        more.extend(beside(
+            forecast,
+            others.accesses,
+            &others.misses,
+            &others.seen,
+        ));
+        more.push(String::new());
+        rows.push(more);
+    }
     let _ = write!(out, "<h2>By {}</h2>", forecast.by);
-    table(out, &heads, &rows, 1..2 + prediction.caches.len());
-    let _ = write!(
-        out,
-        "<p class=\"explain\">{}</p>",
-        escape(&sums_words(forecast))
-    );
-    let sums = sums_rows(forecast);
-    table(
-        out,
-        &sums_heads(forecast),
-        &sums,
-        1..2 + prediction.caches.len(),
-    );
+    table(out, &heads, &rows, numbers);
+    sums(out, forecast);
+}
+
+/// Predicted accesses and misses in each cache; what was observed beside each, if there is something to compare with.
+fn beside(forecast: &Forecast, accesses: f64, misses: &[u64], seen: &GroupSeen) -> Vec<String> {
+    let expected =
+        std::iter::once(about(accesses)).chain(misses.iter().map(|misses| count(*misses)));
+    let seen_misses = seen.misses.iter().map(|misses| about(*misses));
+    let none = std::iter::repeat("0".to_owned());
+    let seen = std::iter::once(count(seen.accesses))
+        .chain(seen_misses)
+        .chain(none);
+    let pairs = expected.zip(seen);
+    pairs
+        .flat_map(|(expected, seen)| [Some(expected), forecast.observed.map(|_| seen)])
+        .flatten()
+        .collect()
+}
+
+/// How the patterns of a group grow, and their mean distances.
+fn patterns(group: &GroupForecast) -> String {
+    let Ok(common) = &group.patterns else {
+        return "not predictable: first touches".to_owned();
+    };
+    let words =
+        |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));
+    let rare = group.rare.iter().take(3);
+    let rare = rare.map(|p| format!("rare, {}", words(p)));
+    let common = common.iter().take(6).map(words);
+    common.chain(rare).collect::<Vec<_>>().join("; ")
+}
+
+/// What the groups add up to, beside the whole program.
+fn sums(out: &mut String, forecast: &Forecast) {
+    let words = escape(&sums_words(forecast));
+    let _ = write!(out, "<p class=\"explain\">{words}</p>");
+    let numbers = 1..2 + forecast.prediction.caches.len();
+    table(out, &sums_heads(forecast), &sums_rows(forecast), numbers);
 }
 
 fn failed(out: &mut String, forecast: &Forecast) {

@@ -1,7 +1,7 @@
 //! A prediction for other programs.
 
 use reuselens_locality::Warning;
-use reuselens_predict::{CacheForecast, GroupSums, Intervals};
+use reuselens_predict::{CacheForecast, GroupSeen, GroupSums, Intervals};
 use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses, PatternPrediction};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -85,6 +85,8 @@ enum Group<'a> {
         accesses: Estimate,
         cold: Estimate,
         unpredictable: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        observed: Option<&'a GroupSeen>,
     },
     Predicted {
         name: &'a str,
@@ -94,11 +96,13 @@ enum Group<'a> {
         patterns: &'a [PatternPrediction],
         rare: &'a [PatternPrediction],
         caches: &'a [GroupMisses],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        observed: Option<&'a GroupSeen>,
     },
 }
 
 impl<'a> Group<'a> {
-    fn of(forecast: &Forecast, group: &'a GroupForecast, misses: &'a [GroupMisses]) -> Self {
+    fn of(forecast: &'a Forecast, group: &'a GroupForecast, misses: &'a [GroupMisses]) -> Self {
         let name = &group.name;
         match &group.patterns {
             Err(reason) => Group::Unpredictable {
@@ -106,6 +110,7 @@ impl<'a> Group<'a> {
                 accesses: group.accesses,
                 cold: group.cold,
                 unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
+                observed: forecast.seen(group),
             },
             Ok(patterns) => Group::Predicted {
                 name,
@@ -115,6 +120,7 @@ impl<'a> Group<'a> {
                 patterns,
                 rare: &group.rare,
                 caches: misses,
+                observed: forecast.seen(group),
             },
         }
     }

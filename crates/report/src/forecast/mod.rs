@@ -2,6 +2,7 @@
 
 mod html;
 mod json;
+mod lines;
 mod multiples;
 mod pictures;
 mod sums;
@@ -9,6 +10,9 @@ mod text;
 
 use reuselens_locality::Profile;
 use reuselens_predict::{Check, Prediction, Unpredictable};
+
+use crate::caches;
+use reuselens_units::grouped;
 
 pub use html::forecast_page;
 pub use json::{FORECAST_SCHEMA, forecast_json};
@@ -34,6 +38,14 @@ pub struct Forecast<'a> {
 }
 
 impl Forecast<'_> {
+    /// A data size, in words: in bytes or items, or as it was given.
+    fn size(&self, size: f64) -> String {
+        match self.prediction.given {
+            true => grouped(size.round().max(0.0) as u64),
+            false => caches::size(size.round() as u64, self.prediction.granularity),
+        }
+    }
+
     /// The training runs by size: name, profile, size.
     fn by_size(&self) -> impl Iterator<Item = (&str, &Profile, f64)> {
         let training = self.prediction.training.iter();
@@ -61,6 +73,10 @@ fn why(reason: &Unpredictable, training: &[(&str, &Profile)], sizes: &[(usize, f
         Unpredictable::Patterns(counts) => {
             let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
             format!("{} patterns", counts.join(" and "))
+        }
+        Unpredictable::Rarer(runs) => {
+            let names: Vec<&str> = runs.iter().map(name).collect();
+            format!("rarer paths, not told apart in {}", names.join(", "))
         }
     }
 }

@@ -7,7 +7,6 @@ use reuselens_predict::{GroupForecast, PatternPrediction};
 
 use super::Forecast;
 use super::text::{short, short_name};
-use crate::caches;
 use crate::multiples::{self, Bar, Edge, MOST, PATHS, Picture, Row};
 
 /// Growth from which on a pattern moves rather than stays.
@@ -97,7 +96,7 @@ fn seen(
 /// One picture per group; a row for each run, and one for what is predicted.
 fn by_run(forecast: &Forecast) -> Vec<Picture> {
     let sizes: Vec<f64> = forecast.by_size().map(|run| run.2).collect();
-    let size = |items: f64| caches::size(items.round() as u64, forecast.prediction.granularity);
+    let size = |size: f64| forecast.size(size);
     let picture = |(group, patterns): (&GroupForecast, &[PatternPrediction])| {
         let run = |(at, items): (usize, &f64)| Row {
             name: size(*items),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
-use crate::caches;
 use crate::chart::{Line, Panel};
 use crate::numbers::count;
 
@@ -89,7 +88,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
 
 /// A training run in a legend, which has room for few words.
 fn size(forecast: &Forecast, items: f64) -> String {
-    caches::size(items.round() as u64, forecast.prediction.granularity)
+    forecast.size(items)
 }
 
 /// Where the middle of each hill is, by size of the data: those that move, and those that stay.

@@ -1,12 +1,14 @@
 //! A prediction on a terminal.
 
+mod checked;
+
 use std::fmt::Write;
 
-use reuselens_predict::{Check, Estimate, GroupForecast, GroupMisses};
+use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
 
-use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
+use super::lines::{Others, growth};
+use super::sums::{sums_heads, sums_rows, sums_words};
 use super::{Forecast, why};
-use crate::caches;
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Column, Ink, Paint, rows, wrap};
 use crate::words;
@@ -57,7 +59,7 @@ impl View<'_> {
     }
 
     fn size(&self, items: f64) -> String {
-        caches::size(items.round() as u64, self.forecast.prediction.granularity)
+        self.forecast.size(items)
     }
 
     fn soft(&self, out: &mut String, text: &str) {
@@ -69,7 +71,11 @@ impl View<'_> {
         let prediction = self.forecast.prediction;
         let last = self.forecast.by_size().last();
         let command = last.map_or(String::new(), |(_, profile, _)| words::command(profile));
-        let text = format!("Predicted for data of {}", self.size(prediction.size));
+        let unit = match prediction.given {
+            true => ", in the unit of --sizes",
+            false => "",
+        };
+        let text = format!("Predicted for data of {}{unit}", self.size(prediction.size));
         let _ = writeln!(out, "{}", self.paint.ink(Ink::Strong, &text));
         let runs = self.forecast.by_size();
         let runs: Vec<String> = runs
@@ -151,36 +157,85 @@ impl View<'_> {
         let Some(cache) = prediction.caches.first() else {
             return;
         };
-        let shown: Vec<&(GroupForecast, Vec<GroupMisses>)> = prediction
-            .groups
-            .iter()
-            .filter(|(_, misses)| !misses.is_empty())
-            .take(self.forecast.top)
-            .collect();
-        if shown.is_empty() {
+        let lines = self.forecast.lines(self.forecast.top);
+        if lines.shown.is_empty() {
             return;
         }
         self.title(
             out,
             &format!("Most misses in {} by {}", cache.name, self.forecast.by),
         );
-        let mut columns = vec![Column::right("misses"), Column::right("of its accesses")];
-        let froms: Vec<String> = prediction
-            .caches
-            .iter()
-            .map(|cache| format!("leaves {} at", short(&cache.name)))
-            .collect();
+        let froms: Vec<String> = match self.forecast.observed {
+            Some(_) => ["observed", "accesses", "observed"]
+                .map(str::to_owned)
+                .into(),
+            None => {
+                let leaves = prediction
+                    .caches
+                    .iter()
+                    .map(|cache| format!("leaves {} at", short(&cache.name)));
+                std::iter::once("of its accesses".to_owned())
+                    .chain(leaves)
+                    .collect()
+            }
+        };
+        let mut columns = vec![Column::right("misses")];
         columns.extend(froms.iter().map(|from| Column::right(from)));
         columns.extend([Column::right("patterns"), Column::left(self.forecast.by)]);
-        let cells: Vec<Vec<String>> = shown
-            .iter()
-            .map(|(group, misses)| self.group(group, misses))
+        let shown = lines.shown.iter();
+        let mut cells: Vec<Vec<String>> = shown
+            .map(|(group, misses)| match self.forecast.observed {
+                Some(_) => self.compared(group, misses),
+                None => self.group(group, misses),
+            })
             .collect();
+        cells.extend(self.others(&lines.others));
         rows(out, &columns, &cells, self.width, self.paint);
-        self.soft(
-            out,
-            "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory",
-        );
+        self.soft(out, match self.forecast.observed {
+            Some(_) => "predicted beside observed; the size at which a line leaves each cache is shown without --check",
+            None => "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory. Constant distances never leave: where such a line does, it is by what grows among its rare reuses (rare: …)",
+        });
+    }
+
+    /// A row of predicted and observed numbers.
+    fn compared(&self, group: &GroupForecast, misses: &[GroupMisses]) -> Vec<String> {
+        let seen = self.forecast.seen(group);
+        let seen_misses = seen.and_then(|seen| seen.misses.first());
+        vec![
+            count(misses.first().map_or(0, |misses| misses.misses)),
+            about(seen_misses.copied().unwrap_or(0.0)),
+            about(group.accesses.value),
+            count(seen.map_or(0, |seen| seen.accesses)),
+            growth(group),
+            short_name(&group.name),
+        ]
+    }
+
+    /// The row of what has none of its own; none if there is nothing.
+    fn others(&self, others: &Others) -> Option<Vec<String>> {
+        let first = others.misses.first().copied().unwrap_or(0);
+        let mut row = vec![count(first)];
+        match self.forecast.observed {
+            Some(_) => row.extend([
+                about(others.seen.misses.first().copied().unwrap_or(0.0)),
+                about(others.accesses),
+                count(others.seen.accesses),
+            ]),
+            None => {
+                row.push(ratio_percent(
+                    (first as f64 / others.accesses.max(1.0)).min(1.0),
+                ));
+                row.extend(
+                    self.forecast
+                        .prediction
+                        .caches
+                        .iter()
+                        .map(|_| String::new()),
+                );
+            }
+        }
+        row.extend([String::new(), self.forecast.more(others)]);
+        (others.number > 0).then_some(row)
     }
 
     /// What the groups add up to, beside the whole program.
@@ -225,16 +280,7 @@ impl View<'_> {
             Some(size) if size.is_infinite() => "beyond any".to_owned(),
             Some(size) => self.size(size),
         }));
-        let patterns = group.patterns.as_ref().map_or(&[][..], Vec::as_slice);
-        let shapes: Vec<&str> = patterns
-            .iter()
-            .map(|pattern| pattern.fit.shape.name())
-            .collect();
-        row.push(match shapes.len() {
-            0 => "first touches".to_owned(),
-            1..=3 => shapes.join(", "),
-            more => format!("{more}"),
-        });
+        row.push(growth(group));
         row.push(short_name(&group.name));
         row
     }
@@ -273,68 +319,6 @@ impl View<'_> {
             .filter(|more| *more > 0)
         {
             let _ = writeln!(out, "  {more} others");
-        }
-    }
-
-    fn check(&self, out: &mut String) {
-        let Some((name, _, check)) = self.forecast.observed else {
-            return;
-        };
-        self.title(
-            out,
-            &format!("Compared with {name} ({})", self.size(check.size)),
-        );
-        let groups = &check.groups;
-        let _ = writeln!(
-            out,
-            "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
-             by {}: {} of accesses covered, {} of those correct, {} with mean distances within a tenth\n  {}\n  intervals: {} of {} miss ratios and {} of {} mean \
-             distances lie in theirs",
-            ratio_percent(check.accuracy),
-            ratio_percent(check.curve_error),
-            self.forecast.by,
-            ratio_percent(groups.coverage()),
-            ratio_percent(groups.accuracy()),
-            ratio_percent(groups.nearness()),
-            placing_words(self.forecast, check),
-            check.intervals.1,
-            check.intervals.0,
-            groups.intervals.1,
-            groups.intervals.0,
-        );
-        self.wrong(out, check);
-        let never: u64 = check.never_seen.iter().map(|(_, accesses)| accesses).sum();
-        if never > 0 {
-            let accesses = check.groups.accesses.max(never) as f64;
-            let _ = writeln!(
-                out,
-                "  {} {}s that no training run took ({} of accesses)",
-                check.never_seen.len(),
-                self.forecast.by,
-                ratio_percent(never as f64 / accesses)
-            );
-        }
-    }
-
-    /// Which groups were wrong, and how.
-    fn wrong(&self, out: &mut String, check: &Check) {
-        let all = check.groups.accesses.max(1) as f64;
-        for wrong in check.wrong.iter().take(self.forecast.top.min(3)) {
-            let how = match wrong.first() {
-                None => format!(
-                    "{} patterns, and {} predicted",
-                    wrong.observed.len(),
-                    wrong.predicted.len()
-                ),
-                Some(at) => {
-                    let [seen, expected] = [wrong.observed[at], wrong.predicted[at]]
-                        .map(|one| format!("{} to {}", count(one.min), count(one.max)));
-                    format!("a pattern at {seen}, predicted at {expected}")
-                }
-            };
-            let share = ratio_percent(wrong.accesses as f64 / all);
-            let name = short_name(&wrong.name);
-            let _ = writeln!(out, "  wrong: {name} ({share} of accesses), {how}");
         }
     }
 

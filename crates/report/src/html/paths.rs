@@ -41,8 +41,8 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
 #[derive(Default)]
 struct Line {
     instructions: u64,
-    /// By outcomes.
-    paths: BTreeMap<u32, PatternBins>,
+    /// By outcomes and how many those are: fewer for rarer paths, which were not told apart.
+    paths: BTreeMap<(u32, u32), PatternBins>,
 }
 
 /// The module, and the whole path of the file and the line in it; or the offset of an instruction without a line.
@@ -62,7 +62,7 @@ fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, Line)> {
         let (_, line) = known.or_insert_with(|| (name(site), Line::default()));
         line.instructions += 1;
         for path in found {
-            match line.paths.entry(path.outcomes) {
+            match line.paths.entry((path.outcomes, path.length)) {
                 Entry::Vacant(place) => drop(place.insert(path.bins)),
                 Entry::Occupied(mut sum) => sum.get_mut().merge(&path.bins),
             }
@@ -102,7 +102,7 @@ impl Line {
         for bins in self.paths.values() {
             all.merge(bins);
         }
-        let mut order: Vec<(&u32, &PatternBins)> = self.paths.iter().collect();
+        let mut order: Vec<(&(u32, u32), &PatternBins)> = self.paths.iter().collect();
         order.sort_by(|a, b| b.1.accesses().cmp(&a.1.accesses()).then(a.0.cmp(b.0)));
         let row = |name: &str, bins: &PatternBins| Row {
             name: name.to_owned(),
@@ -110,7 +110,7 @@ impl Line {
             outlines: Vec::new(),
         };
         let shown = order.iter().take(PATHS);
-        let rows = shown.map(|(path, bins)| row(&Path::digits(**path, length), bins));
+        let rows = shown.map(|(path, bins)| row(&Path::ending(path.0, path.1, length), bins));
         let rows = std::iter::once(row("all paths", &all)).chain(rows);
         let plural = if self.instructions == 1 { "" } else { "s" };
         let note = format!(
@@ -178,27 +178,32 @@ pub(crate) fn write(out: &mut String, scene: &Scene, pictures: &[Picture]) {
 fn shares(out: &mut String, paths: &PathProfile) {
     out.push_str(
         "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">Outcomes</th><th scope=\"col\">Paths</th>\
-         <th scope=\"col\">Several patterns</th><th scope=\"col\">Told apart</th><th scope=\"col\">Aliased</th>\
-         <th scope=\"col\">Short and long</th></tr></thead><tbody>",
+         <th scope=\"col\">Accesses told</th><th scope=\"col\">Several patterns</th><th scope=\"col\">Told apart</th><th scope=\"col\">Aliased</th>\
+         <th scope=\"col\">Short and long</th><th scope=\"col\">Not known</th></tr></thead><tbody>",
     );
+    let all = paths.shares.first().map_or(0, |shares| shares.accesses);
     for row in &paths.shares {
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             row.length,
             count(row.paths),
+            percent(row.accesses, all),
             percent(row.multiple, row.instructions),
             percent(row.differentiable, row.multiple),
             percent(row.aliased, row.multiple),
-            percent(row.short_and_long, row.multiple)
+            percent(row.short_and_long, row.multiple),
+            percent(row.unknown, row.multiple)
         );
     }
     let instructions = paths.shares.first().map_or(0, |shares| shares.instructions);
     let _ = write!(
         out,
-        "</tbody></table></div><p class=\"explain\">Of {} instructions, those with several patterns; of these, those whose paths have \
+        "</tbody></table></div><p class=\"explain\">The accesses whose path of so many outcomes is told apart: rarer ones are by fewer. Of \
+         {} instructions, those with several patterns; of these, those whose paths have \
          one pattern each (<i>told apart</i>), those where one path stands for several ways through the program (<i>aliased</i>), and \
-         those that have a short and a long pattern and are not told apart. Rare reuses count as patterns here. Patterns end by {}; \
+         those that have a short and a long pattern and are not told apart; of the rest it is not known, as the several patterns are of \
+         rarer paths together. Rare reuses count as patterns here. Patterns end by {}; \
          long is a mean of {} items or more.</p>",
         count(instructions),
         paths.rule,

@@ -23,25 +23,31 @@ pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Pa
     let columns = [
         Column::right("outcomes"),
         Column::right("paths"),
+        Column::right("accesses told"),
         Column::right("several patterns"),
         Column::right("told apart"),
         Column::right("aliased"),
         Column::right("short and long"),
+        Column::right("not known"),
     ];
+    let all = paths.shares.first().map_or(0, |shares| shares.accesses);
     let row = |shares: &PathShares| {
         vec![
             shares.length.to_string(),
             count(shares.paths),
+            percent(shares.accesses, all),
             percent(shares.multiple, shares.instructions),
             percent(shares.differentiable, shares.multiple),
             percent(shares.aliased, shares.multiple),
             percent(shares.short_and_long, shares.multiple),
+            percent(shares.unknown, shares.multiple),
         ]
     };
     let cells: Vec<Vec<String>> = paths.shares.iter().map(row).collect();
     rows(out, &columns, &cells, width, paint);
     let text = format!(
-        "several patterns: of {} instructions; the others: of those. Patterns end by {}; long: a mean of {} items or more; \
+        "accesses told: those whose path of so many outcomes is told apart; rarer ones by fewer. several patterns: of {} instructions; the \
+         others: of those, not known as the several are of rarer paths together. Patterns end by {}; long: a mean of {} items or more; \
          loops keep {} iterations.",
         count(paths.shares.first().map_or(0, |shares| shares.instructions)),
         paths.rule,

@@ -28,11 +28,18 @@ pub(crate) struct PathCounts {
     pub blocks: u64,
 }
 
+/// The path of a thread.
+struct Tracked {
+    tracker: PathTracker,
+    /// Whether touches of the block that it is in were counted already: what follows goes on with them.
+    begun: bool,
+}
+
 /// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a time.
 pub(super) struct Paths {
     inner: Box<dyn Counts>,
     counts: PathCounts,
-    trackers: HashMap<(u16, u32), PathTracker>,
+    trackers: HashMap<(u16, u32), Tracked>,
     now: (u16, u32),
     /// Cells whose instructions are known.
     cells: usize,
@@ -62,7 +69,8 @@ impl Paths {
 
 impl Paths {
     fn trackers_memory(&self) -> u64 {
-        let trackers: usize = self.trackers.values().map(PathTracker::memory).sum();
+        let trackers = self.trackers.values();
+        let trackers: usize = trackers.map(|one| one.tracker.memory()).sum();
         trackers as u64
     }
 
@@ -71,33 +79,48 @@ impl Paths {
     fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
         let keep = self.counts.keep;
         let trackers = self.trackers.entry(self.now);
-        let tracker = trackers.or_insert_with(|| PathTracker::new(keep));
+        let tracked = trackers.or_insert_with(|| Tracked {
+            tracker: PathTracker::new(keep),
+            begun: false,
+        });
         let begin = from as usize;
         let (cells, distances) = (&columns.cells[begin..], self.inner.distances());
         let (mut done, steps) = (0, &mut self.steps);
         steps.clear();
-        let mut step = |tracker: &PathTracker, until: u32| {
+        let mut step = |tracked: &mut Tracked, until: u32| {
             if until <= done {
                 return;
             }
-            let (block, path) = (tracker.block(), *tracker.path());
+            let (block, path) = (tracked.tracker.block(), *tracked.tracker.path());
+            let continued = std::mem::replace(&mut tracked.begun, true);
             if block != 0 {
-                steps.push(PathStep { block, path, until });
+                steps.push(PathStep {
+                    block,
+                    path,
+                    until,
+                    continued,
+                });
             } else {
                 let cells = (done + 1..).zip(&cells[done as usize..until as usize]);
                 steps.extend(cells.map(|(until, cell)| {
                     let block = ALONE | u64::from(columns.sites[*cell as usize]);
-                    PathStep { block, path, until }
+                    PathStep {
+                        block,
+                        path,
+                        until,
+                        continued: false,
+                    }
                 }));
             }
             done = until;
         };
         for (until, row) in blocks {
-            step(tracker, *until - from);
-            tracker.enter(&block(row));
+            step(tracked, *until - from);
+            tracked.tracker.enter(&block(row));
+            tracked.begun = false;
         }
         if blocks.is_empty() {
-            step(tracker, cells.len() as u32);
+            step(tracked, cells.len() as u32);
         }
         let distances = distances.map_or(&[][..], |distances| &distances[begin..]);
         self.counts

@@ -1,0 +1,88 @@
+//! Which of the paths that are not in the table get a place in it, where others that end like them were folded.
+
+/// Lets in one in so many, by pseudo-random numbers that are the same each time: a path that comes often is soon in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admission {
+    /// Of the longest paths, one in so many; a power of two.
+    one_in: u64,
+    state: u64,
+}
+
+/// The most of which one is let in.
+const MOST: u64 = 1 << 40;
+
+impl Default for Admission {
+    /// Everything is let in.
+    fn default() -> Self {
+        Admission {
+            one_in: 1,
+            state: 0x9E37_79B9_7F4A_7C15,
+        }
+    }
+}
+
+/// How often a path of so many outcomes has to come to stay, if the longest have to come `longest` times. A shorter one stands
+/// for many: it is a quarter for each step that it is shorter.
+pub(super) fn enough(longest: u64, length: u32) -> u64 {
+    match length {
+        32.. => longest,
+        16..32 => longest >> 2,
+        8..16 => longest >> 4,
+        4..8 => longest >> 6,
+        2..4 => longest >> 8,
+        _ => longest >> 10,
+    }
+}
+
+impl Admission {
+    /// Whether all get a place.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.one_in == 1
+    }
+
+    /// Whether a path of so many outcomes gets a place.
+    #[inline]
+    pub fn admits(&mut self, length: u32) -> bool {
+        let one_in = enough(self.one_in, length);
+        if one_in <= 1 {
+            return true;
+        }
+        // Xorshift: Marsaglia 2003.
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state >> 20 & (one_in - 1) == 0
+    }
+
+    /// Lets in a quarter as many as before at most, and of those that come less than `rare` times fewer than one in two.
+    pub fn tighten(&mut self, rare: u64) {
+        let half = (rare / 2).max(1).next_power_of_two();
+        self.one_in = (self.one_in * 4).max(half).min(MOST);
+    }
+
+    /// Lets in no more than another one does.
+    pub fn join(&mut self, other: &Admission) {
+        self.one_in = self.one_in.max(other.one_in);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_so_many_is_let_in() {
+        let mut admission = Admission::default();
+        assert!((0..100).all(|_| admission.admits(32)));
+        admission.tighten(4);
+        admission.tighten(100);
+        admission.tighten(3);
+        // 4, then 64, then 256.
+        for (length, expected) in [(32, 100_000.0 / 256.0), (16, 100_000.0 / 64.0), (1, 1e5)] {
+            let let_in = (0..100_000).filter(|_| admission.admits(length)).count();
+            let off = (let_in as f64 - expected).abs() / expected.sqrt();
+            assert!(off < 4.0, "{length}: {let_in}");
+        }
+    }
+}
