@@ -466,6 +466,9 @@ void Pass::even(BasicBlock &Block, size_t FirstSegment) {
   if (!Before || Loops.getLoopFor(Before) != L->getParentLoop() || !isa<BranchInst>(Before->getTerminator()) ||
       !isa<BranchInst>(Block.getTerminator()))
     return;
+  // A PHI has a value for each edge, and one is added.
+  if (llvm::count(successors(Before), &Block) != 1)
+    return;
   if (S.Entries.empty() || S.Entries.size() > REPEATED_EACH || S.Words.size() * 2 + 1 > WORDS_MOST)
     return;
   for (Entry &E : S.Entries)

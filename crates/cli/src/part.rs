@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use reuselens::locality::{Profile, Warning};
+use reuselens::locality::{self, Profile, Warning};
 use reuselens::trace::{Extent, Place, Selection, ThreadId, survey};
 
 use crate::exit::Usage;
@@ -113,11 +113,10 @@ pub fn warning(chosen: &str) -> Warning {
 /// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result is replaced by
 /// an empty one.
 pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(), Usage> {
-    if profile
-        .warnings
-        .iter()
-        .all(|other| other.code != "no-accesses")
-    {
+    // What broke off has more to say.
+    let incomplete = matches!(profile.outcome, locality::Outcome::Incomplete(_));
+    let mut warnings = profile.warnings.iter();
+    if incomplete || warnings.all(|other| other.code != "no-accesses") {
         return Ok(());
     }
     let trace = trace.display();

@@ -108,8 +108,8 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     levels.filter(told).collect()
 }
 
-/// The cache that a report looks at: the one asked for; else that in which the misses of reuses cost the most time,
-/// if they are half a percent of the accesses in any; else the smallest.
+/// The cache that a report looks at: the one asked for; else, of those in which the misses of reuses are half a percent of
+/// the accesses, that in which they cost the most time; else the smallest.
 pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
     choose(profile, asked, |level| {
         let reuses = reuses_missed(profile, level);
@@ -182,7 +182,7 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
     } else if level.name.is_none() {
         "assumed: the machine's caches are not known"
     } else if is_noticeable(profile, reuses_missed(profile, level)) {
-        "the cache here in which the misses of reuses cost the most time"
+        "the cache where noticeable misses cost the most time"
     } else {
         "the smallest cache here; hardly a reuse misses in it"
     }

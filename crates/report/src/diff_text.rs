@@ -20,7 +20,7 @@ const NOISE: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
     /// The cache whose misses the tables count; `None` = the one in which what changed costs or saves the most time, and of
-    /// two inputs the one in which the misses of reuses cost the most.
+    /// two inputs the one in which the misses of the larger's reuses do.
     pub cache: Option<Bytes>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
@@ -72,6 +72,9 @@ pub fn diff(
         width: options.width.max(60),
         chosen: match are_inputs {
             // More data is touched first everywhere: that tells nothing.
+            true if before.histogram.cold() > after.histogram.cold() => {
+                caches::chosen(before, options.cache)
+            }
             true => caches::chosen(after, options.cache),
             false => caches::chosen_between(before, after, options.cache),
         },

@@ -195,8 +195,12 @@ impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let count = self.out.write(bytes).map_err(explained)?;
         let before = self.written.fetch_add(count as u64, Ordering::Relaxed);
-        if let Some(ahead) = &mut self.ahead {
-            ahead.look(before + count as u64);
+        if let Some(ahead) = &mut self.ahead
+            && !ahead.look(before + count as u64)
+        {
+            // The system tells an error once: now, and not when hours have been recorded.
+            let ended = self.ahead.take().map_or(Ok(()), Ahead::end);
+            ended.map_err(explained)?;
         }
         Ok(count)
     }

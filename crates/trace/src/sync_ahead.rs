@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Error;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 /// The thread. It ends when this is dropped, after what it is at.
@@ -30,13 +30,17 @@ impl Ahead {
         })
     }
 
-    /// So much has been written.
-    pub(crate) fn look(&mut self, written: u64) {
-        if written >= self.asked + AHEAD_EVERY {
-            self.asked = written;
-            // If it is busy, or has ended for an error, it is asked no more than that.
-            let _ = self.wanted.try_send(());
+    /// So much has been written. False if the thread has ended, for an error that [`Self::end`] tells.
+    pub(crate) fn look(&mut self, written: u64) -> bool {
+        if written < self.asked + AHEAD_EVERY {
+            return true;
         }
+        self.asked = written;
+        // If it is busy, it is asked no more than that.
+        !matches!(
+            self.wanted.try_send(()),
+            Err(TrySendError::Disconnected(()))
+        )
     }
 
     /// What went wrong meanwhile: the system says that once for each file.
@@ -48,5 +52,25 @@ impl Ahead {
             ))
         };
         self.thread.join().unwrap_or_else(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A pipe cannot be brought to any disk.
+    #[test]
+    fn what_goes_wrong_is_told_at_once() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        let mut ahead = Ahead::new(file).unwrap();
+        let asked = (1..10_000).find(|round| {
+            std::thread::sleep(Duration::from_millis(1));
+            !ahead.look(round * AHEAD_EVERY)
+        });
+        assert!(asked.is_some(), "it goes on");
+        assert!(ahead.end().is_err());
     }
 }

@@ -69,6 +69,15 @@ pub(super) struct Tally {
     pub others: bool,
 }
 
+/// What the entries of a descriptor are.
+#[derive(Default)]
+struct Taken {
+    rows: usize,
+    repeating: Repeating,
+    /// Whether there were some that nobody asked for.
+    left_out: bool,
+}
+
 /// The descriptors of one module, as it was loaded.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -258,7 +267,6 @@ impl Table {
 
     /// Adds the descriptor that these bytes are, if they are one. What is left behind of one that is none is found by nobody.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
-        let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
         let words = number16(bytes, 4);
         // With the word that says which descriptor it is of.
         if 8 * (usize::from(words) + 1) > NOTE_BYTES_MOST {
@@ -266,49 +274,11 @@ impl Table {
         }
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let (mut rows, mut repeating) = (0, Repeating::default());
-        let mut left_out = false;
-        for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
-            let place = match number16(entry, 2) {
-                FROM_HERE | FROM_ZERO => NO_WORD,
-                0 => 0,
-                word if word < words => word + 1,
-                _ => return None,
-            };
-            let displacement = i64::from(signed32(entry, 4));
-            let condition = match entry[0] {
-                // Not asked for; what it leaves is a place that nothing has.
-                kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => {
-                    left_out = true;
-                    continue;
-                }
-                ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
-                LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
-                kind if is_repetition(kind) => {
-                    repeating.take(kind, place, displacement as u64, rows)?;
-                    continue;
-                }
-                kind => {
-                    let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
-                    let is_here = number16(entry, 2) == FROM_HERE;
-                    let base = if is_here { here } else { 0 };
-                    // As all program counters of a stream, the one behind what accesses.
-                    let pc = sites.wrapping_add(index as u64 + 1);
-                    self.row(
-                        kind,
-                        entry[1],
-                        pc,
-                        place,
-                        base.wrapping_add_signed(displacement),
-                        rows,
-                    )?;
-                    self.conditions.push(Condition::Always);
-                    rows += 1;
-                    continue;
-                }
-            };
-            *self.conditions[conditions..].last_mut()? = condition;
-        }
+        let Taken {
+            rows,
+            repeating,
+            left_out,
+        } = self.take(bytes, address, words)?;
         let conditional = self.drop_if_always(conditions);
         let repeats = match rows {
             // A loop that only has basic blocks.
@@ -324,6 +294,50 @@ impl Table {
             tally: self.tally(first, rows),
         });
         (rows <= ROWS_MOST).then_some(())
+    }
+
+    /// Takes the entries of a descriptor of so many words.
+    fn take(&mut self, bytes: &[u8], address: u64, words: u16) -> Option<Taken> {
+        let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
+        let conditions = self.conditions.len();
+        let mut taken = Taken::default();
+        for (index, entry) in bytes[HEAD_BYTES..].chunks_exact(ENTRY_BYTES).enumerate() {
+            let place = match number16(entry, 2) {
+                FROM_HERE | FROM_ZERO => NO_WORD,
+                0 => 0,
+                word if word < words => word + 1,
+                _ => return None,
+            };
+            let displacement = i64::from(signed32(entry, 4));
+            let condition = match entry[0] {
+                // Not asked for; what it leaves is a place that nothing has.
+                kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => {
+                    taken.left_out = true;
+                    continue;
+                }
+                ONE_LANE => Condition::OneLane(place, displacement as u32 % 64),
+                LANES => Condition::Lanes(place, (displacement as u32).clamp(1, 64)),
+                kind if is_repetition(kind) => {
+                    let (repeating, rows) = (&mut taken.repeating, taken.rows);
+                    repeating.take(kind, place, displacement as u64, rows)?;
+                    continue;
+                }
+                kind => {
+                    let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
+                    let is_here = number16(entry, 2) == FROM_HERE;
+                    let base = if is_here { here } else { 0 };
+                    // As all program counters of a stream, the one behind what accesses.
+                    let pc = sites.wrapping_add(index as u64 + 1);
+                    let displacement = base.wrapping_add_signed(displacement);
+                    self.row(kind, entry[1], pc, place, displacement, taken.rows)?;
+                    self.conditions.push(Condition::Always);
+                    taken.rows += 1;
+                    continue;
+                }
+            };
+            *self.conditions[conditions..].last_mut()? = condition;
+        }
+        Some(taken)
     }
 
     /// Adds a row, as number `rows` of its descriptor.

@@ -149,7 +149,7 @@ fn few_and_many(accesses: u32) -> Vec<Access> {
         state ^= state << 5;
         match at % 2 {
             0 => (at / 2 % 10) << 20 | 3,
-            _ => state & !63 | at / 2 % 64,
+            _ => (state & !63) | (at / 2 % 64),
         }
     };
     let paths: Vec<u32> = (0..accesses).map(path).collect();
@@ -191,6 +191,60 @@ fn equal_accesses_are_equal_tables() {
     let [a, b] = [0, 1].map(|_| table(&accesses, 700));
     for length in LENGTHS {
         assert_eq!(cells(&a, length), cells(&b, length));
+    }
+}
+
+/// Counts steps of five touches each, cut into pieces of `piece` touches.
+fn in_pieces(paths: &[Access], most: usize, piece: usize) -> PathTable {
+    const EACH: u32 = 5;
+    let sites: Vec<u32> = (0..100).collect();
+    let mut table = PathTable::new(most);
+    let touches: Vec<(usize, u32)> = (0..paths.len())
+        .flat_map(|step| (0..EACH).map(move |at| (step, at)))
+        .collect();
+    let mut before = None;
+    for piece in touches.chunks(piece) {
+        let (mut steps, mut until) = (Vec::new(), 0);
+        for part in piece.chunk_by(|a, b| a.0 == b.0) {
+            let (step, outcomes) = (part[0].0, paths[part[0].0].1);
+            until += part.len() as u32;
+            steps.push(PathStep {
+                block: step as u64 % 20,
+                path: Path {
+                    outcomes,
+                    ..Path::default()
+                },
+                until,
+                continued: before == Some(step),
+            });
+            before = Some(step);
+        }
+        let cells: Vec<u32> = piece
+            .iter()
+            .map(|(step, at)| *step as u32 % 20 * EACH + at)
+            .collect();
+        let distances: Vec<Distance> = piece
+            .iter()
+            .map(|(step, at)| Distance::new(*step as u64 % 50 + u64::from(*at)))
+            .collect();
+        table.add_steps(&steps, &cells, &sites, &distances);
+    }
+    table
+}
+
+#[test]
+fn where_a_trace_is_cut_does_not_matter() {
+    let paths = few_and_many(20_000);
+    let whole = in_pieces(&paths, 3000, usize::MAX);
+    assert!(whole.is_folded() && whole.length() > 0);
+    for piece in [1, 3, 7, 64, 997] {
+        let pieces = in_pieces(&paths, 3000, piece);
+        for length in LENGTHS {
+            assert!(
+                cells(&whole, length) == cells(&pieces, length),
+                "{length}, {piece}"
+            );
+        }
     }
 }
 
