@@ -44,7 +44,7 @@ pub struct GroupPrediction {
 pub struct WholePrediction {
     /// The data size, in items.
     pub size: f64,
-    /// Accesses, by [`started_work`].
+    /// Accesses: what starts the program as it was, and the rest as it grows.
     pub accesses: Estimate,
     /// Cold ones among them: in a straight line.
     pub cold: Estimate,
