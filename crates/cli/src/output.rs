@@ -310,8 +310,9 @@ impl Results {
         let (profile, page) = (profile_path.display(), page_path.display());
         show.say(&format!("Page:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
+        let after = unused("after");
         show.say(&format!(
-            "Next:    {again} with -o after, then: reuselens diff {profile} after.rlprof"
+            "Next:    {again} with -o {after}, then: reuselens diff {profile} {after}.rlprof"
         ))
     }
 
@@ -388,4 +389,12 @@ pub fn terminal_width() -> usize {
         .ok()
         .and_then(|text| text.parse().ok());
     columns.unwrap_or(DEFAULT).clamp(60, 160)
+}
+
+/// A name that no profile here has: this one, or with a number behind it.
+fn unused(name: &str) -> String {
+    let numbered = (2..100).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let free = names.find(|name| !Path::new(&format!("{name}.rlprof")).exists());
+    free.unwrap_or_else(|| name.to_owned())
 }

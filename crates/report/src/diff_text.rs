@@ -180,6 +180,18 @@ impl View<'_> {
                 ratio(now, new.accesses()),
                 change(then, now),
             ]);
+            // Where lines compete for a few sets, the gain or loss is here.
+            let sets = [old, new].map(|histogram| level.set_associative(histogram));
+            if let [Some(before), Some(after)] = sets
+                && (before, after) != (then, now)
+            {
+                cells.push(vec![
+                    "  with its sets, about".to_owned(),
+                    ratio(before, old.accesses()),
+                    ratio(after, new.accesses()),
+                    change(before, after),
+                ]);
+            }
         }
         out.push('\n');
         let columns = [

@@ -54,8 +54,13 @@ impl Args {
             || self.show.parquet.is_some();
         if self.text || !other {
             self.show.summary(&profile)?;
+            let page = format!("{name}.html");
+            let again = match std::fs::exists(&page) {
+                Ok(true) => " --force",
+                _ => "",
+            };
             self.show.say(&format!(
-                "Next: reuselens report {} --html {name}.html, or reuselens diff {} OTHER.rlprof",
+                "Next: reuselens report {} --html {page}{again}, or reuselens diff {} OTHER.rlprof",
                 self.profile.display(),
                 self.profile.display()
             ))?;

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use reuselens_predict::{Check, are_near};
 
-use super::{View, short_name};
+use super::{View, about, interval, short_name};
 use crate::caches;
 use crate::forecast::sums::placing_words;
 use crate::numbers::{count, ratio_percent};
 
 impl View<'_> {
     pub(super) fn check(&self, out: &mut String) {
-        let Some((name, _, check)) = self.forecast.observed else {
+        let Some((name, seen, check)) = self.forecast.observed else {
             return;
         };
         self.title(
@@ -25,6 +25,12 @@ impl View<'_> {
             ),
         );
         let groups = &check.groups;
+        let _ = writeln!(
+            out,
+            "  accesses: {} predicted, {} observed",
+            interval(&self.forecast.prediction.whole.accesses, about),
+            count(seen.histogram.accesses())
+        );
         let _ = writeln!(
             out,
             "  whole program: accuracy {} (1 − ½·Σ|a − b| over log2 bins)\n  miss-ratio curve: mean absolute error {}\n  \
