@@ -38,7 +38,7 @@ impl From<io::Error> for Refusal {
 /// If it is no 64-bit x86 program, or the system refuses.
 pub fn inject(tracee: &Tracee, segment: &str, parent: u64) -> Result<(), Refusal> {
     let image = Image::get().ok_or(Refusal::Foreign)?;
-    if !tracee.is_native() {
+    if !tracee.is_native()? {
         return Err(Refusal::Foreign);
     }
     tracee.die_with_us()?;

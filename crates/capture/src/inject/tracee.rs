@@ -111,11 +111,14 @@ impl Tracee {
     }
 
     /// Whether it is a program for this processor, in 64 bits.
-    pub fn is_native(&self) -> bool {
+    ///
+    /// # Errors
+    /// If its file cannot be opened: `NotFound` if it has been killed.
+    pub fn is_native(&self) -> io::Result<bool> {
         const X86_64: [u8; 2] = [62, 0];
         let mut head = [0; 20];
-        let read = File::open(self.executable()).and_then(|file| file.read_exact_at(&mut head, 0));
-        read.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64
+        let whole = File::open(self.executable())?.read_exact_at(&mut head, 0);
+        Ok(whole.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64)
     }
 
     /// Where the file of its program can be read.
