@@ -297,13 +297,19 @@ fn build(place: &Place, level: &str) {
     assert!(built.success());
 }
 
+/// Profiles `./matmul naive SIZE`, into SIZE.rlprof.
+fn profile(place: &Place, size: &str, options: &[&str]) {
+    let words = [&["profile", "-q", "-o", size][..], options].concat();
+    let program = ["--", "./matmul", "naive", size];
+    place.run(&[&words[..], &program].concat()).succeeds();
+}
+
 #[test]
 fn other_builds_are_told_by_their_ids() {
     let place = Place::new();
     for (level, size) in [("-O2", "24"), ("-O1", "48")] {
         build(&place, level);
-        let words = ["profile", "-q", "-o", size, "--", "./matmul", "naive", size];
-        place.run(&words).succeeds();
+        profile(&place, size, &[]);
     }
     let words = [
         "predict",
@@ -331,8 +337,7 @@ fn a_check_without_paths_compares_like_with_like() {
             place.run(&words).succeeds();
         }
     }
-    let words = ["profile", "-q", "-o", "96", "--", "./matmul", "naive", "96"];
-    place.run(&words).succeeds();
+    profile(&place, "96", &[]);
     let check = |by: &str| {
         let train = ["24", "48"].map(|size| format!("{by}{size}.rlprof"));
         let words = [
@@ -360,20 +365,7 @@ fn what_was_observed_is_beside_what_was_predicted() {
     let place = Place::new();
     build(&place, "-O2");
     for size in ["24", "48", "96"] {
-        let words = [
-            "profile",
-            "-q",
-            "-o",
-            size,
-            "--json",
-            "seen.json",
-            "-f",
-            "--",
-            "./matmul",
-            "naive",
-            size,
-        ];
-        place.run(&words).succeeds();
+        profile(&place, size, &["--json", "seen.json", "-f"]);
     }
     let words = [
         "predict",
@@ -415,10 +407,7 @@ fn paths_of_a_real_program_are_predicted() {
     let place = Place::new();
     build(&place, "-O2");
     for size in ["88", "128"] {
-        let words = [
-            "profile", "-q", "--by", "path", "-o", size, "--", "./matmul", "naive", size,
-        ];
-        place.run(&words).succeeds();
+        profile(&place, size, &["--by", "path"]);
     }
     let shown = place.run(&["report", "128.rlprof", "--text"]).succeeds();
     shown.prints(&["What the path to an instruction tells", "told apart"]);

@@ -65,19 +65,19 @@ pub fn diff(
     let are_inputs = options
         .inputs
         .unwrap_or_else(|| inputs::are_inputs(before, after));
+    let chosen = if are_inputs {
+        // More data is touched first everywhere: that tells nothing.
+        let (_, large) = inputs::by_size(before, after);
+        caches::chosen(large, options.cache)
+    } else {
+        caches::chosen_between(before, after, options.cache)
+    };
     let view = View {
         before,
         after,
         paint: Paint::new(options.color),
         width: options.width.max(60),
-        chosen: match are_inputs {
-            // More data is touched first everywhere: that tells nothing.
-            true if before.histogram.cold() > after.histogram.cold() => {
-                caches::chosen(before, options.cache)
-            }
-            true => caches::chosen(after, options.cache),
-            false => caches::chosen_between(before, after, options.cache),
-        },
+        chosen,
         top: options.top,
     };
     let mut out = String::new();

@@ -67,11 +67,8 @@ pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
 
 /// Numbers of rows and columns at round ones, beside their middles: at most eight.
 fn numbers(out: &mut String, rows: usize, cell: f64) {
-    let steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.pow(power)));
-    let by = steps
-        .into_iter()
-        .find(|by| rows.div_ceil(*by) <= 8)
-        .unwrap_or(1);
+    let mut steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.pow(power)));
+    let by = steps.find(|by| rows.div_ceil(*by) <= 8).unwrap_or(1);
     for number in (0..rows).step_by(by) {
         let middle = cell * (number as f64 + 0.5);
         let _ = write!(

@@ -16,15 +16,19 @@ pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
         && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
 }
 
+/// The profile of the smaller input, and that of the larger.
+pub(super) fn by_size<'a>(before: &'a Profile, after: &'a Profile) -> (&'a Profile, &'a Profile) {
+    if before.histogram.cold() > after.histogram.cold() {
+        (after, before)
+    } else {
+        (before, after)
+    }
+}
+
 impl View<'_> {
     /// What becomes of the reuses as the input grows.
     pub(super) fn growth(&self, out: &mut String) {
-        let swap = self.before.histogram.cold() > self.after.histogram.cold();
-        let (small, large) = if swap {
-            (self.after, self.before)
-        } else {
-            (self.before, self.after)
-        };
+        let (small, large) = by_size(self.before, self.after);
         let growth = Growth::between(&small.histogram, &large.histogram);
         self.title(out, "What grows with the input");
         let rate = match growth.rate {
