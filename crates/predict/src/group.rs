@@ -46,8 +46,17 @@ pub enum Unpredictable {
     Missing(Vec<usize>),
     /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
-    /// These are the rarer paths to an instruction, which were not told apart in these training runs, counted from 0.
+    /// In these training runs, counted from 0, these are the rarer paths to an instruction, which were not told apart, or a
+    /// path that can be among them.
     Rarer(Vec<usize>),
+}
+
+/// Between the instruction and the outcomes in the name of a path's group.
+pub(crate) const AFTER: &str = " after ";
+
+/// The name of the group of the paths to an instruction, named so, that were not told apart.
+pub(crate) fn rarer_paths(instruction: &str) -> String {
+    format!("{instruction}{AFTER}rarer paths")
 }
 
 /// A pattern on another input.

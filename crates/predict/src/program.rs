@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, PatternBins, Profile, Site};
 use thiserror::Error;
 
-use crate::group::{GroupRun, Groups};
+use crate::group::{AFTER, GroupRun, Groups, rarer_paths};
 use crate::whole::data_size;
 
 /// What is told apart beside the whole program.
@@ -357,14 +357,14 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
         .unwrap_or_default();
     let mut groups = Groups::new();
     for (site, paths) in sites {
-        let (module, offset) = (&site.module, site.offset);
+        let instruction = name(By::Instruction, &site.module, site.offset, None);
         let mut rest = PatternBins::new();
         for path in paths {
             if path.length < length {
                 rest.merge(&path.bins);
                 continue;
             }
-            let name = format!("{module}+{offset:#x} after {}", path.digits(length));
+            let name = format!("{instruction}{AFTER}{}", path.digits(length));
             groups.insert(name, run(&path.bins));
         }
         if rest.accesses() > 0 {
@@ -372,7 +372,7 @@ fn path_groups(profile: &Profile, length: u32) -> Groups {
                 rest: true,
                 ..run(&rest)
             };
-            groups.insert(format!("{module}+{offset:#x} after rarer paths"), rest);
+            groups.insert(rarer_paths(&instruction), rest);
         }
     }
     groups

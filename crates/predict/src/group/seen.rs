@@ -2,7 +2,7 @@
 
 use reuselens_locality::Pattern;
 
-use super::{GroupRun, Groups, Unpredictable};
+use super::{AFTER, GroupRun, Groups, Unpredictable, rarer_paths};
 use crate::merging::Merging;
 
 /// A group in one run.
@@ -53,10 +53,18 @@ pub(super) fn seen<'a>(
         .collect();
     // In a smaller run than the last two it could be missing.
     let matters = missing.iter().any(|run| run + 2 >= runs.len());
-    Err(match matters {
+    if !matters {
+        let counts = counts.into_iter().map(Option::unwrap_or_default);
+        return Err(Unpredictable::Patterns(counts.collect()));
+    }
+    // A path that is not there can be one of those that were not told apart.
+    let rarer = name.rsplit_once(AFTER).map(|path| rarer_paths(path.0));
+    let rarer = rarer.map_or(Vec::new(), |rarer| {
+        let among = |run: &&usize| runs[**run].1.contains_key(&rarer);
+        missing.iter().filter(among).copied().collect()
+    });
+    Err(match rarer.is_empty() {
         true => Unpredictable::Missing(missing),
-        false => {
-            Unpredictable::Patterns(counts.into_iter().map(Option::unwrap_or_default).collect())
-        }
+        false => Unpredictable::Rarer(rarer),
     })
 }

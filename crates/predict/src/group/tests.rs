@@ -254,3 +254,27 @@ fn of_three_runs_the_larger_two_are_enough() {
     // Its accesses are known all the same.
     assert!(found[0].accesses.value > 0.0);
 }
+
+#[test]
+fn a_path_that_can_be_among_rarer_ones_is_not_said_to_be_missing() {
+    let rest = GroupRun {
+        rest: true,
+        ..run(&[(8, 50)], 0)
+    };
+    let small = groups(&[
+        ("m+0x10 after 01", run(&[(2, 100)], 0)),
+        ("m+0x20 after 01", run(&[(2, 100)], 0)),
+    ]);
+    let large = groups(&[("m+0x10 after rarer paths", rest)]);
+    let found = predicted(
+        &[(1000.0, &small), (4000.0, &large)],
+        PatternRule::default().into(),
+        16_000.0,
+    );
+    let why = |name: &str| {
+        let group = found.iter().find(|group| group.name == name);
+        group.unwrap().patterns.clone().unwrap_err()
+    };
+    assert_eq!(why("m+0x10 after 01"), Unpredictable::Rarer(vec![1]));
+    assert_eq!(why("m+0x20 after 01"), Unpredictable::Missing(vec![1]));
+}
