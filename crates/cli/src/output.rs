@@ -138,6 +138,7 @@ impl Show {
         before: &Profile,
         after: &Profile,
         inputs: bool,
+        names: [String; 2],
     ) -> anyhow::Result<()> {
         if self.quiet {
             return Ok(());
@@ -149,6 +150,7 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
             inputs: Some(inputs),
+            names,
         };
         let text = reuselens_report::diff(before, after, &options)?;
         std::io::stdout().write_all(text.as_bytes())?;

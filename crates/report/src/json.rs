@@ -3,15 +3,15 @@
 mod compact;
 
 use reuselens_locality::{
-    BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
-    Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile, Sharing,
-    Warning,
+    BoundedCurve, Crowding, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group,
+    Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile,
+    Sharing, Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::{caches, times};
+use crate::{caches, crowding, times};
 pub(crate) use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
@@ -65,7 +65,7 @@ struct Document<'a> {
     histogram: Counts,
     miss_ratio_curve: Vec<Point>,
     groups: Vec<GroupJson>,
-    warnings: &'a [Warning],
+    warnings: Vec<Warning>,
     references: u64,
     mean: f64,
     max: u64,
@@ -91,6 +91,9 @@ struct Document<'a> {
     footprint: Option<Vec<(u64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<PathsJson<'a>>,
+    /// Lines whose data share few sets of a cache; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    crowded_sets: Vec<CrowdedJson>,
 }
 
 /// What paths tell, where they were followed: shares of instructions by length of the path.
@@ -193,6 +196,47 @@ impl From<&Element> for ElementJson {
     }
 }
 
+/// A line and an object whose data share few sets of a cache.
+#[derive(Serialize)]
+struct CrowdedJson {
+    line: String,
+    object: String,
+    cache: String,
+    /// Whether virtual addresses decide.
+    sure: bool,
+    sets: u64,
+    ways: u64,
+    /// Sets that are used at a time, and the lines for which they have room.
+    sets_used: u64,
+    room_lines: u64,
+    /// The median of the other lines between two uses.
+    lines_between: u64,
+    accesses: u64,
+    misses: u64,
+    misses_at_random_sets: u64,
+    stride_bytes: Option<u64>,
+}
+
+impl From<Crowding> for CrowdedJson {
+    fn from(one: Crowding) -> Self {
+        CrowdedJson {
+            sure: one.sure,
+            sets: one.sets,
+            ways: one.ways,
+            sets_used: one.used,
+            room_lines: one.room(),
+            lines_between: one.between,
+            accesses: one.accesses,
+            misses: one.misses,
+            misses_at_random_sets: one.at_random,
+            stride_bytes: one.stride,
+            line: one.line,
+            object: one.object,
+            cache: one.cache,
+        }
+    }
+}
+
 /// A cache, and what misses in it.
 #[derive(Serialize)]
 struct CacheJson {
@@ -236,6 +280,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         levels.push(caches::Level::custom(bytes, profile.granularity));
     }
     let curve = MissRatioCurve::new(histogram);
+    let crowding = profile.crowding();
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
     let mut groups: Vec<GroupJson> = groups
         .map(|group| group_json(profile, group, options.bins, &levels))
@@ -255,7 +300,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
         groups,
-        warnings: &profile.warnings,
+        warnings: crowding::all_warnings(profile, &crowding),
         references: profile.references,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),
@@ -278,6 +323,11 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
+        crowded_sets: crowding
+            .into_iter()
+            .filter(|one| one.is_crowded)
+            .map(CrowdedJson::from)
+            .collect(),
     }
 }
 

@@ -1,0 +1,259 @@
+//! Beside the distances: the sets of the first cache, as they are.
+//!
+//! # What it is
+//! The model of sets that a report has ([`SetAssociative`](reuselens_locality::SetAssociative)) lets lines fall on them at
+//! random. Data that lie a power of two apart do not: a walk down a column of a matrix with rows of 4096 bytes stays in one set. Which
+//! set of a first cache a line falls into is known from its virtual address, since sets times line is a page. So the cache is simulated
+//! with its sets, and what it says is counted for each cell: how often it misses, how many sets its misses are in at a time, and how far apart.
+//!
+//! # A sample
+//! Not all of a long trace: the beginning, and then one burst of each period, at a place in it that a hash of the period's number
+//! says, so that no loop can keep step with it. A cache of a few hundred lines is soon full; until a set is, what was not accessed in the burst is not
+//! counted (`Outcome::Unknown`), so nothing is guessed. A sample of *sets* instead, which is what is usual, would be
+//! blind to data that crowd into those that are not taken.
+//!
+//! # Cost
+//! In a burst, a word to look at per access, the search of a set for accesses to lines that are not the last of
+//! their sets, and a counter of the cell. Memory: some 100 bytes for each cell, and 9 KiB for the cache. The result depends on the stream of
+//! touches alone, not on how it is cut or on the threads that work.
+
+use std::collections::HashMap;
+
+use reuselens_attribute::Columns;
+use reuselens_distance::{Outcome, RealSets};
+use reuselens_locality::{MISSES_AT_A_TIME, SetUse};
+use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_units::{Bytes, Distance};
+
+use super::{Counted, Counts};
+
+/// Accesses at the beginning of a trace that are all simulated.
+const ALL_OF_THE_FIRST: u64 = 1 << 20;
+/// Accesses of a burst.
+const BURST: u64 = 1 << 15;
+/// Accesses of which one burst is simulated.
+const PERIOD: u64 = 1 << 19;
+
+/// What is known of a cell so far.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    accesses: u64,
+    misses: u64,
+    /// The line that missed last.
+    last: u64,
+    /// The sets of this stretch, a bit each, and its misses so far.
+    stretch: u64,
+    in_stretch: u32,
+    stretches: u64,
+    sets: u64,
+    /// A stride that most misses may have, the votes for it, and how often it was seen since it was put up.
+    stride: u64,
+    votes: u64,
+    seen: u64,
+}
+
+impl Tally {
+    /// A miss. `set` is below 64.
+    #[cold]
+    fn miss(&mut self, line: u64, set: usize) {
+        self.misses += 1;
+        self.stretch |= 1 << set;
+        self.in_stretch += 1;
+        if self.in_stretch == MISSES_AT_A_TIME {
+            self.stretches += 1;
+            self.sets += u64::from(self.stretch.count_ones());
+            (self.stretch, self.in_stretch) = (0, 0);
+        }
+        let stride = line.abs_diff(std::mem::replace(&mut self.last, line));
+        // Boyer and Moore's vote.
+        if stride == self.stride {
+            self.votes += 1;
+            self.seen += 1;
+        } else if self.votes > 0 {
+            self.votes -= 1;
+        } else {
+            (self.stride, self.votes, self.seen) = (stride, 1, 1);
+        }
+    }
+
+    /// What is kept of it: nothing without a whole stretch of misses.
+    fn kept(&self) -> SetUse {
+        if self.stretches == 0 {
+            return SetUse::default();
+        }
+        let most = self.seen * 2 >= self.misses;
+        SetUse {
+            accesses: self.accesses,
+            misses: self.misses,
+            stretches: self.stretches,
+            sets: self.sets,
+            strides: Vec::from_iter(most.then_some((self.stride, self.seen))),
+        }
+    }
+}
+
+/// A cache, and how far its stream has come.
+struct Stream {
+    cache: RealSets,
+    at: u64,
+}
+
+impl Stream {
+    /// Takes a piece in.
+    fn add(&mut self, tallies: &mut [Tally], columns: &Columns) {
+        let mut from = 0;
+        while from < columns.items.len() {
+            let left = columns.items.len() - from;
+            let (is_burst, length) = self.stretch();
+            let length = length.min(left as u64);
+            let until = from + length as usize;
+            if is_burst {
+                let (items, cells) = (&columns.items[from..until], &columns.cells[from..until]);
+                simulate(&mut self.cache, tallies, items, cells);
+            }
+            self.at += length;
+            if is_burst && !self.stretch().0 {
+                self.cache.forget();
+            }
+            from = until;
+        }
+    }
+
+    /// Whether the next accesses are simulated, and how many are alike in that.
+    fn stretch(&self) -> (bool, u64) {
+        if self.at < ALL_OF_THE_FIRST {
+            return (true, ALL_OF_THE_FIRST - self.at);
+        }
+        let (period, within) = (self.at / PERIOD, self.at % PERIOD);
+        let begin = place(period);
+        match within {
+            early if early < begin => (false, begin - early),
+            inside if inside < begin + BURST => (true, begin + BURST - inside),
+            late => (false, PERIOD - late),
+        }
+    }
+}
+
+/// Where in a period its burst begins: never at its end, so that two bursts are always apart.
+fn place(period: u64) -> u64 {
+    let mixed = (period + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 20) % (PERIOD - BURST)
+}
+
+fn simulate(cache: &mut RealSets, tallies: &mut [Tally], items: &[u64], cells: &[u32]) {
+    for (&line, &cell) in items.iter().zip(cells) {
+        let outcome = cache.access(line);
+        let Some(tally) = tallies.get_mut(cell as usize) else {
+            continue;
+        };
+        tally.accesses += u64::from(outcome != Outcome::Unknown);
+        if outcome == Outcome::Miss {
+            tally.miss(line, cache.set(line));
+        }
+    }
+}
+
+/// A way of counting, and the sets of a cache beside it.
+pub(super) struct Sets {
+    inner: Box<dyn Counts>,
+    /// As it is before anything is in it.
+    empty: RealSets,
+    tallies: Vec<Tally>,
+    streams: HashMap<(u16, u32), Stream>,
+    /// Each program thread has a cache.
+    private: bool,
+    now: (u16, u32),
+}
+
+impl Sets {
+    /// `cache` is empty, and has 64 sets at most. With `private` each program thread has one, and pieces are of one thread.
+    pub(super) fn new(inner: Box<dyn Counts>, cache: RealSets, private: bool) -> Self {
+        Sets {
+            inner,
+            empty: cache,
+            tallies: Vec::new(),
+            streams: HashMap::new(),
+            private,
+            now: (0, 0),
+        }
+    }
+
+    fn simulate(&mut self, columns: &Columns) {
+        let cells = columns
+            .cells
+            .iter()
+            .max()
+            .map_or(0, |cell| *cell as usize + 1);
+        if cells > self.tallies.len() {
+            self.tallies.resize_with(cells, Tally::default);
+        }
+        let stream = self.streams.entry(self.now).or_insert_with(|| Stream {
+            cache: self.empty.clone(),
+            at: 0,
+        });
+        stream.add(&mut self.tallies, columns);
+    }
+
+    fn own_memory(&self) -> Bytes {
+        let tallies = self.tallies.capacity() * size_of::<Tally>();
+        let caches = self.streams.len() * (10 << 10);
+        Bytes((tallies + caches) as u64)
+    }
+}
+
+impl Counts for Sets {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        if self.private {
+            self.now = (process.0, thread.0);
+        }
+        self.inner.thread(process, thread);
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        if self.private {
+            self.streams.retain(|(_, one), _| *one != thread.0);
+        }
+        self.inner.thread_ended(thread);
+    }
+
+    fn by_thread(&self) -> bool {
+        self.inner.by_thread()
+    }
+
+    fn add(&mut self, columns: &Columns) {
+        self.simulate(columns);
+        self.inner.add(columns);
+    }
+
+    fn take(&mut self, columns: &mut Columns) {
+        self.simulate(columns);
+        self.inner.take(columns);
+    }
+
+    fn accesses(&self) -> u64 {
+        self.inner.accesses()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.inner.memory() + self.own_memory()
+    }
+
+    fn distances(&self) -> Option<&[Distance]> {
+        self.inner.distances()
+    }
+
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        let left = limit.get().checked_sub(self.own_memory().get());
+        left.is_some_and(|left| self.inner.shrink(Bytes(left), whole))
+    }
+
+    fn settle(&mut self) {
+        self.inner.settle();
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let mut counted = self.inner.finish();
+        counted.more.sets = self.tallies.iter().map(Tally::kept).collect();
+        counted
+    }
+}
