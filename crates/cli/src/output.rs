@@ -132,7 +132,7 @@ impl Show {
         }
     }
 
-    /// The comparison of two profiles on standard output.
+    /// The comparison of two profiles of these names on standard output.
     pub fn difference(
         &self,
         before: &Profile,

@@ -1,6 +1,9 @@
 //! Which lines of a program crowd their data into few sets of a cache.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use reuselens_units::Distance;
 
 use crate::grouping::Names;
 use crate::{Cache, Cell, Dimension, FineHistogram, Machine, Profile, SetAssociative, SetUse};
@@ -43,7 +46,8 @@ pub struct Crowding {
     pub misses: u64,
     /// Its misses if lines fell on sets at random.
     pub at_random: u64,
-    /// The middle of the numbers of other lines between two uses of a line, of those uses that the sets can part.
+    /// The middle of the numbers of other lines between two uses of a line, of those uses that a full set of the first
+    /// cache can part.
     pub between: u64,
     /// Bytes from the data of a miss to those of the next, if most misses have them in common.
     pub stride: Option<u64>,
@@ -192,15 +196,17 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// What a line's stride says of the second cache, if that is worth speaking of.
+    /// What a line's stride says of the second cache, if that is worth speaking of: that it walks over more lines than the sets that
+    /// it leads to have room for, and comes back.
     fn outer(&self, sum: &Sum) -> Option<Crowding> {
         let (cache, model) = self.second.as_ref()?;
         let stride = sum.seen.stride().filter(|lines| *lines > 0)?;
         let one = model.sets() >> stride.trailing_zeros().min(model.sets().trailing_zeros());
         let used = one * sum.sites.len() as u64;
         let outer = self.answer(sum, cache, model, used);
+        let walk = outer.room()..=2 * middle(&sum.histogram, self.first.1.ways());
         let outer = Crowding {
-            misses: sum.histogram.misses(outer.room()),
+            misses: parted(&sum.histogram, model, walk),
             is_crowded: true,
             ..outer
         };
@@ -221,7 +227,7 @@ impl<'a> Question<'a> {
             accesses: sum.histogram.accesses(),
             misses: 0,
             at_random: model.misses(&sum.histogram).round() as u64,
-            between: middle(&sum.histogram, model.ways()),
+            between: middle(&sum.histogram, self.first.1.ways()),
             stride: sum.seen.stride().map(|lines| lines * self.line),
             is_crowded: false,
         }
@@ -233,6 +239,20 @@ impl<'a> Question<'a> {
             && one.excess() > one.accesses / OF_ITS_ACCESSES
             && one.excess() > self.accesses / OF_ALL_ACCESSES
     }
+}
+
+/// The misses to expect if all of these distances miss, and the others as the model says.
+fn parted(histogram: &FineHistogram, model: &SetAssociative, miss: RangeInclusive<u64>) -> u64 {
+    let mut others = FineHistogram::new();
+    others.add(Distance::COLD, histogram.cold());
+    let mut parted = 0;
+    for (low, _, count) in histogram.iter() {
+        match miss.contains(&low) {
+            true => parted += count,
+            false => others.add(Distance::new(low), count),
+        }
+    }
+    parted + model.misses(&others).round() as u64
 }
 
 /// The middle of the distances from `least` on, at the lower end of its bin; 0 if there are none.

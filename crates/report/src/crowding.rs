@@ -6,7 +6,7 @@ use reuselens_locality::{Crowding, Profile, Warning};
 use reuselens_units::Bytes;
 
 use crate::caches::Level;
-use crate::numbers::{count, grouped};
+use crate::numbers::{count, grouped, noun};
 
 /// Lines that have a warning of their own.
 const MOST: usize = 3;
@@ -73,29 +73,25 @@ fn message(levels: &[&Crowding]) -> String {
     };
     let parts: Vec<String> = levels.iter().map(|one| cache(one)).collect();
     format!(
-        "{} crowds {} into few sets: {}",
+        "{} crowds {} into few sets: it comes back to a line after about {} others, in {}",
         first.line,
         first.object,
-        parts.join("; ")
+        grouped(first.between),
+        parts.join("; in ")
     )
 }
 
 fn cache(one: &Crowding) -> String {
-    let lines = match one.room() {
-        1 => "1 line".to_owned(),
-        room => format!("{} lines", grouped(room)),
-    };
     let unsure = match one.sure {
         true => "",
-        false => " by virtual addresses (physical pages decide)",
+        false => ", by virtual addresses (physical pages decide)",
     };
     format!(
-        "at a time it uses {} of the {} sets of {}{unsure}, room for {lines}, and comes back to one after {} others or more \
-         as often as not; so about {} misses, where lines spread over all sets would have {}",
+        "{} of the {} sets of {}, which have room for {}{unsure}: about {} misses, where lines spread over all sets would have {}",
         grouped(one.used),
         grouped(one.sets),
         one.cache,
-        grouped(one.between),
+        noun(one.room(), "line", "lines"),
         count(one.misses),
         count(one.at_random)
     )

@@ -1,11 +1,12 @@
 //! The profile as JSON, schema `reuselens/1`.
 
 mod compact;
+mod crowded;
 
 use reuselens_locality::{
-    BoundedCurve, Crowding, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group,
-    Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile,
-    Sharing, Warning,
+    BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
+    Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile, Sharing,
+    Warning,
 };
 use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
@@ -13,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{caches, crowding, times};
 pub(crate) use compact::Compact;
+use crowded::CrowdedJson;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -193,47 +195,6 @@ impl From<&Element> for ElementJson {
         let known = !element.histogram.is_empty();
         let cold = known.then(|| element.histogram.cold());
         ElementJson(element.index, element.accesses, cold, element.mean())
-    }
-}
-
-/// A line and an object whose data share few sets of a cache.
-#[derive(Serialize)]
-struct CrowdedJson {
-    line: String,
-    object: String,
-    cache: String,
-    /// Whether virtual addresses decide.
-    sure: bool,
-    sets: u64,
-    ways: u64,
-    /// Sets that are used at a time, and the lines for which they have room.
-    sets_used: u64,
-    room_lines: u64,
-    /// The median of the other lines between two uses.
-    lines_between: u64,
-    accesses: u64,
-    misses: u64,
-    misses_at_random_sets: u64,
-    stride_bytes: Option<u64>,
-}
-
-impl From<Crowding> for CrowdedJson {
-    fn from(one: Crowding) -> Self {
-        CrowdedJson {
-            sure: one.sure,
-            sets: one.sets,
-            ways: one.ways,
-            sets_used: one.used,
-            room_lines: one.room(),
-            lines_between: one.between,
-            accesses: one.accesses,
-            misses: one.misses,
-            misses_at_random_sets: one.at_random,
-            stride_bytes: one.stride,
-            line: one.line,
-            object: one.object,
-            cache: one.cache,
-        }
     }
 }
 

@@ -141,7 +141,8 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
         if accesses == 1 { "access" } else { "accesses" }
     );
     if profile.references != accesses {
-        let _ = write!(out, " by {} loads and stores", count(profile.references));
+        let (references, kinds) = (profile.references, words::kinds(&profile.method));
+        let _ = write!(out, " by {} {kinds}", count(references));
     }
     if profile.method.max_distance.is_some() {
         let (cold, share) = (words::cold(profile), percent(distinct, accesses));

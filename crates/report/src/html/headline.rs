@@ -127,7 +127,11 @@ fn tiles(out: &mut String, scene: &Scene) {
     tile(
         "Accesses",
         count(scene.accesses),
-        format!("by {} loads and stores", count(scene.profile.references)),
+        format!(
+            "by {} {}",
+            count(scene.profile.references),
+            words::kinds(&scene.profile.method)
+        ),
     );
     if scene.profile.method.max_distance.is_some() {
         let share = percent(scene.cold, scene.accesses);

@@ -257,3 +257,115 @@ impl Counts for Sets {
         counted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::Exact;
+    use super::*;
+    use reuselens_distance::by_name;
+
+    /// Rows of the matrices below.
+    const ROWS: u64 = 512;
+
+    fn counts(private: bool) -> Box<Sets> {
+        let inner = Box::new(Exact::new(by_name("counting").unwrap(), false));
+        let cache = RealSets::new(64, 12).unwrap();
+        Box::new(Sets::new(inner, cache, private))
+    }
+
+    fn columns(items: &[u64], cell: u32) -> Columns {
+        Columns {
+            items: items.to_vec(),
+            cells: vec![cell; items.len()],
+            ..Columns::new()
+        }
+    }
+
+    /// What is known of cell 1 after these items, handed over in pieces of this length.
+    fn set_use(items: &[u64], piece: usize) -> SetUse {
+        let mut counts = counts(false);
+        for items in items.chunks(piece) {
+            counts.add(&columns(items, 1));
+        }
+        counts.finish().more.sets.swap_remove(1)
+    }
+
+    /// Down the columns of a matrix of doubles, with rows of so many lines.
+    fn walk(lines_of_row: u64) -> Vec<u64> {
+        let column = |column: u64| (0..ROWS).map(move |row| row * lines_of_row + column / 8);
+        (0..ROWS).flat_map(column).collect()
+    }
+
+    #[test]
+    fn a_column_of_rows_of_4096_bytes_lies_in_one_set() {
+        let found = set_use(&walk(64), 4000);
+        assert_eq!((found.accesses, found.misses), (ROWS * ROWS, ROWS * ROWS));
+        assert_eq!(found.sets_at_a_time(), Some(1.0));
+        assert_eq!(found.stride(), Some(64));
+        assert_eq!(found.stretches, ROWS * ROWS / 64);
+    }
+
+    #[test]
+    fn a_line_more_in_each_row_spreads_it_over_all() {
+        let found = set_use(&walk(65), 4000);
+        assert_eq!(found.accesses, ROWS * ROWS);
+        // One access in eight begins on new lines, and 512 of them fit.
+        assert_eq!(found.misses, ROWS * ROWS / 8);
+        assert_eq!(found.sets_at_a_time(), Some(64.0));
+        assert_eq!(found.stride(), Some(65));
+    }
+
+    /// More than a beginning, so that there are bursts.
+    fn long() -> Vec<u64> {
+        let mut state = 1_u64;
+        let random = std::iter::repeat_with(move || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) % 1200
+        });
+        random.take(6 << 20).collect()
+    }
+
+    #[test]
+    fn it_does_not_matter_how_a_stream_is_cut() {
+        let items = long();
+        let whole = set_use(&items, items.len());
+        for piece in [1 << 15, 99_991] {
+            assert_eq!(set_use(&items, piece), whole);
+        }
+    }
+
+    #[test]
+    fn a_sample_of_bursts_has_the_miss_ratio_of_the_whole() {
+        let items = long();
+        let sampled = set_use(&items, 1 << 15);
+        assert!(
+            sampled.accesses > ALL_OF_THE_FIRST + 5 * BURST,
+            "{sampled:?}"
+        );
+        assert!(sampled.accesses < items.len() as u64 / 3, "{sampled:?}");
+        let mut cache = RealSets::new(64, 12).unwrap();
+        let misses = items
+            .iter()
+            .filter(|item| cache.access(**item) == Outcome::Miss);
+        let whole = misses.count() as f64 / items.len() as f64;
+        let estimate = sampled.misses as f64 / sampled.accesses as f64;
+        assert!((estimate / whole - 1.0).abs() < 0.02, "{estimate} {whole}");
+    }
+
+    #[test]
+    fn threads_with_caches_of_their_own_do_not_part_each_others_data() {
+        let misses = |private: bool| {
+            let mut counts = counts(private);
+            for _ in 0..100 {
+                for thread in 0..2_u64 {
+                    counts.thread(ProcessId(0), ThreadId(thread as u32));
+                    let items: Vec<u64> = (0..12).map(|line| (thread * 12 + line) * 64).collect();
+                    counts.add(&columns(&items, 1));
+                }
+            }
+            counts.finish().more.sets[1].misses
+        };
+        // Twelve ways hold the twelve lines of one, and none of 24 in turn. Too few misses are not kept.
+        assert_eq!((misses(true), misses(false)), (0, 2400));
+    }
+}
