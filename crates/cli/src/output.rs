@@ -106,8 +106,8 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
         };
-        std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
-        Ok(())
+        let text = reuselens_report::summary(profile, &options);
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// On standard error what makes a result less than it seems, where no summary says so.
@@ -153,8 +153,7 @@ impl Show {
             names,
         };
         let text = reuselens_report::diff(before, after, &options)?;
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(())
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// The groups to name where none were asked for: lines, objects, contexts.
@@ -387,9 +386,8 @@ pub fn color() -> bool {
 
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
-    let columns = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|text| text.parse().ok());
     columns.unwrap_or(DEFAULT).clamp(60, 160)
 }
 

@@ -54,7 +54,7 @@ pub use fenwick::FenwickTree;
 pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};
 pub use olken::OlkenTree;
 pub use previous::{Previous, PreviousAccess};
-pub use real_sets::{Outcome, RealSets};
+pub use real_sets::RealSets;
 pub use registry::{ENGINES, EngineError, EngineInfo, by_name, find};
 pub use sampled::{
     BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,

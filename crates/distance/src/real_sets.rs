@@ -3,17 +3,6 @@
 /// Lines of a set, at most.
 const WAYS: usize = 16;
 
-/// What becomes of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The line is there.
-    Hit,
-    /// It is not there.
-    Miss,
-    /// It was not accessed since the cache was forgotten, and there may still be room for what was there before.
-    Unknown,
-}
-
 /// A cache of sets that throws out the line of the set that was unused for longest: true LRU, with the lowest bits of a
 /// line's number as the number of its set.
 ///
@@ -28,8 +17,6 @@ pub struct RealSets {
     lines: Vec<[u64; WAYS]>,
     /// By set, how many there are.
     filled: Vec<u8>,
-    /// Whether what is not filled is known to be empty.
-    known: bool,
 }
 
 impl RealSets {
@@ -42,14 +29,7 @@ impl RealSets {
             ways,
             lines: vec![[0; WAYS]; sets as usize],
             filled: vec![0; sets as usize],
-            known: true,
         })
-    }
-
-    /// Forgets what is in it: from now on anything may be.
-    pub fn forget(&mut self) {
-        self.filled.fill(0);
-        self.known = false;
     }
 
     /// The set that a line falls into.
@@ -58,35 +38,27 @@ impl RealSets {
         (line & self.mask) as usize
     }
 
-    /// Accesses a line.
+    /// Accesses a line. True if it is there.
     #[inline(always)]
-    pub fn access(&mut self, line: u64) -> Outcome {
+    pub fn access(&mut self, line: u64) -> bool {
         let set = self.set(line);
         if self.lines[set][0] == line && self.filled[set] > 0 {
-            return Outcome::Hit;
+            return true;
         }
         self.search(set, line)
     }
 
     /// Accesses a line that is not the last of its set.
-    fn search(&mut self, set: usize, line: u64) -> Outcome {
+    fn search(&mut self, set: usize, line: u64) -> bool {
         let filled = usize::from(self.filled[set]);
         let lines = &mut self.lines[set];
-        if let Some(at) = lines[..filled].iter().position(|other| *other == line) {
-            lines.copy_within(..at, 1);
-            lines[0] = line;
-            return Outcome::Hit;
+        let found = lines[..filled].iter().position(|other| *other == line);
+        if found.is_none() && filled < self.ways {
+            self.filled[set] += 1;
         }
-        lines.copy_within(..filled.min(self.ways - 1), 1);
+        lines.copy_within(..found.unwrap_or(filled.min(self.ways - 1)), 1);
         lines[0] = line;
-        if filled == self.ways {
-            return Outcome::Miss;
-        }
-        self.filled[set] += 1;
-        match self.known {
-            true => Outcome::Miss,
-            false => Outcome::Unknown,
-        }
+        found.is_some()
     }
 }
 
@@ -112,7 +84,7 @@ mod tests {
         for (sets, ways) in [(1, 16), (8, 3), (64, 12), (16, 1)] {
             let mut cache = RealSets::new(sets, ways).unwrap();
             let lines = lines(sets + ways);
-            let mut expected = vec![Outcome::Miss; lines.len()];
+            let mut expected = vec![false; lines.len()];
             for set in 0..sets {
                 let of_set = (0..lines.len()).filter(|at| lines[*at] % sets == set);
                 let at: Vec<usize> = of_set.collect();
@@ -121,38 +93,13 @@ mod tests {
                 OlkenTree::new().process(&items, &mut distances);
                 for (at, distance) in at.iter().zip(distances) {
                     if distance.items().is_some_and(|items| items < ways) {
-                        expected[*at] = Outcome::Hit;
+                        expected[*at] = true;
                     }
                 }
             }
-            let found: Vec<Outcome> = lines.iter().map(|line| cache.access(*line)).collect();
+            let found: Vec<bool> = lines.iter().map(|line| cache.access(*line)).collect();
             assert!(found == expected, "{sets} sets of {ways}");
         }
-    }
-
-    /// What is said after something was forgotten is what would have been said, or nothing.
-    #[test]
-    fn what_is_not_known_is_not_guessed() {
-        let lines = lines(7);
-        let (mut whole, mut part) = (
-            RealSets::new(64, 12).unwrap(),
-            RealSets::new(64, 12).unwrap(),
-        );
-        let (mut unknown, mut known) = (0, 0);
-        for (number, line) in lines.iter().enumerate() {
-            if number % 5000 == 0 {
-                part.forget();
-            }
-            let (told, truth) = (part.access(*line), whole.access(*line));
-            match told {
-                Outcome::Unknown => unknown += 1,
-                told => {
-                    known += 1;
-                    assert_eq!(told, truth, "access {number}");
-                }
-            }
-        }
-        assert!(unknown <= 4 * 768 && known > 10_000, "{unknown} {known}");
     }
 
     #[test]

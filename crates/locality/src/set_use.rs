@@ -12,7 +12,7 @@ pub const MISSES_AT_A_TIME: u32 = 64;
 /// which lie a power of two apart share a few sets. This can.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUse {
-    /// Accesses whose outcome is known.
+    /// Accesses that were simulated.
     pub accesses: u64,
     /// Those of them that missed.
     pub misses: u64,

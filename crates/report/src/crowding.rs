@@ -87,10 +87,11 @@ fn cache(one: &Crowding) -> String {
         false => ", by virtual addresses (physical pages decide)",
     };
     format!(
-        "{} of the {} sets of {}, which have room for {}{unsure}: about {} misses, where lines spread over all sets would have {}",
+        "{} of the {} sets of {}, which {} room for {}{unsure}: about {} misses, where lines spread over all sets would have {}",
         grouped(one.used),
         grouped(one.sets),
         one.cache,
+        if one.used == 1 { "has" } else { "have" },
         noun(one.room(), "line", "lines"),
         count(one.misses),
         count(one.at_random)

@@ -108,11 +108,11 @@ pub fn diff(
     } else {
         view.sizes(&mut out, &difference);
     }
+    view.crowded(&mut out);
     view.bins(&mut out, &difference);
     for by in &options.by {
         view.groups(&mut out, *by);
     }
-    view.crowded(&mut out);
     Ok(out)
 }
 

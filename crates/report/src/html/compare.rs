@@ -266,7 +266,7 @@ impl<'a> Stage<'a> {
         };
         let accesses = self.variants[index].profile.histogram.accesses();
         format!(
-            "<br><small>with its sets, about {} <span class=\"of\">{}</span>{versus}</small>",
+            "<small>with its sets, about {} <span class=\"of\">{}</span>{versus}</small>",
             count(misses),
             percent(misses, accesses)
         )

@@ -8,9 +8,9 @@
 //!
 //! # A sample
 //! Not all of a long trace: the beginning, and then one burst of each period, at a place in it that a hash of the period's number
-//! says, so that no loop can keep step with it. A cache of a few hundred lines is soon full; until a set is, what was not accessed in the burst is not
-//! counted (`Outcome::Unknown`), so nothing is guessed. A sample of *sets* instead, which is what is usual, would be
-//! blind to data that crowd into those that are not taken.
+//! says, so that no loop can keep step with it. The first accesses of a burst only bring the cache up to date: what
+//! was there at the end of the burst before is replaced where much is replaced, and mostly still there where little is. A sample of *sets*
+//! instead, which is what is usual, would be blind to data that crowd into those that are not taken.
 //!
 //! # Cost
 //! In a burst, a word to look at per access, the search of a set for accesses to lines that are not the last of
@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Outcome, RealSets};
+use reuselens_distance::RealSets;
 use reuselens_locality::{MISSES_AT_A_TIME, SetUse};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
@@ -29,8 +29,10 @@ use super::{Counted, Counts};
 
 /// Accesses at the beginning of a trace that are all simulated.
 const ALL_OF_THE_FIRST: u64 = 1 << 20;
-/// Accesses of a burst.
-const BURST: u64 = 1 << 15;
+/// Accesses of a burst that bring the cache up to date. A walk along an array fills a cache of 48 KiB in that time.
+const WARM_UP: u64 = 1 << 13;
+/// Accesses of a burst, those among them.
+const BURST: u64 = WARM_UP + (1 << 15);
 /// Accesses of which one burst is simulated.
 const PERIOD: u64 = 1 << 19;
 
@@ -92,6 +94,15 @@ impl Tally {
     }
 }
 
+/// What is done with accesses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Skip,
+    /// They are simulated, and their outcomes not counted.
+    WarmUp,
+    Count,
+}
+
 /// A cache, and how far its stream has come.
 struct Stream {
     cache: RealSets,
@@ -103,51 +114,55 @@ impl Stream {
     fn add(&mut self, tallies: &mut [Tally], columns: &Columns) {
         let mut from = 0;
         while from < columns.items.len() {
-            let left = columns.items.len() - from;
-            let (is_burst, length) = self.stretch();
-            let length = length.min(left as u64);
+            let (mode, length) = stretch(self.at);
+            let length = length.min((columns.items.len() - from) as u64);
             let until = from + length as usize;
-            if is_burst {
-                let (items, cells) = (&columns.items[from..until], &columns.cells[from..until]);
-                simulate(&mut self.cache, tallies, items, cells);
+            let items = &columns.items[from..until];
+            match mode {
+                Mode::Skip => {}
+                Mode::WarmUp => items.iter().for_each(|line| {
+                    self.cache.access(*line);
+                }),
+                Mode::Count => count(&mut self.cache, tallies, items, &columns.cells[from..until]),
             }
             self.at += length;
-            if is_burst && !self.stretch().0 {
-                self.cache.forget();
-            }
             from = until;
-        }
-    }
-
-    /// Whether the next accesses are simulated, and how many are alike in that.
-    fn stretch(&self) -> (bool, u64) {
-        if self.at < ALL_OF_THE_FIRST {
-            return (true, ALL_OF_THE_FIRST - self.at);
-        }
-        let (period, within) = (self.at / PERIOD, self.at % PERIOD);
-        let begin = place(period);
-        match within {
-            early if early < begin => (false, begin - early),
-            inside if inside < begin + BURST => (true, begin + BURST - inside),
-            late => (false, PERIOD - late),
         }
     }
 }
 
-/// Where in a period its burst begins: never at its end, so that two bursts are always apart.
+/// What is done with the accesses from the one of this number on, and with how many.
+fn stretch(at: u64) -> (Mode, u64) {
+    if at < ALL_OF_THE_FIRST {
+        return (Mode::Count, ALL_OF_THE_FIRST - at);
+    }
+    let (period, within) = (at / PERIOD, at % PERIOD);
+    let begin = place(period);
+    let ends = [
+        (Mode::Skip, begin),
+        (Mode::WarmUp, begin + WARM_UP),
+        (Mode::Count, begin + BURST),
+    ];
+    let now = ends.into_iter().find(|(_, end)| within < *end);
+    now.map_or((Mode::Skip, PERIOD - within), |(mode, end)| {
+        (mode, end - within)
+    })
+}
+
+/// Where in a period its burst begins.
 fn place(period: u64) -> u64 {
     let mixed = (period + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 20) % (PERIOD - BURST)
 }
 
-fn simulate(cache: &mut RealSets, tallies: &mut [Tally], items: &[u64], cells: &[u32]) {
+fn count(cache: &mut RealSets, tallies: &mut [Tally], items: &[u64], cells: &[u32]) {
     for (&line, &cell) in items.iter().zip(cells) {
-        let outcome = cache.access(line);
+        let hit = cache.access(line);
         let Some(tally) = tallies.get_mut(cell as usize) else {
             continue;
         };
-        tally.accesses += u64::from(outcome != Outcome::Unknown);
-        if outcome == Outcome::Miss {
+        tally.accesses += 1;
+        if !hit {
             tally.miss(line, cache.set(line));
         }
     }
@@ -339,14 +354,12 @@ mod tests {
         let items = long();
         let sampled = set_use(&items, 1 << 15);
         assert!(
-            sampled.accesses > ALL_OF_THE_FIRST + 5 * BURST,
+            sampled.accesses > ALL_OF_THE_FIRST + 5 * (BURST - WARM_UP),
             "{sampled:?}"
         );
         assert!(sampled.accesses < items.len() as u64 / 3, "{sampled:?}");
         let mut cache = RealSets::new(64, 12).unwrap();
-        let misses = items
-            .iter()
-            .filter(|item| cache.access(**item) == Outcome::Miss);
+        let misses = items.iter().filter(|item| !cache.access(**item));
         let whole = misses.count() as f64 / items.len() as f64;
         let estimate = sampled.misses as f64 / sampled.accesses as f64;
         assert!((estimate / whole - 1.0).abs() < 0.02, "{estimate} {whole}");

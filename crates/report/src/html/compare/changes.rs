@@ -49,7 +49,7 @@ impl Stage<'_> {
         let _ = write!(
             out,
             "<section id=\"changes\"><h2>What changed where</h2><p class=\"explain\">Misses in {}, group by group, the largest \
-             changes first. A line that moved to another number counts as one that is gone and one that is new.</p>\n{tables}{crowded}\
+             changes first. A line that moved to another number counts as one that is gone and one that is new.</p>\n{crowded}{tables}\
              </section>",
             self.chosen.label()
         );
