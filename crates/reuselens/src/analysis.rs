@@ -95,7 +95,7 @@ fn first_cache(
     machine: &Machine,
     options: &AnalysisOptions,
 ) -> Option<RealSets> {
-    if options.is_whole() || attribution.counts_ids() {
+    if !options.sets || options.is_whole() || attribution.counts_ids() {
         return None;
     }
     let line = attribution.granularity().bytes();
