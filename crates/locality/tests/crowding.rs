@@ -1,8 +1,7 @@
 //! Lines that crowd are found, others are not, and what is not known is not said.
 
 use reuselens_locality::{
-    Cache, CacheKind, Cell, Crowding, FineHistogram, Frame, Histogram, Machine, Object, Profile,
-    SetUse, Site,
+    Cache, CacheKind, Cell, Crowding, FineHistogram, Frame, Machine, Object, Profile, SetUse, Site,
 };
 use reuselens_units::{Bytes, Distance};
 

@@ -284,11 +284,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
-        crowded_sets: crowding
-            .into_iter()
-            .filter(|one| one.is_crowded)
-            .map(CrowdedJson::from)
-            .collect(),
+        crowded_sets: crowded::list(crowding),
     }
 }
 

@@ -23,7 +23,6 @@ pub fn forecast(forecast: &Forecast) -> String {
     };
     let mut out = String::new();
     view.head(&mut out);
-    view.warnings(&mut out);
     view.caches(&mut out);
     view.groups(&mut out);
     view.sums(&mut out);
@@ -93,6 +92,7 @@ impl View<'_> {
             );
             self.soft(out, &text);
         }
+        self.warnings(out);
         let whole = &prediction.whole;
         let (accesses, cold) = (
             interval(&whole.accesses, about),

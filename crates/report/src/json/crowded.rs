@@ -43,3 +43,9 @@ impl From<Crowding> for CrowdedJson {
         }
     }
 }
+
+/// Those that are crowded.
+pub(super) fn list(crowding: Vec<Crowding>) -> Vec<CrowdedJson> {
+    let crowded = crowding.into_iter().filter(|one| one.is_crowded);
+    crowded.map(CrowdedJson::from).collect()
+}
