@@ -11,10 +11,12 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum CaptureError {
     /// There is no such program.
-    #[error("cannot run '{}': no such program; is the path right (./NAME for one in this directory)?", program.display())]
+    #[error("cannot run '{}': {}", program.display(), why.as_deref().unwrap_or("no such program; is the path right (./NAME for one in this directory)?"))]
     NotFound {
         /// What was typed.
         program: OsString,
+        /// What a file of that name is, if there is one where programs are not looked for.
+        why: Option<String>,
     },
     /// The program could not be started.
     #[error("cannot run '{}': {source}", program.display())]

@@ -136,6 +136,7 @@ impl Launch {
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(CaptureError::NotFound {
                 program: OsString::new(),
+                why: None,
             });
         };
         let mut command = Command::new(program);
@@ -165,6 +166,7 @@ impl Launch {
         let child = command.spawn().map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CaptureError::NotFound {
                 program: program.clone(),
+                why: not_looked_for(Path::new(program)),
             },
             _ => CaptureError::Start {
                 program: program.clone(),
@@ -206,6 +208,37 @@ impl Started {
     }
 }
 
+/// What to do with a file that cannot be executed; a guess, by its name.
+fn not_executable(path: &Path) -> String {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let verb = match &*ending.to_lowercase() {
+        "cc" | "cpp" | "cxx" => "c++",
+        "f" | "for" | "f90" | "f95" | "f03" | "f08" => "fortran",
+        _ => "cc",
+    };
+    let name = path.display();
+    format!(
+        "it is not executable; compile it if it is source code (reuselens {verb} {name} -o NAME, then ./NAME), else chmod +x {name}"
+    )
+}
+
+/// What there is to say of a file in this directory if programs are looked for elsewhere.
+fn not_looked_for(program: &Path) -> Option<String> {
+    let about = std::fs::metadata(program).ok()?;
+    // One with a folder is where it says: its interpreter is what is missing.
+    if !about.is_file() || program.components().count() > 1 || program.is_absolute() {
+        return None;
+    }
+    let executable = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0;
+    Some(match executable {
+        true => format!(
+            "no such program; the file in this directory is ./{}",
+            program.display()
+        ),
+        false => not_executable(program),
+    })
+}
+
 /// What the system's reason for not starting a program means, where its file tells.
 fn explained(program: &OsString, error: io::Error) -> io::Error {
     let path = std::path::Path::new(program);
@@ -216,10 +249,7 @@ fn explained(program: &OsString, error: io::Error) -> io::Error {
     let why = if about.is_dir() {
         "it is a directory; name a program in it".to_owned()
     } else if error.kind() == io::ErrorKind::PermissionDenied && !executable {
-        let name = path.display();
-        format!(
-            "it is not executable; compile it if it is source code (reuselens cc {name} -o NAME, then ./NAME), else chmod +x {name}"
-        )
+        not_executable(path)
     } else {
         return error;
     };

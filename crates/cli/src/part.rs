@@ -23,7 +23,7 @@ pub struct Part {
     until: Option<Place>,
 
     /// Only this thread, by its number in `reuselens info`; several allowed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = thread)]
     thread: Vec<u32>,
 }
 
@@ -54,6 +54,14 @@ impl Part {
         }
         Ok(selection)
     }
+}
+
+/// The number of a thread of a trace.
+fn thread(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| {
+        "a thread of a trace has a number, from 0: reuselens info TRACE lists them; write for instance --thread 0"
+            .to_owned()
+    })
 }
 
 fn extent(path: &Path, format: Option<&str>) -> anyhow::Result<Extent> {

@@ -1064,3 +1064,13 @@ fn a_file_called_din_that_looks_like_text_is_doubted() {
     assert!(!doubted("a.txt", labels, &[]));
     assert!(!doubted("b.din", "7 8\n9 10\n", &[]));
 }
+
+#[test]
+fn a_thread_that_is_no_number_is_explained() {
+    let place = Place::new();
+    place.write("trace", "a b a");
+    place
+        .run(&["analyze", "trace", "--thread", "foo"])
+        .fails(2)
+        .says(&["a thread of a trace has a number", "reuselens info"]);
+}

@@ -211,3 +211,72 @@ fn what_is_no_profile_is_told() {
         .fails(2)
         .says(&["reuselens report"]);
 }
+
+/// Which is before and which is after can be seen from what is printed alone.
+#[test]
+fn the_two_files_are_named() {
+    let place = Place::new();
+    place.write("trace", "a b c a b c\n");
+    for name in ["old", "new"] {
+        place
+            .run(&["analyze", "-q", "trace", "-o", name])
+            .succeeds();
+    }
+    let done = place.run(&["diff", "old.rlprof", "new.rlprof"]).succeeds();
+    done.prints(&["before  old.rlprof: trace", "after   new.rlprof: trace"]);
+}
+
+/// A column of rows of a page lies in one set of the first cache. A line more in each row, and it is well.
+#[test]
+fn rows_that_crowd_into_a_set_are_told_and_that_padding_helps() {
+    let place = Place::new();
+    let walk = |padding: u32| {
+        format!(
+            "static volatile double a[512][512 + {padding}];\n\
+             int main(void) {{\n  volatile double s = 0;\n  for (int i = 0; i < 512; i++)\n    for (int j = 0; j < 512; j++)\n      \
+             s += a[j][i];\n  return 0;\n}}\n"
+        )
+    };
+    for (name, padding) in [("before", 0), ("after", 8)] {
+        place.write("walk.c", walk(padding));
+        let mut gcc = std::process::Command::new("gcc");
+        gcc.args(["-O1", "-g", "walk.c", "-o", "walk"]);
+        common::Done::of(gcc.current_dir(place.path(""))).succeeds();
+        let words = ["profile", "-q", "-o", name, "--json", name, "--", "./walk"];
+        place.run(&words).succeeds();
+    }
+    let [before, after] = ["before", "after"].map(|name| place.json(name));
+    let first = &before.0["machine"]["caches"][0];
+    let ways = first["ways"].as_u64().unwrap_or(0);
+    if (first["line"].as_u64(), first["sets"].as_u64()) != (Some(64), Some(64)) || ways > 16 {
+        return eprintln!("skipped: the first cache here has no 64 sets");
+    }
+    assert!(before.warnings().contains(&"crowded-sets".to_owned()));
+    assert!(!after.warnings().contains(&"crowded-sets".to_owned()));
+    let all = before.0["crowded_sets"].as_array().unwrap();
+    let of_first = |one: &&serde_json::Value| one["cache"] == "L1d";
+    let crowded = all.iter().find(of_first).unwrap();
+    assert_eq!(crowded["line"], "walk.c:6");
+    assert_eq!(crowded["object"], "a (walk.c)");
+    assert_eq!(crowded["sets_used"], 1);
+    assert_eq!(crowded["stride_bytes"], 4096);
+    // Not one of the 512 · 512 finds its line, of which each has eight.
+    assert_eq!(crowded["misses"], 512 * 512);
+    place
+        .run(&["report", "before.rlprof"])
+        .succeeds()
+        .prints(&["crowds a (walk.c) into few sets", "pad it to 4,160 bytes"]);
+    let done = place
+        .run(&["diff", "before.rlprof", "after.rlprof"])
+        .succeeds();
+    done.prints(&["1 of 64", "64 of 64", "walk.c:6"]);
+    // Counted on one thread or several, it is the same.
+    place
+        .run(&["record", "-q", "-o", "trace", "--", "./walk"])
+        .succeeds();
+    for (threads, name) in [("1", "one"), ("3", "three")] {
+        let words = ["analyze", "-q", "--threads", threads, "trace", "-o", name];
+        place.run(&words).succeeds();
+    }
+    assert!(place.read("one.rlprof") == place.read("three.rlprof"));
+}

@@ -50,6 +50,38 @@ fn without_llvm_it_is_said_what_to_install() {
     done.fails(1).says(&["gcc is not a compiler of LLVM 19"]);
 }
 
+/// The pass is compiled once, which takes a while: that is said before, and not again. This LLVM is none.
+#[test]
+fn the_first_use_says_that_it_takes_a_while() {
+    let place = with_count();
+    for folder in ["bin", "include/llvm/Passes"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    place.write("include/llvm/Passes/PassPlugin.h", "");
+    let config = format!("echo 19.1.7; echo {}", place.path("include").display());
+    let compiler = "while [ $# -gt 1 ]; do [ \"$1\" = -o ] && : > \"$2\"; shift; done";
+    for (name, script) in [
+        ("llvm-config-19", config.as_str()),
+        ("clang++-19", compiler),
+        ("clang-19", compiler),
+    ] {
+        let file = format!("bin/{name}");
+        place.write(&file, format!("#!/bin/sh\n{script}\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(place.path(&file), mode).unwrap();
+    }
+    let run = || {
+        let mut command = place.command(&["cc", "--llvm", "-c", "count.c"]);
+        command
+            .env("PATH", place.path("bin"))
+            .env("XDG_CACHE_HOME", place.path("cache"));
+        Done::of(&mut command).succeeds()
+    };
+    run().says(&["compiling its pass, once", "ten seconds to a minute"]);
+    let again = run();
+    assert!(!again.err.contains("pass"), "{}", again.err);
+}
+
 #[test]
 fn threads_are_counted_exactly_at_every_level_of_optimisation() {
     if !has_llvm() {

@@ -447,3 +447,22 @@ fn paths_of_a_real_program_are_predicted() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// What makes a number less than it seems is read before the number.
+#[test]
+fn warnings_come_first_and_what_to_do_last() {
+    let place = loops();
+    let done = place.run(&with(&["--loose", "--size", "90000"])).succeeds();
+    let at = |text: &str| {
+        let found = done.out.find(text);
+        found.unwrap_or_else(|| panic!("no {text:?} in {}", done.out))
+    };
+    let order = [
+        "warning: the size asked for",
+        " accesses to ",
+        "All lines together",
+        "try: ",
+        "Next: ",
+    ];
+    assert!(order.map(at).is_sorted(), "{}", done.out);
+}

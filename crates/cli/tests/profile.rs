@@ -465,7 +465,23 @@ fn a_program_that_does_not_exist_is_told_so() {
         .run(&["profile", "-o", "x", "--", "/"])
         .fails(1)
         .says(&["cannot run '/'", "it is a directory"]);
-    assert_eq!(place.files(), ["text"]);
+    // Programs are not looked for in this directory, but one may well have meant what is there.
+    place.write("mm.c", "int main(void) { return 0; }");
+    place.run(&["profile", "--", "mm.c"]).fails(1).says(&[
+        "cannot run 'mm.c'",
+        "compile it if it is source code",
+        "reuselens cc mm.c -o NAME",
+    ]);
+    place.write("mm.f90", "end");
+    place
+        .run(&["profile", "--", "mm.f90"])
+        .fails(1)
+        .says(&["reuselens fortran mm.f90"]);
+    place.build("count/heap.c", &[]);
+    place
+        .run(&["profile", "--", "heap"])
+        .fails(1)
+        .says(&["no such program", "./heap"]);
 }
 
 #[test]

@@ -291,3 +291,15 @@ fn an_interrupt_ends_the_program_and_completes_the_trace() {
         assert!(!place.path("run.rltrace.partial").exists());
     }
 }
+
+/// A program may change the world: it is not started if its trace has no place.
+#[test]
+fn a_trace_that_has_no_place_is_known_before_the_program_runs() {
+    let place = Place::new();
+    let words = ["record", "-o", "nowhere/x", "--", "touch", "ran"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["cannot create nowhere/x", "create its directory first"]);
+    assert!(place.files().is_empty(), "{:?}", place.files());
+}

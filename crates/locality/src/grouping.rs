@@ -103,8 +103,13 @@ impl Names {
         }
     }
 
+    /// A name by its number.
+    pub(crate) fn name(&self, number: usize) -> &str {
+        &self.values[number]
+    }
+
     /// The number of a cell's name.
-    fn of(&self, cell: &Cell) -> usize {
+    pub(crate) fn of(&self, cell: &Cell) -> usize {
         let number = self.numbers.get(self.by.index(cell));
         *number.unwrap_or(&self.unknown) as usize
     }

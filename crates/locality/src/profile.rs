@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes};
+use crate::{
+    BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes, SetUse,
+};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -224,6 +226,9 @@ pub struct Cell {
     /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
     #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
     pub forward: FineHistogram,
+    /// How they fell on the sets of the first cache. Empty if that was not simulated, or hardly any missed.
+    #[serde(default, skip_serializing_if = "SetUse::is_empty")]
+    pub set_use: SetUse,
 }
 
 /// Something the reader must know before believing the numbers.

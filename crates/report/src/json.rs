@@ -1,6 +1,7 @@
 //! The profile as JSON, schema `reuselens/1`.
 
 mod compact;
+mod crowded;
 
 use reuselens_locality::{
     BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
@@ -11,8 +12,9 @@ use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::{caches, times};
+use crate::{caches, crowding, times};
 pub(crate) use compact::Compact;
+use crowded::CrowdedJson;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -65,7 +67,7 @@ struct Document<'a> {
     histogram: Counts,
     miss_ratio_curve: Vec<Point>,
     groups: Vec<GroupJson>,
-    warnings: &'a [Warning],
+    warnings: Vec<Warning>,
     references: u64,
     mean: f64,
     max: u64,
@@ -91,6 +93,9 @@ struct Document<'a> {
     footprint: Option<Vec<(u64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<PathsJson<'a>>,
+    /// Lines whose data share few sets of a cache; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    crowded_sets: Vec<CrowdedJson>,
 }
 
 /// What paths tell, where they were followed: shares of instructions by length of the path.
@@ -236,6 +241,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         levels.push(caches::Level::custom(bytes, profile.granularity));
     }
     let curve = MissRatioCurve::new(histogram);
+    let crowding = profile.crowding();
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
     let mut groups: Vec<GroupJson> = groups
         .map(|group| group_json(profile, group, options.bins, &levels))
@@ -255,7 +261,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
         groups,
-        warnings: &profile.warnings,
+        warnings: crowding::all_warnings(profile, &crowding),
         references: profile.references,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),
@@ -278,6 +284,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
+        crowded_sets: crowded::list(crowding),
     }
 }
 

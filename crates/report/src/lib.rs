@@ -13,6 +13,7 @@
 
 mod caches;
 mod chart;
+mod crowding;
 mod csv;
 mod diff_text;
 mod forecast;

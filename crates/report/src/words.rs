@@ -119,6 +119,15 @@ pub(crate) fn filter(method: &Method) -> String {
     }
 }
 
+/// What accesses are made by: `loads and stores`, or the kind of them that counts.
+pub(crate) fn kinds(method: &Method) -> &'static str {
+    match method.kinds.as_str() {
+        "loads" => "loads",
+        "stores" => "stores",
+        _ => "loads and stores",
+    }
+}
+
 /// `text`, or what to say if there is none.
 pub(crate) fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
     if text.is_empty() { none } else { text }

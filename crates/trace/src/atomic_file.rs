@@ -304,7 +304,7 @@ fn explained_at(target: &Path, error: Error) -> Error {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     if error.kind() == ErrorKind::NotFound && directory.is_none_or(Path::is_dir) {
-        let what = "no files can be created in its directory; name another place with -o";
+        let what = "no files can be created in its directory; name another place, with -o or in the option for it";
         return Error::new(error.kind(), what);
     }
     explained(error)
@@ -314,11 +314,13 @@ fn explained_at(target: &Path, error: Error) -> Error {
 fn explained(error: Error) -> Error {
     let advice = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "free some space, or name a place on another disk with -o"
+            "free some space, or name a place on another disk, with -o or in the option for it"
         }
-        ErrorKind::NotFound => "create its directory first, or name another place with -o",
+        ErrorKind::NotFound => {
+            "create its directory first, or name another place, with -o or in the option for it"
+        }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::IsADirectory => {
-            "name another place with -o"
+            "name another place, with -o or in the option for it"
         }
         _ => return error,
     };

@@ -21,11 +21,11 @@ impl Language {
 }
 
 /// Compiles the pass, unless that was done before. Several compilers may do so at one time: each writes a file of its
-/// own, and renames it when it is whole.
+/// own, and renames it when it is whole. `before` is called if it has to be compiled.
 ///
 /// # Errors
 /// If LLVM 19 or its headers are not there.
-pub(super) fn install(files: &RunTimeFiles) -> Result<(), CaptureError> {
+pub(super) fn install(files: &RunTimeFiles, before: impl FnOnce()) -> Result<(), CaptureError> {
     let pass = files.pass();
     if pass.is_file() {
         return Ok(());
@@ -39,6 +39,7 @@ pub(super) fn install(files: &RunTimeFiles) -> Result<(), CaptureError> {
             path: pass.clone(),
             source,
         })?;
+    before();
     let mut reason = String::from("there is no C++ compiler");
     for compiler in ["clang++-19", "g++"] {
         match compile(compiler, &include, &files.pass_source(), temporary.path()) {

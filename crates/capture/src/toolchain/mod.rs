@@ -57,6 +57,18 @@ impl Language {
 /// If the compiler cannot be run, our files cannot be written, or the arguments ask for something
 /// that cannot be measured.
 pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus, CaptureError> {
+    compile_and_tell(language, arguments, || ())
+}
+
+/// As [`compile`]; calls `before_pass` before the LLVM pass is compiled, which happens once and takes a while.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_and_tell(
+    language: Language,
+    arguments: &[OsString],
+    before_pass: impl FnOnce(),
+) -> Result<ExitStatus, CaptureError> {
     let files = RunTimeFiles::install()?;
     let arguments = Arguments::read(arguments);
     let mut command = command_of(language, &arguments, &files)?;
@@ -65,7 +77,7 @@ pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus,
             llvm::check(command.get_program())?;
         }
         if arguments.has_sources && arguments.stage != Stage::Neither && !arguments.names_only {
-            llvm::install(&files)?;
+            llvm::install(&files, before_pass)?;
         }
     }
     command.status().map_err(|source| {

@@ -58,7 +58,11 @@ impl Args {
             writeln!(std::io::stdout(), "{}", toolchain::rust_flags()?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let status = toolchain::compile(language, &self.arguments)?;
+        let status = toolchain::compile_and_tell(language, &self.arguments, || {
+            eprintln!(
+                "reuselens: --llvm is used for the first time: compiling its pass, once (ten seconds to a minute) …"
+            );
+        })?;
         let code = status
             .code()
             .or(status.signal().map(|signal| 128 + signal))

@@ -28,7 +28,7 @@ pub fn forecast(forecast: &Forecast) -> String {
     view.sums(&mut out);
     view.unpredictable(&mut out);
     view.check(&mut out);
-    view.warnings(&mut out);
+    view.hints(&mut out);
     out
 }
 
@@ -92,6 +92,7 @@ impl View<'_> {
             );
             self.soft(out, &text);
         }
+        self.warnings(out);
         let whole = &prediction.whole;
         let (accesses, cold) = (
             interval(&whole.accesses, about),
@@ -322,20 +323,25 @@ impl View<'_> {
         }
     }
 
+    /// What makes the numbers less than they seem, before they are read.
     fn warnings(&self, out: &mut String) {
-        for warning in &self.forecast.prediction.warnings {
+        for (index, warning) in self.forecast.prediction.warnings.iter().enumerate() {
+            let gap = if index == 0 { "\n" } else { "" };
             let word = self.paint.ink(Ink::Warn, "warning:");
-            let hint = if warning.hint.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", warning.hint)
-            };
-            let text = wrap(
-                &format!("{}{hint}", warning.message),
-                self.width.saturating_sub(9),
-                9,
-            );
-            let _ = write!(out, "\n{word} {}\n", text.trim());
+            let text = wrap(&warning.message, self.width, 9);
+            let _ = writeln!(out, "{gap}{word} {}", text.trim());
+        }
+    }
+
+    /// What to do about it, where one looks for what to do next.
+    fn hints(&self, out: &mut String) {
+        let warnings = self.forecast.prediction.warnings.iter();
+        let hints = warnings.filter(|warning| !warning.hint.is_empty());
+        for (index, warning) in hints.enumerate() {
+            let gap = if index == 0 { "\n" } else { "" };
+            let word = self.paint.ink(Ink::Soft, "try:");
+            let text = wrap(&warning.hint, self.width, 9);
+            let _ = writeln!(out, "{gap}{word}     {}", text.trim());
         }
     }
 }

@@ -7,6 +7,7 @@ use reuselens_locality::Warning;
 use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches::Level;
+use crate::crowding;
 use crate::numbers::{count, grouped};
 use crate::words;
 
@@ -26,7 +27,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
     if scene.accesses > 0 {
         tiles(out, scene);
     }
-    warnings(out, &scene.profile.warnings);
+    warnings(out, &crowding::all_warnings(scene.profile, &scene.crowding));
 }
 
 fn facts(scene: &Scene) -> Vec<String> {
@@ -126,7 +127,11 @@ fn tiles(out: &mut String, scene: &Scene) {
     tile(
         "Accesses",
         count(scene.accesses),
-        format!("by {} loads and stores", count(scene.profile.references)),
+        format!(
+            "by {} {}",
+            count(scene.profile.references),
+            words::kinds(&scene.profile.method)
+        ),
     );
     if scene.profile.method.max_distance.is_some() {
         let share = percent(scene.cold, scene.accesses);
@@ -139,10 +144,21 @@ fn tiles(out: &mut String, scene: &Scene) {
         tile(
             &format!("Miss in {}", level.short()),
             percent(misses, scene.accesses),
-            format!("{} in {}", count(misses), level.size),
+            format!("{} in {}{}", count(misses), level.size, sets(scene, level)),
         );
     }
     out.push_str("</dl>");
+}
+
+/// What becomes of that with the sets of the cache, where it is something else. HTML.
+fn sets(scene: &Scene, level: &Level) -> String {
+    let misses = crowding::differing(scene.profile, level, &scene.crowding);
+    misses.map_or_else(String::new, |misses| {
+        format!(
+            "<br>with its sets about {}",
+            percent(misses, scene.accesses)
+        )
+    })
 }
 
 /// What first touches are of.

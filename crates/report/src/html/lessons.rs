@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::escape::{escape, percent};
 use super::scene::Scene;
+use crate::crowding;
 use crate::numbers::grouped;
 use crate::words;
 
@@ -107,7 +108,7 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
     );
     for level in &scene.levels {
         let misses = scene.misses(level.items);
-        let sets = level.set_associative(&scene.profile.histogram);
+        let sets = crowding::with_sets(scene.profile, level, &scene.crowding);
         let sets = sets.map_or("—".to_owned(), |misses| percent(misses, scene.accesses));
         let ways = level
             .ways()

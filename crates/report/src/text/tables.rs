@@ -137,7 +137,13 @@ pub(crate) fn misses(
     } else {
         "nothing is known of them here"
     };
-    let text = format!("No table of {}: {why}.", names.join(", "));
+    let tip = match untold.contains(&Dimension::Path) && !profile.method.whole {
+        true => {
+            ". Paths are followed when a program is analysed: reuselens profile --by path,line -- PROGRAM"
+        }
+        false => "",
+    };
+    let text = format!("No table of {}: {why}{tip}.", names.join(", "));
     let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
 }
 

@@ -312,7 +312,7 @@ fn told(done: &Done) -> String {
         format!("; '{name}' is not all zeros yet: raise its repeat")
     });
     format!(
-        "{}{times}: {}, {} instructions of warps, {} of threads ({lanes:.1} of 32 lanes){open}",
+        "{}{times}: {}, {} instructions of warps, {} of threads (on average {lanes:.1} of the 32 lanes of a warp at work){open}",
         done.kernel,
         counted(stats.blocks, "block", "blocks"),
         grouped(stats.warp_instructions),
