@@ -1,6 +1,6 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use reuselens_trace::{Block, Event, Module, Process, ProcessId, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Module, Process, ProcessId, Thread, ThreadId, Wish};
 use reuselens_units::Bytes;
 
 use crate::columns::Columns;
@@ -33,6 +33,9 @@ pub(crate) struct ProcessState {
     pub threads: Vec<u32>,
     /// Whether a structure on a stack was ever named.
     pub named_on_stack: bool,
+    /// Whether a structure was ever named of which an element can have a byte in another item than the element's first: see
+    /// [`crate::pass`]'s touches.
+    pub uneven: bool,
     /// Whether a thread was seen yet.
     has_main: bool,
 }
@@ -91,6 +94,19 @@ impl Attributor {
         }
     }
 
+    /// What has to be known of accesses, if it is no more than their items: a source that was asked for that
+    /// ([`reuselens_trace::Source::condense`]) need not make rows of them.
+    pub fn wish(&self) -> Option<Wish> {
+        let Options {
+            granularity,
+            kinds,
+            ids,
+            ..
+        } = self.options;
+        let whole = self.options.is_whole() && !ids;
+        whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
+    }
+
     /// Clears `out` and fills it with the touches of a block. A range operation yields an entry for
     /// each item that it covers, however many: see [`Self::pieces`] for bounded columns.
     pub fn block(&mut self, block: &Block, out: &mut Columns) {
@@ -114,13 +130,20 @@ impl Attributor {
     }
 
     /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is there is left there,
-    /// and `consume` is only called where a single block touches more than is good.
+    /// and `consume` is only called where a single block touches more than is good. What is in the block afterwards is anything: its
+    /// memory may be in the columns, and theirs in it.
     pub fn gather(
         &mut self,
-        block: &Block,
+        block: &mut Block,
         columns: &mut Columns,
         mut consume: impl FnMut(&Columns),
     ) {
+        let touches = &mut block.touches;
+        let ready = columns.is_empty() && touches.before.is_empty() && !touches.named;
+        // Items of another process have its number folded in.
+        if ready && block.process == ProcessId(0) && self.options.is_whole() {
+            std::mem::swap(&mut columns.items, &mut touches.items);
+        }
         self.pass(block, columns, PIECE, &mut consume);
     }
 
@@ -210,9 +233,11 @@ impl Attributor {
             let from = &self.processes[parent_number];
             let (space, mappings) = (from.space.fork(), from.mappings.clone());
             let (entries, named) = (from.entries.fork(), from.named_on_stack);
+            let uneven = from.uneven;
             let child = &mut self.processes[number];
             (child.space, child.mappings, child.entries) = (space, mappings, entries);
             (child.parent, child.named_on_stack) = (Some(parent), named);
+            child.uneven = uneven;
             child.sites = SiteIndex::default();
         }
         self.processes[number].instrumented = event.instrumented;

@@ -182,12 +182,15 @@ impl Analysis {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
+        if let Some(wish) = self.attribution.wish().filter(|_| self.gathers) {
+            source.condense(wish);
+        }
         let mut block = Block::new();
         let mut blocks = 0_u64;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    let full = self.block(&block);
+                    let full = self.block(&mut block);
                     progress(Progress {
                         accesses: Accesses(self.accesses()),
                         source_bytes: source.progress(),
@@ -216,7 +219,7 @@ impl Analysis {
     }
 
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
-    fn block(&mut self, block: &Block) -> Option<Bytes> {
+    fn block(&mut self, block: &mut Block) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
         counts.thread(block.process, block.thread);
         let mut full = None;

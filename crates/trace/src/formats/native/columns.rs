@@ -108,6 +108,12 @@ impl Trail {
         step
     }
 
+    /// Goes so many steps on, each as the last.
+    pub(super) fn go_on(&mut self, steps: u64) {
+        self.stride = self.step;
+        self.last = self.last.wrapping_add(self.step.wrapping_mul(steps));
+    }
+
     #[inline(always)]
     fn make(&mut self, step: u64, before: u64) {
         let own = u64::from(step == self.stride).wrapping_neg();

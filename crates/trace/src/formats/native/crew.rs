@@ -1,9 +1,9 @@
 //! Who decodes: the reader's own thread, or others.
 
-use crate::Block;
 use crate::formats::native::alone::{Alone, Taken};
 use crate::formats::native::chunk::Stored;
 use crate::formats::native::team::Team;
+use crate::{Block, Wish};
 
 /// Who decodes.
 pub(super) enum Crew {
@@ -61,10 +61,12 @@ impl Crew {
     }
 
     /// As many as `threads` for a file of this version; with one, or none, it is the caller's.
-    pub(super) fn hire(threads: usize, version: u16) -> std::io::Result<Crew> {
+    pub(super) fn hire(threads: usize, version: u16, wish: Option<Wish>) -> std::io::Result<Crew> {
         match threads {
-            0 | 1 => Alone::new(version).map(|alone| Crew::Alone(Box::new(alone), Block::new())),
-            threads => Team::new(threads, version).map(Crew::Team),
+            0 | 1 => {
+                Alone::new(version, wish).map(|alone| Crew::Alone(Box::new(alone), Block::new()))
+            }
+            threads => Team::new(threads, version, wish).map(Crew::Team),
         }
     }
 }

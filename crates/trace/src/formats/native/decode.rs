@@ -4,10 +4,11 @@ use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
-use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::rows::{Rows, Streams, Touching};
+use crate::formats::native::touching::Toucher;
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
-use crate::{Block, Event, ProcessId, ThreadId};
+use crate::{Block, Event, ProcessId, ThreadId, Wish};
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -44,20 +45,35 @@ pub(super) struct Decoder {
     described: Stream,
     tokens: Stream,
     addrs: Stream,
+    /// Makes touches of rows, if they are wished for.
+    toucher: Option<Toucher>,
+    /// What was wrong with the block behind the touches that were handed over.
+    failed: Option<Damage>,
+}
+
+/// Rows beyond which no more blocks are put together.
+const ENOUGH_TOUCHED: u64 = 1 << 15;
+
+/// A block: how many rows it has, and how they are written, if as shapes.
+struct Head {
+    count: usize,
+    notes: Option<(usize, Layout)>,
 }
 
 impl Decoder {
     /// A decoder for files of this version that is at its end.
-    pub(super) fn new(version: u16) -> Decoder {
+    pub(super) fn new(version: u16, wish: Option<Wish>) -> Decoder {
         Decoder {
             rows: Rows::new(),
-            shapes: ShapeDecoder::new(),
+            shapes: ShapeDecoder::new(wish),
             version,
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
             tokens: Stream::default(),
             addrs: Stream::default(),
+            toucher: wish.map(Toucher::new),
+            failed: None,
         }
     }
 
@@ -86,6 +102,7 @@ impl Decoder {
         self.rows.clear();
         self.shapes.clear();
         self.stamp = 0;
+        self.failed = None;
         if at == plain.len() {
             Ok(())
         } else {
@@ -95,61 +112,154 @@ impl Decoder {
 
     /// The next piece. `rows` is filled if it is a block.
     pub(super) fn next(&mut self, plain: &[u8], rows: &mut Block) -> Result<Piece, Damage> {
+        if let Some(damage) = self.failed {
+            return Err(damage);
+        }
         if self.heads.is_at_end() {
             let rest = [self.described, self.tokens, self.addrs];
             let done = rest.into_iter().all(Stream::is_at_end);
             return if done { Ok(Piece::End) } else { Err(STREAMS) };
         }
         let mut heads = self.heads.cursor(plain);
-        let piece = match heads.byte()? {
-            BLOCK => {
-                self.block(plain, &mut heads, rows)?;
-                Piece::Block
+        let tag = heads.byte()?;
+        if !is_block(tag) {
+            let event = events::get(tag, &mut heads)?;
+            self.heads.at = heads.at();
+            return Ok(Piece::Event(event));
+        }
+        match self.toucher.take() {
+            None => self.block(plain, tag, &mut heads, rows)?,
+            Some(mut toucher) => {
+                let touched = self.touch(plain, &mut toucher, rows);
+                self.toucher = Some(toucher);
+                touched?;
+                return Ok(Piece::Block);
             }
-            tag @ (SHAPED | UNMASKED | TRAILED) => {
-                let (layout, since) = match tag {
-                    TRAILED => (Layout::Trailed, SHAPES),
-                    UNMASKED => (Layout::Unmasked, LASTS),
-                    _ => (Layout::Masked, MASKED),
-                };
-                if self.version < since {
-                    return Err(TOO_OLD);
-                }
-                self.shaped(plain, &mut heads, layout, rows)?;
-                Piece::Block
-            }
-            tag => Piece::Event(events::get(tag, &mut heads)?),
-        };
+        }
         self.heads.at = heads.at();
-        Ok(piece)
+        Ok(Piece::Block)
     }
 
+    /// A block as rows.
     fn block(
         &mut self,
         plain: &[u8],
+        tag: u8,
         heads: &mut Cursor<'_>,
         rows: &mut Block,
     ) -> Result<(), Damage> {
-        self.head(heads, rows)?;
-        let count: usize = heads.small()?;
-        // Every row has at least one byte of tokens.
-        if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
-            return Err(MORE_ROWS);
-        }
+        let Head { count, notes } = self.head(tag, heads, rows)?;
         let mut streams = self.streams(plain);
-        let read = dispatch::block(&mut self.rows, &mut streams, &mut rows.overwrite(count));
+        let read = match notes {
+            None => {
+                let mut columns = rows.overwrite(count);
+                dispatch::block(&mut self.rows, &mut streams, count, &mut columns)
+            }
+            Some((notes, layout)) => {
+                let columns = &mut rows.overwrite(count + SLACK);
+                let notes = Notes {
+                    notes,
+                    rows: count,
+                    layout,
+                };
+                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns)
+            }
+        };
+        rows.truncate(count);
         self.went_on(&streams);
         read
     }
 
-    fn shaped(
+    /// Some blocks of a thread as touches, as many as are enough: at least one. What comes before one that is damaged is
+    /// handed over.
+    fn touch(
         &mut self,
         plain: &[u8],
-        heads: &mut Cursor<'_>,
-        layout: Layout,
-        rows: &mut Block,
+        toucher: &mut Toucher,
+        out: &mut Block,
     ) -> Result<(), Damage> {
-        self.head(heads, rows)?;
+        out.clear();
+        toucher.begin();
+        while !self.heads.is_at_end() && out.touches.rows < ENOUGH_TOUCHED {
+            let mut heads = self.heads.cursor(plain);
+            let tag = heads.byte()?;
+            let more = out.touches.is_there();
+            if more && !(is_block(tag) && self.goes_on(heads, out)) {
+                break;
+            }
+            let mark = Mark::of(out);
+            match self.touch_one(plain, toucher, (tag, &mut heads), out) {
+                Ok(()) => self.heads.at = heads.at(),
+                Err(damage) => {
+                    toucher.forget();
+                    mark.back(out);
+                    self.failed = Some(damage);
+                    return if more { Ok(()) } else { Err(damage) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the block whose head comes is of the same thread.
+    fn goes_on(&self, mut heads: Cursor<'_>, out: &Block) -> bool {
+        let (process, thread) = (heads.small::<u16>(), heads.small::<u32>());
+        process == Ok(out.process.0) && thread == Ok(out.thread.0)
+    }
+
+    /// A block as touches, appended to those before.
+    fn touch_one(
+        &mut self,
+        plain: &[u8],
+        toucher: &mut Toucher,
+        (tag, heads): (u8, &mut Cursor<'_>),
+        out: &mut Block,
+    ) -> Result<(), Damage> {
+        let begun = out.touches.is_there().then_some(out.first_stamp);
+        let head = self.head(tag, heads, out);
+        out.first_stamp = begun.unwrap_or(out.first_stamp);
+        let Head { count, notes } = head?;
+        let mut streams = self.streams(plain);
+        let mut to = Touching::new(toucher, out);
+        let read = match notes {
+            None => dispatch::block(&mut self.rows, &mut streams, count, &mut to),
+            Some((notes, layout)) => {
+                let notes = Notes {
+                    notes,
+                    rows: count,
+                    layout,
+                };
+                dispatch::touch(&mut self.shapes, &mut streams, notes, &mut to)
+            }
+        };
+        read?;
+        self.went_on(&streams);
+        toucher.end(out);
+        out.touches.blocks += 1;
+        out.touches.rows += count as u64;
+        Ok(())
+    }
+
+    /// The head of a block.
+    fn head(&mut self, tag: u8, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<Head, Damage> {
+        let (layout, since) = match tag {
+            SHAPED => (Layout::Masked, MASKED),
+            UNMASKED => (Layout::Unmasked, LASTS),
+            TRAILED => (Layout::Trailed, SHAPES),
+            _ => {
+                self.whose(heads, rows)?;
+                let count: usize = heads.small()?;
+                // Every row has at least one byte of tokens.
+                if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
+                    return Err(MORE_ROWS);
+                }
+                return Ok(Head { count, notes: None });
+            }
+        };
+        if self.version < since {
+            return Err(TOO_OLD);
+        }
+        self.whose(heads, rows)?;
         let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
         // Every note has at least one byte of tokens, or one bit.
         let mut most = self.tokens.end - self.tokens.at;
@@ -160,20 +270,12 @@ impl Decoder {
         {
             return Err(MORE_ROWS);
         }
-        let mut streams = self.streams(plain);
-        let columns = &mut rows.overwrite(count + SLACK);
-        let notes = Notes {
-            notes,
-            rows: count,
-            layout,
-        };
-        let read = dispatch::shaped(&mut self.shapes, &mut streams, notes, columns);
-        rows.truncate(count);
-        self.went_on(&streams);
-        read
+        let notes = Some((notes, layout));
+        Ok(Head { count, notes })
     }
 
-    fn head(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
+    /// Whose a block is, and when it was made.
+    fn whose(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
         rows.process = ProcessId(heads.small()?);
         rows.thread = ThreadId(heads.small()?);
         rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
@@ -195,6 +297,47 @@ impl Decoder {
         self.described.at = streams.described.at();
         self.tokens.at = streams.tokens.at();
         self.addrs.at = streams.addrs.at();
+    }
+}
+
+fn is_block(tag: u8) -> bool {
+    matches!(tag, BLOCK | SHAPED | UNMASKED | TRAILED)
+}
+
+/// How much there was of touches before a block.
+struct Mark {
+    rows: usize,
+    items: usize,
+    bases: usize,
+    before: usize,
+    named: bool,
+    references: u64,
+    last_stamp: u64,
+}
+
+impl Mark {
+    fn of(block: &Block) -> Mark {
+        let touches = &block.touches;
+        Mark {
+            rows: block.len(),
+            items: touches.items.len(),
+            bases: touches.bases.len(),
+            before: touches.before.len(),
+            named: touches.named,
+            references: touches.references,
+            last_stamp: block.last_stamp,
+        }
+    }
+
+    /// Takes off what came since.
+    fn back(self, block: &mut Block) {
+        block.truncate(self.rows);
+        block.last_stamp = self.last_stamp;
+        let touches = &mut block.touches;
+        touches.items.truncate(self.items);
+        touches.bases.truncate(self.bases);
+        touches.before.truncate(self.before);
+        (touches.named, touches.references) = (self.named, self.references);
     }
 }
 
@@ -255,7 +398,7 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(SHAPES), Block::new());
+        let (mut decoder, mut rows) = (Decoder::new(SHAPES, None), Block::new());
         decoder.begin(&plain).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));

@@ -4,7 +4,7 @@
 use crate::Columns;
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, spread, squeezed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
-use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::rows::{Rows, Sink, Streams, Touching};
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::wide;
 
@@ -72,15 +72,16 @@ impl Squeeze for Newer {
 pub(super) fn block(
     rows: &mut Rows,
     streams: &mut Streams<'_>,
-    columns: &mut Columns<'_>,
+    count: usize,
+    sink: &mut impl Sink,
 ) -> Result<(), Damage> {
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: the function demands a processor with the extensions that it is compiled for, and there is
         // a `Newer` only where each of them was seen.
-        return unsafe { newer(rows, processor, streams, columns) };
+        return unsafe { newer(rows, processor, streams, count, sink) };
     }
-    rows.block_here(Portable, streams, columns)
+    rows.block_here(Portable, streams, count, sink)
 }
 
 /// Bytes that [`pack`] needs besides the longest that its numbers can take.
@@ -134,13 +135,41 @@ fn newer_shaped(
     shapes.block_here(processor, streams, notes, columns)
 }
 
+/// [`ShapeDecoder::touch_here`] for the processor at hand.
+pub(super) fn touch(
+    shapes: &mut ShapeDecoder,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: &mut Touching<'_>,
+) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_touch(shapes, processor, streams, notes, to) };
+    }
+    shapes.touch_here(Portable, streams, notes, to)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_touch(
+    shapes: &mut ShapeDecoder,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: &mut Touching<'_>,
+) -> Result<(), Damage> {
+    shapes.touch_here(processor, streams, notes, to)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn newer(
     rows: &mut Rows,
     processor: Newer,
     streams: &mut Streams<'_>,
-    columns: &mut Columns<'_>,
+    count: usize,
+    sink: &mut impl Sink,
 ) -> Result<(), Damage> {
-    rows.block_here(processor, streams, columns)
+    rows.block_here(processor, streams, count, sink)
 }

@@ -41,6 +41,7 @@ mod replay;
 mod rows;
 mod shapes;
 mod team;
+mod touching;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 mod writer;

@@ -4,12 +4,16 @@
 //! site each row is of, then its columns. So no step waits for a branch of another that nothing foretells.
 //! Where both streams are zeros the sites repeat in a cycle, see [`super::replay`].
 
+use std::ops::Range;
+
 use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
 use crate::formats::native::columns::{AGAIN, NEW, START, Site, Trail};
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::encode::ENOUGH_ROWS;
+use crate::formats::native::replay::Laps;
+use crate::formats::native::touching::{Some8, Toucher};
 use crate::formats::native::{MAX_BLOCK_ROWS, replay};
-use crate::{Columns, Kind};
+use crate::{Block, Columns, Kind, Row};
 
 /// Rows that are decoded together: as many as there are bytes in a word.
 const TOGETHER: usize = 8;
@@ -28,6 +32,7 @@ pub(super) struct Rows {
     pc: u64,
     /// See [`replay`].
     pub(super) steps: Vec<u64>,
+    pub(super) laps: Laps,
 }
 
 /// Where a block is being read: the site and the step of the row before.
@@ -44,6 +49,114 @@ pub(super) struct Streams<'a> {
     pub(super) addrs: Cursor<'a>,
 }
 
+/// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them are then taken together.
+pub(super) trait Sink {
+    /// What is known of rows that came and are not taken.
+    type Some: Copy + Default;
+
+    /// Before rows come.
+    fn begin(&mut self) {}
+
+    /// A row: its place, and its site's number among `sites`, and its address.
+    fn put(&mut self, some: &mut Self::Some, at: usize, site: (usize, &Site), addr: u64);
+
+    /// Takes the last so many rows.
+    fn take(&mut self, _some: Self::Some, _rows: Range<usize>, _sites: &[Site]) {}
+
+    /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from `here` on.
+    fn laps(
+        &mut self,
+        rows: &mut Rows,
+        here: &mut Here,
+        lap: usize,
+        range: Range<usize>,
+    ) -> Result<(), Damage>;
+}
+
+impl Sink for Columns<'_> {
+    type Some = ();
+
+    #[inline(always)]
+    fn put(&mut self, (): &mut (), at: usize, (_, site): (usize, &Site), addr: u64) {
+        self.kinds[at] = site.kind;
+        self.sizes[at] = site.size;
+        self.pcs[at] = site.pc;
+        self.addrs[at] = addr;
+    }
+
+    fn laps(
+        &mut self,
+        rows: &mut Rows,
+        here: &mut Here,
+        lap: usize,
+        range: Range<usize>,
+    ) -> Result<(), Damage> {
+        replay::repeat(rows, here.site, lap, self, range);
+        Ok(())
+    }
+}
+
+/// Rows become touches of a block.
+pub(super) struct Touching<'a> {
+    pub(super) toucher: &'a mut Toucher,
+    pub(super) out: &'a mut Block,
+    /// Those that are to be taken together: numbers of sites, and addresses.
+    rows: [(u32, u64); TOGETHER],
+}
+
+impl<'a> Touching<'a> {
+    pub(super) fn new(toucher: &'a mut Toucher, out: &'a mut Block) -> Touching<'a> {
+        Touching {
+            toucher,
+            out,
+            rows: [(0, 0); TOGETHER],
+        }
+    }
+}
+
+impl Sink for Touching<'_> {
+    type Some = Some8;
+
+    #[inline(always)]
+    fn begin(&mut self) {
+        self.toucher.make_room(self.out);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, some: &mut Some8, at: usize, (number, site): (usize, &Site), addr: u64) {
+        self.toucher.try_one(some, (site.kind, site.size), addr);
+        self.rows[at % TOGETHER] = (number as u32, addr);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, some: Some8, rows: Range<usize>, sites: &[Site]) {
+        if self.toucher.take(some) {
+            return;
+        }
+        for at in rows {
+            let (number, addr) = self.rows[at % TOGETHER];
+            let Site { kind, size, pc, .. } = sites[number as usize];
+            let row = Row {
+                kind,
+                size,
+                pc,
+                addr,
+            };
+            self.toucher.row(row, self.out);
+        }
+    }
+
+    fn laps(
+        &mut self,
+        rows: &mut Rows,
+        here: &mut Here,
+        lap: usize,
+        range: Range<usize>,
+    ) -> Result<(), Damage> {
+        replay::touch(rows, here, lap, self, range)
+    }
+}
+
 impl Rows {
     pub(super) fn new() -> Rows {
         Rows {
@@ -52,6 +165,7 @@ impl Rows {
             nexts: vec![START as u32],
             pc: 0,
             steps: Vec::new(),
+            laps: Laps::default(),
         }
     }
 
@@ -65,15 +179,15 @@ impl Rows {
         self.pc = 0;
     }
 
-    /// Fills the columns of a block.
+    /// Makes the `count` rows of a block.
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
-        columns: &mut Columns<'_>,
+        count: usize,
+        sink: &mut impl Sink,
     ) -> Result<(), Damage> {
-        let count = columns.addrs.len();
         let mut here = Here {
             site: START,
             step: 0,
@@ -82,14 +196,13 @@ impl Rows {
         while at + TOGETHER <= count {
             let calm = calm(streams, count - at);
             if calm > TOGETHER {
-                replay::calm(self, &mut here, columns, at..at + calm)?;
+                replay::calm(self, &mut here, sink, at..at + calm)?;
                 streams.tokens.skip(calm);
                 streams.addrs.skip(calm);
                 at += calm;
                 continue;
             }
-            let mut rows = columns.part(at..at + TOGETHER);
-            self.together(squeeze, streams, &mut here, &mut rows)?;
+            self.together(squeeze, streams, &mut here, sink, at)?;
             at += TOGETHER;
         }
         let rest = count - at;
@@ -97,12 +210,8 @@ impl Rows {
         streams.tokens.numbers(squeeze, &mut tokens[..rest])?;
         streams.addrs.numbers(squeeze, &mut differences[..rest])?;
         let numbers = Numbers::<false, false>(&tokens, &differences);
-        self.write(
-            numbers,
-            &mut streams.described,
-            &mut here,
-            &mut columns.part(at..count),
-        )
+        let described = &mut streams.described;
+        self.write(numbers, described, &mut here, sink, at..count)
     }
 
     /// Fills a few rows. Most come after each other as before, and many lie where they are expected: what is
@@ -113,9 +222,11 @@ impl Rows {
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
         here: &mut Here,
-        rows: &mut Columns<'_>,
+        sink: &mut impl Sink,
+        at: usize,
     ) -> Result<(), Damage> {
         let (mut tokens, mut differences) = ([0; TOGETHER], [0; TOGETHER]);
+        let rows = at..at + TOGETHER;
         let as_before = streams.tokens.eight(squeeze, &mut tokens)?;
         let expected = streams.addrs.eight(squeeze, &mut differences)?;
         let described = &mut streams.described;
@@ -125,24 +236,28 @@ impl Rows {
                 Numbers::<true, true>(tokens, differences),
                 described,
                 here,
+                sink,
                 rows,
             ),
             (true, false) => self.write(
                 Numbers::<true, false>(tokens, differences),
                 described,
                 here,
+                sink,
                 rows,
             ),
             (false, true) => self.write(
                 Numbers::<false, true>(tokens, differences),
                 described,
                 here,
+                sink,
                 rows,
             ),
             (false, false) => self.write(
                 Numbers::<false, false>(tokens, differences),
                 described,
                 here,
+                sink,
                 rows,
             ),
         }
@@ -155,10 +270,13 @@ impl Rows {
         numbers: Numbers<'_, AS_BEFORE, EXPECTED>,
         described: &mut Cursor<'_>,
         here: &mut Here,
-        rows: &mut Columns<'_>,
+        sink: &mut impl Sink,
+        rows: Range<usize>,
     ) -> Result<(), Damage> {
         let Numbers(tokens, differences) = numbers;
-        for row in 0..rows.addrs.len() {
+        sink.begin();
+        let mut some = Default::default();
+        for row in 0..rows.len().min(TOGETHER) {
             let token = if AS_BEFORE { AGAIN } else { tokens[row] };
             let next = u64::from(self.nexts[here.site]);
             // 0 for a new site, and for one that nothing followed yet.
@@ -176,9 +294,12 @@ impl Rows {
             } else {
                 trail.advance(unzigzag(differences[row]), here.step)
             };
-            put(rows, row, &self.sites[number], trail.last);
+            let addr = trail.last;
+            let site = (number, &self.sites[number]);
+            sink.put(&mut some, rows.start + row, site, addr);
             *here = Here { site: number, step };
         }
+        sink.take(some, rows, &self.sites);
         Ok(())
     }
 
@@ -213,17 +334,28 @@ impl Rows {
     pub(super) fn expected(
         &mut self,
         here: &mut Here,
-        columns: &mut Columns<'_>,
+        sink: &mut impl Sink,
+        range: Range<usize>,
     ) -> Result<(), Damage> {
-        for row in 0..columns.addrs.len() {
-            let number = self.nexts[here.site] as usize;
-            if number == START {
-                return Err(SITE);
+        let Range { mut start, end } = range;
+        while start < end {
+            let rows = TOGETHER.min(end - start);
+            sink.begin();
+            let mut some = Default::default();
+            for row in 0..rows {
+                let number = self.nexts[here.site] as usize;
+                if number == START {
+                    return Err(SITE);
+                }
+                let trail = &mut self.trails[number];
+                let step = trail.advance_as_expected(here.step);
+                let addr = trail.last;
+                let site = (number, &self.sites[number]);
+                sink.put(&mut some, start + row, site, addr);
+                *here = Here { site: number, step };
             }
-            let trail = &mut self.trails[number];
-            let step = trail.advance_as_expected(here.step);
-            put(columns, row, &self.sites[number], trail.last);
-            *here = Here { site: number, step };
+            sink.take(some, start..start + rows, &self.sites);
+            start += rows;
         }
         Ok(())
     }
@@ -243,14 +375,6 @@ fn calm(streams: &Streams<'_>, rows: usize) -> usize {
         return 0;
     }
     addrs.zeros(tokens.zeros(rows))
-}
-
-#[inline(always)]
-fn put(columns: &mut Columns<'_>, at: usize, site: &Site, addr: u64) {
-    columns.kinds[at] = site.kind;
-    columns.sizes[at] = site.size;
-    columns.pcs[at] = site.pc;
-    columns.addrs[at] = addr;
 }
 
 pub(super) const SITE: Damage = Damage("a row names a site that is not there");

@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use crate::Block;
 use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
+use crate::{Block, Wish};
 
 /// Rows after which a part of a chunk is handed over: few enough that they are in a near cache when a reader
 /// that is waiting takes them.
@@ -55,7 +55,7 @@ pub(super) struct Team {
 
 impl Team {
     /// A team of that many threads for files of this version.
-    pub(super) fn new(threads: usize, version: u16) -> Result<Team> {
+    pub(super) fn new(threads: usize, version: u16, wish: Option<Wish>) -> Result<Team> {
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let spare = Arc::default();
@@ -67,7 +67,7 @@ impl Team {
         };
         for _ in 0..threads {
             let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut alone = Alone::new(version)?;
+            let mut alone = Alone::new(version, wish)?;
             let thread = Builder::new().name("decode".to_owned());
             let thread = thread.spawn(move || work(&waiting, &spare, &mut alone))?;
             team.threads.push(thread);
@@ -177,7 +177,7 @@ fn decode(alone: &mut Alone, spare: &Mutex<Vec<Block>>) -> Part {
             }
         };
         rows += match &piece {
-            Decoded::Block(block) => block.len() + PIECE,
+            Decoded::Block(block) => block.len() + block.touches.rows as usize + PIECE,
             Decoded::Event(_) => PIECE,
         };
         pieces.push(piece);
