@@ -239,7 +239,12 @@ impl Analysis {
             self.attribution.block(block, &mut self.gathered, count);
             self.gathered.clear();
         }
-        let due = self.gathered.len() >= TOGETHER || self.accesses() >= self.budget.next_look;
+        // What is a batch already is not copied to be a larger one.
+        let enough = match block.touches.is_there() {
+            true => TOGETHER / 4,
+            false => TOGETHER,
+        };
+        let due = self.gathered.len() >= enough || self.accesses() >= self.budget.next_look;
         if due && full.is_none() {
             self.count_gathered();
         }

@@ -73,6 +73,14 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    /// Of a site that did nothing yet.
+    pub(super) const NONE: Trail = Trail {
+        last: 0,
+        stride: 0,
+        step: 0,
+        follows: 0,
+    };
+
     #[inline(always)]
     fn expected_step(&self, before: u64) -> u64 {
         // Without a branch, as nothing foretells which.

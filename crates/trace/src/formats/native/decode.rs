@@ -4,8 +4,9 @@ use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
-use crate::formats::native::rows::{Rows, Streams, Touching};
-use crate::formats::native::touching::Toucher;
+use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::touch_rows::Touching;
+use crate::formats::native::touching::{Toucher, classes};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
 use crate::{Block, Event, ProcessId, ThreadId, Wish};
@@ -64,7 +65,7 @@ impl Decoder {
     /// A decoder for files of this version that is at its end.
     pub(super) fn new(version: u16, wish: Option<Wish>) -> Decoder {
         Decoder {
-            rows: Rows::new(),
+            rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
             shapes: ShapeDecoder::new(wish),
             version,
             stamp: 0,
@@ -103,6 +104,9 @@ impl Decoder {
         self.shapes.clear();
         self.stamp = 0;
         self.failed = None;
+        if let Some(toucher) = &mut self.toucher {
+            toucher.clear();
+        }
         if at == plain.len() {
             Ok(())
         } else {
@@ -184,7 +188,7 @@ impl Decoder {
             let mut heads = self.heads.cursor(plain);
             let tag = heads.byte()?;
             let more = out.touches.is_there();
-            if more && !(is_block(tag) && self.goes_on(heads, out)) {
+            if more && !(is_block(tag) && self.goes_on(heads, out) && !toucher.changes()) {
                 break;
             }
             let mark = Mark::of(out);
@@ -220,15 +224,22 @@ impl Decoder {
         out.first_stamp = begun.unwrap_or(out.first_stamp);
         let Head { count, notes } = head?;
         let mut streams = self.streams(plain);
-        let mut to = Touching::new(toucher, out);
         let read = match notes {
-            None => dispatch::block(&mut self.rows, &mut streams, count, &mut to),
+            None if toucher.is_by_name() => {
+                let mut to = Touching::<true>::new(toucher, out);
+                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
+            }
+            None => {
+                let mut to = Touching::<false>::new(toucher, out);
+                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
+            }
             Some((notes, layout)) => {
                 let notes = Notes {
                     notes,
                     rows: count,
                     layout,
                 };
+                let mut to = Touching::<false>::new(toucher, out);
                 dispatch::touch(&mut self.shapes, &mut streams, notes, &mut to)
             }
         };

@@ -4,7 +4,8 @@
 use crate::Columns;
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, spread, squeezed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
-use crate::formats::native::rows::{Rows, Sink, Streams, Touching};
+use crate::formats::native::rows::{Rows, Sink, Streams};
+use crate::formats::native::touch_rows::Touching;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::wide;
 
@@ -140,7 +141,7 @@ pub(super) fn touch(
     shapes: &mut ShapeDecoder,
     streams: &mut Streams<'_>,
     notes: Notes,
-    to: &mut Touching<'_>,
+    to: &mut Touching<'_, false>,
 ) -> Result<(), Damage> {
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
@@ -157,7 +158,7 @@ fn newer_touch(
     processor: Newer,
     streams: &mut Streams<'_>,
     notes: Notes,
-    to: &mut Touching<'_>,
+    to: &mut Touching<'_, false>,
 ) -> Result<(), Damage> {
     shapes.touch_here(processor, streams, notes, to)
 }

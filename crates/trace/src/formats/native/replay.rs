@@ -7,15 +7,14 @@
 
 use std::ops::Range;
 
+use crate::Columns;
 use crate::formats::native::bytes::Damage;
-use crate::formats::native::rows::{Here, Rows, Sink, Touching};
-use crate::formats::native::touching::AT_ONCE;
-use crate::{Columns, Kind};
+use crate::formats::native::rows::{Here, Rows, Sink};
 
 /// The longest cycle that is looked for.
 const LONGEST: usize = 2048;
 /// Rows that are copied at once, at least: shorter cycles are copied several at a time.
-const COPIED: usize = 64;
+pub(super) const COPIED: usize = 64;
 
 /// Makes the rows `range`, of which tokens and differences are zeros.
 pub(super) fn calm(
@@ -47,10 +46,10 @@ pub(super) fn calm(
 
 /// After how many rows the sites that come after `site` come again, if that is at most `most`.
 fn lap(rows: &Rows, site: usize, most: usize) -> Option<usize> {
-    let first = rows.nexts[site];
+    let first = rows.sites[site].next;
     let mut site = first;
     for length in 1..=most {
-        site = rows.nexts[site as usize];
+        site = rows.sites[site as usize].next;
         if site == first {
             return Some(length);
         }
@@ -77,8 +76,8 @@ pub(super) fn repeat(
     steps.clear();
     let mut site = site;
     for _ in 0..lap {
-        site = rows.nexts[site] as usize;
-        let trail = &mut rows.trails[site];
+        site = rows.sites[site].next as usize;
+        let trail = &mut rows.sites[site].trail;
         steps.push(trail.step);
         trail.go_on(laps as u64);
     }
@@ -93,132 +92,4 @@ pub(super) fn repeat(
     }
     columns.again(copied, &steps, first..end);
     rows.steps = steps;
-}
-
-/// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
-#[derive(Default)]
-pub(super) struct Laps {
-    addrs: Vec<u64>,
-    steps: Vec<u64>,
-    sites: Vec<(Kind, u8)>,
-}
-
-impl Laps {
-    fn clear(&mut self) {
-        self.addrs.clear();
-        self.steps.clear();
-        self.sites.clear();
-    }
-
-    fn push(&mut self, addr: u64, step: u64, site: (Kind, u8)) {
-        self.addrs.push(addr);
-        self.steps.push(step);
-        self.sites.push(site);
-    }
-
-    /// Makes `times` laps of one, each a step further than the one before: the first of `times` further ones, from where it was.
-    fn unfold(&mut self, times: usize) {
-        let one = self.addrs.len();
-        for at in 0..one {
-            self.addrs[at] = self.addrs[at].wrapping_add(self.steps[at]);
-        }
-        for at in one..one * times {
-            let addr = self.addrs[at - one].wrapping_add(self.steps[at - one]);
-            self.push(addr, self.steps[at - one], self.sites[at - one]);
-        }
-        for step in &mut self.steps {
-            *step = step.wrapping_mul(times as u64);
-        }
-    }
-
-    /// Goes on to the laps that come next.
-    fn go_on(&mut self) {
-        for (addr, step) in self.addrs.iter_mut().zip(&self.steps) {
-            *addr = addr.wrapping_add(*step);
-        }
-    }
-}
-
-/// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is not an access to an item, or
-/// nothing.
-pub(super) fn touch(
-    rows: &mut Rows,
-    here: &mut Here,
-    lap: usize,
-    to: &mut Touching<'_>,
-    range: Range<usize>,
-) -> Result<(), Damage> {
-    let laps = range.len() / lap;
-    let mut of = std::mem::take(&mut rows.laps);
-    let found = laps > 1 && to.toucher.is_closed() && accesses(rows, here.site, lap, to, &mut of);
-    if found {
-        let mut site = here.site;
-        for _ in 0..lap {
-            site = rows.nexts[site] as usize;
-            rows.trails[site].go_on(laps as u64);
-        }
-        append_laps(&mut of, laps, to);
-    }
-    rows.laps = of;
-    if found {
-        return Ok(());
-    }
-    rows.expected(here, to, range)
-}
-
-/// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
-/// behind them.
-fn accesses(rows: &Rows, site: usize, lap: usize, to: &Touching<'_>, of: &mut Laps) -> bool {
-    of.clear();
-    let named = to.toucher.is_named();
-    if !named && !to.toucher.is_calm() {
-        return false;
-    }
-    let (mut site, mut before) = (site, Kind::Statement);
-    for _ in 0..lap {
-        site = rows.nexts[site] as usize;
-        let (kind, size) = (rows.sites[site].kind, rows.sites[site].size);
-        let trail = &rows.trails[site];
-        let waits = before == Kind::Named;
-        match kind {
-            Kind::Operand if waits => of.push(trail.last, trail.step, (kind, size)),
-            Kind::Named if named && !waits => of.push(trail.last, trail.step, (kind, size)),
-            _ if waits => return false,
-            Kind::Load | Kind::Store | Kind::Atomic if !to.toucher.counts(kind) => {}
-            Kind::Load | Kind::Store | Kind::Atomic if !named => {
-                of.push(trail.last, trail.step, (kind, size));
-            }
-            Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock | Kind::Operand => {}
-            _ => return false,
-        }
-        before = kind;
-    }
-    before != Kind::Named
-}
-
-/// Appends the touches of `laps` laps.
-fn append_laps(of: &mut Laps, laps: usize, to: &mut Touching<'_>) {
-    let one = of.addrs.len();
-    if one == 0 {
-        return;
-    }
-    let times = (COPIED / one).clamp(1, (laps / 4).max(1));
-    of.unfold(times);
-    for _ in 0..laps / times {
-        append(of, one * times, to);
-        of.go_on();
-    }
-    append(of, laps % times * one, to);
-}
-
-/// Appends the first `count` of some accesses.
-fn append(of: &Laps, count: usize, to: &mut Touching<'_>) {
-    let (addrs, sites) = (&of.addrs[..count], &of.sites[..count]);
-    for (addrs, sites) in addrs.chunks(AT_ONCE).zip(sites.chunks(AT_ONCE)) {
-        if to.toucher.is_named() {
-            to.toucher.append_pairs(addrs, to.out);
-        } else {
-            to.toucher.append_plain(addrs, sites, to.out);
-        }
-    }
 }

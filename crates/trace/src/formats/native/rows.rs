@@ -7,32 +7,53 @@
 use std::ops::Range;
 
 use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
-use crate::formats::native::columns::{AGAIN, NEW, START, Site, Trail};
+use crate::formats::native::columns::{AGAIN, NEW, START, Trail};
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::encode::ENOUGH_ROWS;
-use crate::formats::native::replay::Laps;
-use crate::formats::native::touching::{Some8, Toucher};
+use crate::formats::native::laps::Laps;
 use crate::formats::native::{MAX_BLOCK_ROWS, replay};
-use crate::{Block, Columns, Kind, Row};
+use crate::{Columns, Kind};
 
 /// Rows that are decoded together: as many as there are bytes in a word.
-const TOGETHER: usize = 8;
+pub(super) const TOGETHER: usize = 8;
 
 /// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
-/// rows, and one last block may go beyond. What a forged chunk can cost: about 240 MiB.
+/// rows, and one last block may go beyond. What a forged chunk can cost: about 220 MiB.
 pub(super) const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
+
+/// What is known of a site: all in one place, as all of it is needed for each row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) trail: Trail,
+    pub(super) pc: u64,
+    /// The site that followed it last time.
+    pub(super) next: u32,
+    pub(super) kind: Kind,
+    pub(super) size: u8,
+    /// What touches are made of its rows.
+    pub(super) class: u8,
+}
+
+/// The site before the first row of every block.
+const BEGIN: Entry = Entry {
+    trail: Trail::NONE,
+    pc: 0,
+    next: START as u32,
+    kind: Kind::Load,
+    size: 0,
+    class: 0,
+};
 
 /// What the rows of a chunk have shown so far.
 pub(super) struct Rows {
-    pub(super) sites: Vec<Site>,
-    pub(super) trails: Vec<Trail>,
-    /// For each site the one that followed it last time.
-    pub(super) nexts: Vec<u32>,
+    pub(super) sites: Vec<Entry>,
     /// The program counter of the site last described.
     pc: u64,
     /// See [`replay`].
     pub(super) steps: Vec<u64>,
     pub(super) laps: Laps,
+    /// By number of a kind.
+    classes: [u8; 16],
 }
 
 /// Where a block is being read: the site and the step of the row before.
@@ -52,16 +73,16 @@ pub(super) struct Streams<'a> {
 /// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them are then taken together.
 pub(super) trait Sink {
     /// What is known of rows that came and are not taken.
-    type Some: Copy + Default;
+    type Some: Copy;
 
     /// Before rows come.
-    fn begin(&mut self) {}
+    fn begin(&mut self) -> Self::Some;
 
-    /// A row: its place, and its site's number among `sites`, and its address.
-    fn put(&mut self, some: &mut Self::Some, at: usize, site: (usize, &Site), addr: u64);
+    /// A row: its place, its site by its number, and its address.
+    fn put(&mut self, some: &mut Self::Some, at: usize, site: (usize, &Entry), addr: u64);
 
-    /// Takes the last so many rows.
-    fn take(&mut self, _some: Self::Some, _rows: Range<usize>, _sites: &[Site]) {}
+    /// Takes the last so many rows, of these sites.
+    fn take(&mut self, some: Self::Some, rows: Range<usize>, sites: &[Entry]);
 
     /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from `here` on.
     fn laps(
@@ -77,12 +98,18 @@ impl Sink for Columns<'_> {
     type Some = ();
 
     #[inline(always)]
-    fn put(&mut self, (): &mut (), at: usize, (_, site): (usize, &Site), addr: u64) {
+    fn begin(&mut self) {}
+
+    #[inline(always)]
+    fn put(&mut self, (): &mut (), at: usize, (_, site): (usize, &Entry), addr: u64) {
         self.kinds[at] = site.kind;
         self.sizes[at] = site.size;
         self.pcs[at] = site.pc;
         self.addrs[at] = addr;
     }
+
+    #[inline(always)]
+    fn take(&mut self, (): (), _: Range<usize>, _: &[Entry]) {}
 
     fn laps(
         &mut self,
@@ -96,86 +123,22 @@ impl Sink for Columns<'_> {
     }
 }
 
-/// Rows become touches of a block.
-pub(super) struct Touching<'a> {
-    pub(super) toucher: &'a mut Toucher,
-    pub(super) out: &'a mut Block,
-    /// Those that are to be taken together: numbers of sites, and addresses.
-    rows: [(u32, u64); TOGETHER],
-}
-
-impl<'a> Touching<'a> {
-    pub(super) fn new(toucher: &'a mut Toucher, out: &'a mut Block) -> Touching<'a> {
-        Touching {
-            toucher,
-            out,
-            rows: [(0, 0); TOGETHER],
-        }
-    }
-}
-
-impl Sink for Touching<'_> {
-    type Some = Some8;
-
-    #[inline(always)]
-    fn begin(&mut self) {
-        self.toucher.make_room(self.out);
-    }
-
-    #[inline(always)]
-    fn put(&mut self, some: &mut Some8, at: usize, (number, site): (usize, &Site), addr: u64) {
-        self.toucher.try_one(some, (site.kind, site.size), addr);
-        self.rows[at % TOGETHER] = (number as u32, addr);
-    }
-
-    #[inline(always)]
-    fn take(&mut self, some: Some8, rows: Range<usize>, sites: &[Site]) {
-        if self.toucher.take(some) {
-            return;
-        }
-        for at in rows {
-            let (number, addr) = self.rows[at % TOGETHER];
-            let Site { kind, size, pc, .. } = sites[number as usize];
-            let row = Row {
-                kind,
-                size,
-                pc,
-                addr,
-            };
-            self.toucher.row(row, self.out);
-        }
-    }
-
-    fn laps(
-        &mut self,
-        rows: &mut Rows,
-        here: &mut Here,
-        lap: usize,
-        range: Range<usize>,
-    ) -> Result<(), Damage> {
-        replay::touch(rows, here, lap, self, range)
-    }
-}
-
 impl Rows {
-    pub(super) fn new() -> Rows {
+    /// `classes` are those of kinds.
+    pub(super) fn new(classes: [u8; 16]) -> Rows {
         Rows {
-            sites: vec![Site::start()],
-            trails: vec![Trail::default()],
-            nexts: vec![START as u32],
+            sites: vec![BEGIN],
             pc: 0,
             steps: Vec::new(),
             laps: Laps::default(),
+            classes,
         }
     }
 
     /// Forgets everything: a chunk begins.
     pub(super) fn clear(&mut self) {
-        self.sites.truncate(1);
-        self.trails.truncate(1);
-        self.trails[START] = Trail::default();
-        self.nexts.clear();
-        self.nexts.push(START as u32);
+        self.sites.clear();
+        self.sites.push(BEGIN);
         self.pc = 0;
     }
 
@@ -274,44 +237,44 @@ impl Rows {
         rows: Range<usize>,
     ) -> Result<(), Damage> {
         let Numbers(tokens, differences) = numbers;
-        sink.begin();
-        let mut some = Default::default();
+        let mut some = sink.begin();
+        let Here { mut site, mut step } = *here;
+        let mut next = self.sites[site].next as usize;
+        let mut sites = self.sites.as_mut_slice();
         for row in 0..rows.len().min(TOGETHER) {
             let token = if AS_BEFORE { AGAIN } else { tokens[row] };
-            let next = u64::from(self.nexts[here.site]);
             // 0 for a new site, and for one that nothing followed yet.
-            let mut number = if token == AGAIN { next } else { token - NEW };
-            if number.wrapping_sub(1) >= self.nexts.len() as u64 - 1 {
-                number = self.unusual(token, described, here.site)?;
+            let mut number = match token {
+                AGAIN => next,
+                token => usize::try_from(token - NEW).unwrap_or(0),
+            };
+            if number == START || number >= sites.len() {
+                number = self.unusual(token, described)?;
+                sites = self.sites.as_mut_slice();
             }
             if !AS_BEFORE {
-                self.nexts[here.site] = number as u32;
+                sites[site].next = number as u32;
             }
-            let number = number as usize;
-            let trail = &mut self.trails[number];
-            let step = if EXPECTED {
-                trail.advance_as_expected(here.step)
+            let entry = &mut sites[number];
+            step = if EXPECTED {
+                entry.trail.advance_as_expected(step)
             } else {
-                trail.advance(unzigzag(differences[row]), here.step)
+                entry.trail.advance(unzigzag(differences[row]), step)
             };
-            let addr = trail.last;
-            let site = (number, &self.sites[number]);
-            sink.put(&mut some, rows.start + row, site, addr);
-            *here = Here { site: number, step };
+            let addr = entry.trail.last;
+            next = entry.next as usize;
+            sink.put(&mut some, rows.start + row, (number, entry), addr);
+            site = number;
         }
-        sink.take(some, rows, &self.sites);
+        *here = Here { site, step };
+        sink.take(some, rows, sites);
         Ok(())
     }
 
     /// The site of a row that is new, or damaged.
     #[cold]
     #[inline(never)]
-    fn unusual(
-        &mut self,
-        token: u64,
-        described: &mut Cursor<'_>,
-        before: usize,
-    ) -> Result<u64, Damage> {
+    fn unusual(&mut self, token: u64, described: &mut Cursor<'_>) -> Result<usize, Damage> {
         if token != NEW {
             return Err(SITE);
         }
@@ -324,10 +287,14 @@ impl Rows {
                 "a chunk has more sites than any writer puts into one",
             ));
         }
-        self.sites.push(Site::new(kind, size, self.pc, before));
-        self.trails.push(Trail::default());
-        self.nexts.push(START as u32);
-        Ok(self.sites.len() as u64 - 1)
+        self.sites.push(Entry {
+            pc: self.pc,
+            kind,
+            size,
+            class: self.classes[kind as usize % 16],
+            ..BEGIN
+        });
+        Ok(self.sites.len() - 1)
     }
 
     /// Writes rows of which each is of the site that followed last time, at the address that was expected.
@@ -338,23 +305,22 @@ impl Rows {
         range: Range<usize>,
     ) -> Result<(), Damage> {
         let Range { mut start, end } = range;
+        let sites = self.sites.as_mut_slice();
         while start < end {
             let rows = TOGETHER.min(end - start);
-            sink.begin();
-            let mut some = Default::default();
+            let mut some = sink.begin();
             for row in 0..rows {
-                let number = self.nexts[here.site] as usize;
+                let number = sites[here.site].next as usize;
                 if number == START {
                     return Err(SITE);
                 }
-                let trail = &mut self.trails[number];
-                let step = trail.advance_as_expected(here.step);
-                let addr = trail.last;
-                let site = (number, &self.sites[number]);
-                sink.put(&mut some, start + row, site, addr);
+                let entry = &mut sites[number];
+                let step = entry.trail.advance_as_expected(here.step);
+                let addr = entry.trail.last;
+                sink.put(&mut some, start + row, (number, entry), addr);
                 *here = Here { site: number, step };
             }
-            sink.take(some, start..start + rows, &self.sites);
+            sink.take(some, start..start + rows, sites);
             start += rows;
         }
         Ok(())

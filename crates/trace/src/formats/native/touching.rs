@@ -1,11 +1,11 @@
 //! Rows to touches: what is left of rows where nothing but the items is to be known of an access.
 //!
 //! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of addresses a few at a time, without
-//! a branch for each. The others are taken one by one: what an operand is of, accesses to several items, ranges; and what becomes
-//! a row of the block, as whoever takes it must know more ([`Touches`](crate::Touches)).
+//! a branch for each ([`super::touch_rows`]). The others are taken one by one: what an operand is of, accesses to several items, ranges;
+//! and what becomes a row of the block, as whoever takes it must know more ([`Touches`](crate::Touches)).
 //!
-//! The first access of a block says whether its touches are plain accesses or those that the program names; those of the
-//! other sort become rows.
+//! A block's touches are either plain accesses or those that the program names; those of the other sort become rows. A program
+//! has one or the other, so the rows so far of a chunk say which.
 
 use crate::{Block, Kind, Row, Wish};
 
@@ -16,12 +16,29 @@ pub(super) const AT_ONCE: usize = 512;
 /// An access to more items than this stays a row.
 const MOST_ITEMS: u64 = 4;
 
-/// A row that is not an access, or does not count.
-const SKIPPED: u8 = 0;
 /// An access that counts.
-const COUNTED: u8 = 1;
-/// A row that has operands that matter, or is not for touches: to be looked at by itself.
-const SPECIAL: u8 = 2;
+pub(super) const COUNTED: u8 = 1;
+/// What is to be looked at by itself.
+pub(super) const SPECIAL: u8 = 2;
+/// An access that the program names.
+pub(super) const NAMED: u8 = 4;
+/// An operand.
+pub(super) const OPERAND: u8 = 8;
+
+/// What rows are, by number of a kind: one of those above, or 0 for what does not matter.
+pub(super) fn classes(wish: &Wish) -> [u8; 16] {
+    let mut classes = [SPECIAL; 16];
+    for (number, class) in (0..).zip(&mut classes) {
+        *class = match Kind::from_u8(number) {
+            Some(Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock) => 0,
+            Some(Kind::Operand) => OPERAND,
+            Some(Kind::Named) => NAMED,
+            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => u8::from(wish.counts(kind)),
+            _ => SPECIAL,
+        };
+    }
+    classes
+}
 
 /// What operands that come next are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,84 +51,95 @@ enum Open {
     Row,
 }
 
-/// What the touches of a block are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// There was no access yet.
-    Unknown,
-    Plain,
-    Named,
-}
-
 /// Makes touches of rows.
 pub(super) struct Toucher {
     wish: Wish,
-    /// By number of a kind.
-    classes: [u8; 16],
-    mode: Mode,
+    /// Whether touches are what the program names, in this block and in the next.
+    by_name: bool,
+    by_name_next: bool,
     /// The bits of an address below its item's.
     mask: u64,
     open: Open,
-    buffer: Box<[u64; ROOM]>,
+    /// Addresses.
+    pub(super) addrs: Box<[u64; ROOM]>,
     /// The bases of named accesses.
-    bases: Box<[u64; ROOM]>,
-    used: usize,
+    pub(super) bases: Box<[u64; ROOM]>,
+    /// How many there are.
+    pub(super) used: usize,
+    /// Whether the last is a named access that waits for its base.
+    pub(super) waits: bool,
     /// Items beyond the first of accesses, among those in the buffer.
     more: u64,
-}
-
-/// Addresses that are written behind those in the buffer, and not counted yet.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Some8 {
-    count: usize,
-    /// Not 0 if one of the rows is to be looked at by itself.
-    odd: u8,
 }
 
 impl Toucher {
     pub(super) fn new(wish: Wish) -> Toucher {
         Toucher {
             wish,
-            classes: classes(&wish, Mode::Unknown),
-            mode: Mode::Unknown,
+            by_name: false,
+            by_name_next: false,
             mask: wish.granularity.bytes() - 1,
             open: Open::Nothing,
-            buffer: Box::new([0; ROOM]),
+            addrs: Box::new([0; ROOM]),
             bases: Box::new([0; ROOM]),
             used: 0,
+            waits: false,
             more: 0,
         }
     }
 
+    /// A chunk begins: what touches are does not depend on others.
+    pub(super) fn clear(&mut self) {
+        self.by_name_next = false;
+        self.forget();
+    }
+
     /// A block of touches begins.
     pub(super) fn begin(&mut self) {
-        self.mode = Mode::Unknown;
-        self.classes = classes(&self.wish, Mode::Unknown);
+        self.by_name = self.by_name_next;
         self.forget();
     }
 
     /// Forgets what is in the buffer.
     pub(super) fn forget(&mut self) {
         self.open = Open::Nothing;
+        self.waits = false;
         (self.used, self.more) = (0, 0);
+    }
+
+    /// Whether touches are what the program names.
+    pub(super) fn is_by_name(&self) -> bool {
+        self.by_name
+    }
+
+    /// Whether the next block's should be of the other sort.
+    pub(super) fn changes(&self) -> bool {
+        self.by_name != self.by_name_next
     }
 
     /// A block of rows is over: operands that come next are of no row of it.
     pub(super) fn end(&mut self, out: &mut Block) {
+        self.settle();
         self.close(out);
         self.flush(out);
     }
 
-    /// Whether plain accesses can be appended: [`Toucher::append`].
-    #[inline(always)]
-    pub(super) fn is_calm(&self) -> bool {
-        self.mode == Mode::Plain && self.open == Open::Nothing
-    }
-
-    /// Whether rows may be left out: operands that come next are of none of those before.
+    /// Whether operands that come next are of none of the rows before.
     #[inline(always)]
     pub(super) fn is_closed(&self) -> bool {
+        self.nothing_open() && !self.waits
+    }
+
+    /// The same, but for a named access that is in the buffer.
+    #[inline(always)]
+    pub(super) fn nothing_open(&self) -> bool {
         self.open == Open::Nothing
+    }
+
+    /// Whether an access reaches beyond its first item.
+    #[inline(always)]
+    pub(super) fn is_over(&self, addr: u64, size: u8) -> bool {
+        (addr & self.mask) + u64::from(size) > self.mask + 1
     }
 
     /// Makes room for [`AT_ONCE`] addresses.
@@ -122,29 +150,46 @@ impl Toucher {
         }
     }
 
-    /// Looks at one of up to eight rows.
+    /// Whether a row is a plain access to one item, or nothing.
     #[inline(always)]
-    pub(super) fn try_one(&mut self, some: &mut Some8, (kind, size): (Kind, u8), addr: u64) {
-        let class = self.classes[kind as usize % 16];
-        let over = (addr & self.mask) + u64::from(size) > self.mask + 1;
-        some.odd |= (class & SPECIAL) | u8::from(over);
-        self.buffer[(self.used + some.count) % ROOM] = addr;
-        some.count += usize::from(class & COUNTED);
+    pub(super) fn is_simple(&self, (class, size): (u8, u8), addr: u64) -> bool {
+        self.nothing_open() && class & (SPECIAL | NAMED) == 0 && !self.is_over(addr, size)
     }
 
-    /// Takes the rows that were looked at, if all of them can be taken together; whether they could.
+    /// Takes such a row.
     #[inline(always)]
-    pub(super) fn take(&mut self, some: Some8) -> bool {
-        let calm = some.odd == 0 && self.open == Open::Nothing;
-        self.used += if calm { some.count } else { 0 };
-        calm
+    pub(super) fn push_simple(&mut self, class: u8, addr: u64) {
+        self.addrs[self.used % ROOM] = addr;
+        self.used += usize::from(class & COUNTED);
+    }
+
+    /// The places that are free, [`AT_ONCE`] or more, and the bits of an address below its item's.
+    #[inline(always)]
+    pub(super) fn free(&mut self) -> (&mut [u64], u64) {
+        (&mut self.addrs[self.used..], self.mask)
+    }
+
+    /// The first so many of the free places were filled with plain accesses to one item each.
+    #[inline(always)]
+    pub(super) fn append(&mut self, count: usize) {
+        self.used += count;
+    }
+
+    /// Whether plain accesses become touches. No operand comes before them.
+    #[inline(always)]
+    pub(super) fn starts_plain(&mut self, out: &mut Block) -> bool {
+        if !self.is_closed() {
+            self.settle();
+            self.close(out);
+        }
+        !self.by_name
     }
 
     /// Takes up to [`AT_ONCE`] plain accesses that count.
     #[inline(always)]
     pub(super) fn append_plain(&mut self, addrs: &[u64], sites: &[(Kind, u8)], out: &mut Block) {
         self.make_room(out);
-        let into = &mut self.buffer[self.used..][..addrs.len()];
+        let into = &mut self.addrs[self.used..][..addrs.len()];
         let mut odd = false;
         for ((into, addr), (_, size)) in into.iter_mut().zip(addrs).zip(sites) {
             *into = *addr;
@@ -155,63 +200,21 @@ impl Toucher {
             return;
         }
         for (&addr, &(kind, size)) in addrs.iter().zip(sites) {
-            let pc = 0;
-            self.row(
-                Row {
-                    kind,
-                    size,
-                    pc,
-                    addr,
-                },
-                out,
-            );
+            let row = Row {
+                kind,
+                size,
+                pc: 0,
+                addr,
+            };
+            self.row(row, out);
         }
-    }
-
-    /// The places that are free, [`AT_ONCE`] or more, and the bits of an address below its item's.
-    #[inline(always)]
-    pub(super) fn free(&mut self) -> (&mut [u64], u64) {
-        (&mut self.buffer[self.used..], self.mask)
-    }
-
-    /// The first so many of the free places were filled with plain accesses to one item each.
-    #[inline(always)]
-    pub(super) fn append(&mut self, count: usize) {
-        self.used += count;
-    }
-
-    /// Whether plain accesses become touches, those that come now the first of all, if there was none before. No operand comes
-    /// before them.
-    #[inline(always)]
-    pub(super) fn starts_plain(&mut self, out: &mut Block) -> bool {
-        if !self.is_calm() {
-            self.start_plain(out);
-        }
-        self.mode == Mode::Plain
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn start_plain(&mut self, out: &mut Block) {
-        self.close(out);
-        if self.mode == Mode::Unknown {
-            self.decide(Kind::Load);
-        }
-    }
-
-    pub(super) fn counts(&self, kind: Kind) -> bool {
-        self.wish.counts(kind)
-    }
-
-    pub(super) fn is_named(&self) -> bool {
-        self.mode == Mode::Named
     }
 
     /// Takes up to [`AT_ONCE`] numbers: named accesses, each with its base behind it.
     pub(super) fn append_pairs(&mut self, pairs: &[u64], out: &mut Block) {
         self.make_room(out);
         let pairs = pairs.as_chunks::<2>().0;
-        let addrs = &mut self.buffer[self.used..][..pairs.len()];
+        let addrs = &mut self.addrs[self.used..][..pairs.len()];
         let bases = &mut self.bases[self.used..][..pairs.len()];
         for ((addr, base), pair) in addrs.iter_mut().zip(bases).zip(pairs) {
             [*addr, *base] = *pair;
@@ -219,58 +222,45 @@ impl Toucher {
         self.used += pairs.len();
     }
 
-    /// Takes any row.
+    /// Takes any row. Nothing is in the buffer that waits.
     #[inline(never)]
     pub(super) fn row(&mut self, row: Row, out: &mut Block) {
         if row.kind == Kind::Operand {
             return self.operand(row, out);
         }
         self.close(out);
-        if self.mode == Mode::Unknown && row.kind.is_access() {
-            self.decide(row.kind);
-        }
         match row.kind {
-            Kind::Load | Kind::Store | Kind::Atomic if self.mode == Mode::Plain => {
-                if self.wish.counts(row.kind) {
-                    self.access(row, out);
-                }
-            }
-            Kind::RangeLoad | Kind::RangeStore if self.mode == Mode::Plain => {
-                self.open = Open::Access(row);
-            }
-            Kind::Named if self.mode == Mode::Named => self.open = Open::Access(row),
             Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
             Kind::Load | Kind::Store | Kind::Atomic if !self.wish.counts(row.kind) => {}
-            _ => self.keep(row, out),
+            Kind::Load | Kind::Store | Kind::Atomic if !self.by_name => {
+                self.bytes(row, row.size.into(), None, out);
+            }
+            Kind::RangeLoad | Kind::RangeStore if !self.by_name => self.open = Open::Access(row),
+            Kind::Named if self.by_name => self.open = Open::Access(row),
+            _ => {
+                self.keep(row, out);
+                // Beside plain accesses those that are named do not count.
+                let first = out.touches.items.is_empty();
+                self.by_name_next = match row.kind {
+                    Kind::Named => first || self.by_name_next,
+                    kind => !kind.is_access() && self.by_name_next,
+                };
+            }
         }
-    }
-
-    /// The first access says what touches are.
-    fn decide(&mut self, kind: Kind) {
-        self.mode = match kind {
-            Kind::Named => Mode::Named,
-            _ => Mode::Plain,
-        };
-        self.classes = classes(&self.wish, self.mode);
     }
 
     /// Takes an operand.
     fn operand(&mut self, operand: Row, out: &mut Block) {
         match self.open {
             Open::Nothing => {}
-            Open::Row => self.push(operand, out),
+            Open::Row => self.keep(operand, out),
             Open::Access(row) if row.kind == Kind::Named => {
                 self.open = Open::Nothing;
                 self.append_pairs(&[row.addr, operand.addr], out);
             }
             Open::Access(row) => {
                 self.open = Open::Nothing;
-                if self.items(row.addr, operand.addr) > MOST_ITEMS {
-                    self.push(row, out);
-                    self.push(operand, out);
-                } else if operand.addr > 0 && self.wish.counts(row.kind) {
-                    self.push_items(row.addr, operand.addr, out);
-                }
+                self.bytes(row, operand.addr, Some(operand), out);
             }
         }
     }
@@ -278,23 +268,48 @@ impl Toucher {
     /// What waits for an operand gets none.
     fn close(&mut self, out: &mut Block) {
         if let Open::Access(row) = self.open {
-            self.push(row, out);
+            self.keep(row, out);
         }
         self.open = Open::Nothing;
     }
 
-    /// An access that counts.
-    fn access(&mut self, row: Row, out: &mut Block) {
-        if self.items(row.addr, row.size.into()) > MOST_ITEMS {
-            return self.keep(row, out);
+    /// What waits in the buffer waits outside.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.used -= 1;
+            self.open = Open::Access(Row {
+                kind: Kind::Named,
+                size: 0,
+                pc: 0,
+                addr: self.addrs[self.used],
+            });
         }
-        self.push_items(row.addr, row.size.into(), out);
+    }
+
+    /// A plain access, or one to a range, which has an operand and may be empty.
+    fn bytes(&mut self, row: Row, bytes: u64, operand: Option<Row>, out: &mut Block) {
+        let items = self.items(row.addr, bytes);
+        if items > MOST_ITEMS {
+            self.keep(row, out);
+            return operand.map_or((), |operand| self.keep(operand, out));
+        }
+        let is_empty = operand.is_some() && bytes == 0;
+        if is_empty || !self.wish.counts(row.kind) {
+            return;
+        }
+        self.make_room(out);
+        for item in 0..items {
+            let further = item << self.wish.granularity.shift();
+            self.addrs[self.used] = row.addr.wrapping_add(further);
+            self.used += 1;
+        }
+        self.more += items - 1;
     }
 
     /// How many items bytes cover; many if they reach the end of what a process can address, beyond which they
     /// could be another's.
-    fn items(&self, addr: u64, size: u64) -> u64 {
-        let Some(last) = addr.checked_add(size.saturating_sub(1)) else {
+    fn items(&self, addr: u64, bytes: u64) -> u64 {
+        let Some(last) = addr.checked_add(bytes.saturating_sub(1)) else {
             return u64::MAX;
         };
         if (last ^ addr) >> 48 != 0 {
@@ -304,59 +319,30 @@ impl Toucher {
         (last >> shift) - (addr >> shift) + 1
     }
 
-    fn push_items(&mut self, addr: u64, size: u64, out: &mut Block) {
-        self.make_room(out);
-        let items = self.items(addr, size);
-        for item in 0..items {
-            self.buffer[self.used] = addr.wrapping_add(item << self.wish.granularity.shift());
-            self.used += 1;
-        }
-        self.more += items - 1;
-    }
-
     /// Leaves a row in the block, and its operands.
     fn keep(&mut self, row: Row, out: &mut Block) {
-        self.push(row, out);
-        self.open = Open::Row;
-    }
-
-    fn push(&mut self, row: Row, out: &mut Block) {
         self.flush(out);
         out.touches.before.push(out.touches.items.len() as u32);
         out.push(row);
+        self.open = Open::Row;
     }
 
     /// Makes items of what is in the buffer.
     #[inline(never)]
-    pub(super) fn flush(&mut self, out: &mut Block) {
+    fn flush(&mut self, out: &mut Block) {
         let touches = &mut out.touches;
-        let addrs = &mut self.buffer[..self.used];
-        if self.mode == Mode::Named {
-            touches.named = true;
-            touches.bases.extend_from_slice(&self.bases[..self.used]);
+        touches.named = self.by_name;
+        let ready = self.used - usize::from(self.waits);
+        let addrs = &mut self.addrs[..ready];
+        if self.by_name {
+            touches.bases.extend_from_slice(&self.bases[..ready]);
         } else {
             let shift = self.wish.granularity.shift();
             addrs.iter_mut().for_each(|addr| *addr >>= shift);
         }
         touches.items.extend_from_slice(addrs);
-        touches.references += self.used as u64 - self.more;
-        (self.used, self.more) = (0, 0);
+        touches.references += ready as u64 - self.more;
+        self.addrs[0] = self.addrs[ready % ROOM];
+        (self.used, self.more) = (self.used - ready, 0);
     }
-}
-
-/// What rows are, by number of a kind.
-fn classes(wish: &Wish, mode: Mode) -> [u8; 16] {
-    let mut classes = [SPECIAL; 16];
-    for (number, class) in (0..).zip(&mut classes) {
-        *class = match Kind::from_u8(number) {
-            Some(Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock | Kind::Operand) => {
-                SKIPPED
-            }
-            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) if mode == Mode::Plain => {
-                u8::from(wish.counts(kind))
-            }
-            _ => SPECIAL,
-        };
-    }
-    classes
 }

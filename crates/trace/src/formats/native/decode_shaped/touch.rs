@@ -3,7 +3,8 @@
 use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::dispatch::Squeeze;
-use crate::formats::native::rows::{Streams, Touching};
+use crate::formats::native::rows::Streams;
+use crate::formats::native::touch_rows::Touching;
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Kind, Row, Wish};
 
@@ -48,7 +49,7 @@ impl ShapeDecoder {
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
         notes: Notes,
-        to: &mut Touching<'_>,
+        to: &mut Touching<'_, false>,
     ) -> Result<(), Damage> {
         self.read(squeeze, streams, notes)?;
         for note in &self.notes {
@@ -70,7 +71,12 @@ impl ShapeDecoder {
 
 /// Takes the accesses of a note, whole groups at a time.
 #[inline(always)]
-fn touch(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], note: &Note, to: &mut Touching<'_>) {
+fn touch(
+    groups: &[Group],
+    words: &[u64; SHAPE_WORDS_MOST],
+    note: &Note,
+    to: &mut Touching<'_, false>,
+) {
     to.toucher.make_room(to.out);
     let (free, mask) = to.toucher.free();
     let count = usize::from(note.touches);
@@ -100,7 +106,12 @@ fn touch(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], note: &Note, to: &mu
 
 /// Takes the rows of a note one by one.
 #[inline(never)]
-fn by_row(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], note: &Note, to: &mut Touching<'_>) {
+fn by_row(
+    groups: &[Group],
+    words: &[u64; SHAPE_WORDS_MOST],
+    note: &Note,
+    to: &mut Touching<'_, false>,
+) {
     let mut left = usize::from(note.touches);
     for group in groups {
         let addrs = group.addrs(words);
