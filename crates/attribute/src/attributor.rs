@@ -1,6 +1,6 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use reuselens_trace::{Block, Event, Module, Process, ProcessId, Thread, ThreadId, Wish};
+use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Thread, ThreadId, Wish};
 use reuselens_units::Bytes;
 
 use crate::columns::Columns;
@@ -33,9 +33,6 @@ pub(crate) struct ProcessState {
     pub threads: Vec<u32>,
     /// Whether a structure on a stack was ever named.
     pub named_on_stack: bool,
-    /// Whether a structure was ever named of which an element can have a byte in another item than the element's first: see
-    /// [`crate::pass`]'s touches.
-    pub uneven: bool,
     /// Whether a thread was seen yet.
     has_main: bool,
 }
@@ -138,13 +135,20 @@ impl Attributor {
         columns: &mut Columns,
         mut consume: impl FnMut(&Columns),
     ) {
+        let process = self.process(block.process);
         let touches = &mut block.touches;
-        let ready = columns.is_empty() && touches.before.is_empty() && !touches.named;
+        let counts = !touches.named || self.names_count(process);
+        let ready = columns.is_empty() && touches.before.is_empty() && touches.bases.is_empty();
         // Items of another process have its number folded in.
-        if ready && block.process == ProcessId(0) && self.options.is_whole() {
+        if ready && counts && block.process == ProcessId(0) {
             std::mem::swap(&mut columns.items, &mut touches.items);
         }
         self.pass(block, columns, PIECE, &mut consume);
+    }
+
+    /// Whether accesses that a process names count.
+    fn names_count(&self, process: usize) -> bool {
+        self.options.kinds.counts(Kind::Named) && !self.processes[process].instrumented
     }
 
     fn pass(
@@ -233,11 +237,9 @@ impl Attributor {
             let from = &self.processes[parent_number];
             let (space, mappings) = (from.space.fork(), from.mappings.clone());
             let (entries, named) = (from.entries.fork(), from.named_on_stack);
-            let uneven = from.uneven;
             let child = &mut self.processes[number];
             (child.space, child.mappings, child.entries) = (space, mappings, entries);
             (child.parent, child.named_on_stack) = (Some(parent), named);
-            child.uneven = uneven;
             child.sites = SiteIndex::default();
         }
         self.processes[number].instrumented = event.instrumented;

@@ -2,8 +2,6 @@
 //!
 //! Source: Ding & Zhong 2001, the run-time calls for source-level data.
 
-use reuselens_units::Granularity;
-
 use crate::hash::FastMap;
 use crate::shadow::Volatility;
 use crate::space::{NamedOwner, Space};
@@ -34,14 +32,6 @@ impl Structure {
     #[inline]
     pub fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.base) < self.bytes
-    }
-
-    /// Whether all bytes of each element are in one item.
-    pub fn is_even(&self, granularity: Granularity) -> bool {
-        let element = self.element;
-        element.is_power_of_two()
-            && element <= granularity.bytes()
-            && self.base.is_multiple_of(element)
     }
 
     /// The first byte of the element that contains an address, and its bytes, if the structure does.

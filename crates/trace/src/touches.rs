@@ -41,13 +41,17 @@ impl Wish {
 /// accesses that do not count; operands of other rows than those that are left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touches {
-    /// The items touched: addresses without the bits below an item's. Of an access to several items, all of them. Where `named`, the
-    /// addresses of accesses that the program names ([`Kind::Named`]), as they are.
+    /// The items touched: addresses without the bits below an item's. Of an access to several items, all of them. In the place of the last
+    /// as many as there are `bases`, addresses as they are.
     pub items: Vec<u64>,
-    /// Whether the touches are what the program names.
+    /// Whether the touches are what the program names ([`Kind::Named`]).
     pub named: bool,
-    /// What each of them names as its base, where they are `named`; else empty.
+    /// What the last of them name as their bases. As long as each element of each structure that the program named
+    /// lies within an item, nothing depends on what structure an access is to, and there are none.
     pub bases: Vec<u64>,
+    /// Whether one of the block's rows names a structure of which an element can lie in several items. All named touches
+    /// behind it have bases.
+    pub uneven: bool,
     /// How many touches come before each of the block's rows.
     pub before: Vec<u32>,
     /// The accesses that the touches are of.
@@ -70,7 +74,7 @@ impl Touches {
         self.items.clear();
         self.bases.clear();
         self.before.clear();
-        (self.named, self.references) = (false, 0);
+        (self.named, self.uneven, self.references) = (false, false, 0);
         (self.blocks, self.rows) = (0, 0);
     }
 }

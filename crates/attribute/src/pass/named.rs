@@ -64,7 +64,6 @@ impl Pass<'_> {
         let number = self.shared.structure(base, bytes, element, object);
         self.process.entries.forget(base);
         if let Some(structure) = self.shared.structures.get(number) {
-            self.process.uneven |= !structure.is_even(self.granularity);
             self.process
                 .space
                 .name(base, base + bytes, owner(number, structure));

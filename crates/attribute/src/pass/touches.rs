@@ -1,8 +1,7 @@
 //! Accesses that came without rows: see [`reuselens_trace::Touches`].
 //!
-//! The touches of plain accesses are the items already. Of those that the program names, each is of the element that its address
-//! lies in, of the structure that its base enters. As long as all elements of all structures lie within one item, that is the
-//! address's item whatever the structure is, and also if there is none: nothing is looked up then.
+//! Most touches are items already. Those that have bases are of the element that their address lies in, of the structure that the
+//! base enters.
 
 use std::ops::Range;
 
@@ -27,6 +26,9 @@ impl Pass<'_> {
         self.touches(block, from..touches.items.len());
         if !touches.named {
             self.shared.references += touches.references;
+        } else if !self.process.instrumented && self.options.kinds.counts(Kind::Named) {
+            // Those that have bases were counted one by one.
+            self.shared.references += touches.references - touches.bases.len() as u64;
         }
     }
 
@@ -35,8 +37,13 @@ impl Pass<'_> {
         if range.is_empty() {
             return;
         }
-        if touches.named {
+        let plain = touches.items.len() - touches.bases.len();
+        let named = touches.named && self.process.instrumented;
+        if named || range.end > plain {
             return self.named_touches(block, range);
+        }
+        if touches.named && !self.options.kinds.counts(Kind::Named) {
+            return;
         }
         // What is folded in lies above the bits of an item's address that are left out.
         let fold = self.fold >> self.granularity.shift();
@@ -44,21 +51,17 @@ impl Pass<'_> {
         self.columns.extend_items(items.map(|item| item ^ fold));
     }
 
+    /// Touches that have bases, or do not count, as others see the same accesses.
     fn named_touches(&mut self, block: &Block, range: Range<usize>) {
-        let addrs = &block.touches.items[range.clone()];
-        let bases = &block.touches.bases[range];
-        if !self.process.instrumented && !self.process.uneven {
-            if !self.options.kinds.counts(Kind::Named) {
-                return;
-            }
-            self.shared.references += addrs.len() as u64;
-            let (fold, shift) = (self.fold, self.granularity.shift());
-            let items = addrs.iter().map(|addr| (addr ^ fold) >> shift);
-            return self.columns.extend_items(items);
-        }
-        for (addr, base) in addrs.iter().zip(bases) {
-            if self.process.instrumented || !self.entered_at_once(*addr, *base) {
-                self.named::<false>(0, *addr, *base);
+        let touches = &block.touches;
+        let plain = touches.items.len() - touches.bases.len();
+        for at in range {
+            let (address, base) = match at.checked_sub(plain) {
+                Some(place) => (touches.items[at], touches.bases[place]),
+                None => (0, 0),
+            };
+            if self.process.instrumented || !self.entered_at_once(address, base) {
+                self.named::<false>(0, address, base);
             }
         }
     }

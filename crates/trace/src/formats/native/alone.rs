@@ -56,10 +56,10 @@ impl Alone {
         self.chunk.map(|(start, _)| start)
     }
 
-    /// Begins with a chunk.
-    pub(super) fn begin(&mut self, chunk: &Stored) {
+    /// Begins with a chunk; see [`Decoder::begin`].
+    pub(super) fn begin(&mut self, chunk: &Stored, bare: bool) {
         let unpacked = self.unpacker.unpack(chunk, &mut self.plain);
-        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain));
+        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain, bare));
         self.chunk = Some((chunk.start, begun));
     }
 

@@ -5,7 +5,7 @@ use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
-use crate::formats::native::touch_rows::Touching;
+use crate::formats::native::touch_rows::{Stage, Touching};
 use crate::formats::native::touching::{Toucher, classes};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
@@ -48,6 +48,7 @@ pub(super) struct Decoder {
     addrs: Stream,
     /// Makes touches of rows, if they are wished for.
     toucher: Option<Toucher>,
+    stage: Box<Stage>,
     /// What was wrong with the block behind the touches that were handed over.
     failed: Option<Damage>,
 }
@@ -74,12 +75,13 @@ impl Decoder {
             tokens: Stream::default(),
             addrs: Stream::default(),
             toucher: wish.map(Toucher::new),
+            stage: Box::new(Stage::new()),
             failed: None,
         }
     }
 
-    /// Begins with the chunk `plain`.
-    pub(super) fn begin(&mut self, plain: &[u8]) -> Result<(), Damage> {
+    /// Begins with the chunk `plain`. Its named accesses are `bare` touches until a structure calls for more.
+    pub(super) fn begin(&mut self, plain: &[u8], bare: bool) -> Result<(), Damage> {
         let mut cursor = Cursor::new(plain, 0);
         let mut lengths = [0_usize; 4];
         for length in &mut lengths {
@@ -105,7 +107,7 @@ impl Decoder {
         self.stamp = 0;
         self.failed = None;
         if let Some(toucher) = &mut self.toucher {
-            toucher.clear();
+            toucher.clear(bare);
         }
         if at == plain.len() {
             Ok(())
@@ -196,6 +198,7 @@ impl Decoder {
                 Ok(()) => self.heads.at = heads.at(),
                 Err(damage) => {
                     toucher.forget();
+                    self.stage.clear();
                     mark.back(out);
                     self.failed = Some(damage);
                     return if more { Ok(()) } else { Err(damage) };
@@ -226,11 +229,19 @@ impl Decoder {
         let mut streams = self.streams(plain);
         let read = match notes {
             None if toucher.is_by_name() => {
-                let mut to = Touching::<true>::new(toucher, out);
+                let mut to = Touching::<true> {
+                    toucher,
+                    stage: &mut self.stage,
+                    out,
+                };
                 dispatch::block(&mut self.rows, &mut streams, count, &mut to)
             }
             None => {
-                let mut to = Touching::<false>::new(toucher, out);
+                let mut to = Touching::<false> {
+                    toucher,
+                    stage: &mut self.stage,
+                    out,
+                };
                 dispatch::block(&mut self.rows, &mut streams, count, &mut to)
             }
             Some((notes, layout)) => {
@@ -239,7 +250,11 @@ impl Decoder {
                     rows: count,
                     layout,
                 };
-                let mut to = Touching::<false>::new(toucher, out);
+                let mut to = Touching::<false> {
+                    toucher,
+                    stage: &mut self.stage,
+                    out,
+                };
                 dispatch::touch(&mut self.shapes, &mut streams, notes, &mut to)
             }
         };
@@ -321,7 +336,7 @@ struct Mark {
     items: usize,
     bases: usize,
     before: usize,
-    named: bool,
+    flags: (bool, bool),
     references: u64,
     last_stamp: u64,
 }
@@ -334,7 +349,7 @@ impl Mark {
             items: touches.items.len(),
             bases: touches.bases.len(),
             before: touches.before.len(),
-            named: touches.named,
+            flags: (touches.named, touches.uneven),
             references: touches.references,
             last_stamp: block.last_stamp,
         }
@@ -348,7 +363,8 @@ impl Mark {
         touches.items.truncate(self.items);
         touches.bases.truncate(self.bases);
         touches.before.truncate(self.before);
-        (touches.named, touches.references) = (self.named, self.references);
+        (touches.named, touches.uneven) = self.flags;
+        touches.references = self.references;
     }
 }
 
@@ -410,7 +426,7 @@ mod tests {
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
         let (mut decoder, mut rows) = (Decoder::new(SHAPES, None), Block::new());
-        decoder.begin(&plain).unwrap();
+        decoder.begin(&plain, true).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));
             assert_eq!(rows.len(), ROWS);

@@ -8,6 +8,8 @@ use crate::formats::native::rows::{Rows, Sink, Streams};
 use crate::formats::native::touch_rows::Touching;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::wide;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
@@ -16,6 +18,33 @@ pub(super) trait Squeeze: Copy {
 
     /// Seven bits of a number of 56 in each byte.
     fn spread(self, number: u64) -> u64;
+
+    /// Bit i is set if byte i has one of these bits.
+    #[inline(always)]
+    fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
+        let rows = (0..).zip(bytes);
+        rows.fold(0, |all, (row, byte)| all | u64::from(byte & of != 0) << row)
+    }
+
+    /// Bit i is set if `sizes[i]` bytes from `addrs[i]` on are not all in one item; `mask` are the bits of an address below its item's.
+    #[inline(always)]
+    fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
+        let rows = (0..).zip(addrs.iter().zip(sizes));
+        rows.fold(0, |all, (row, (addr, size))| {
+            all | u64::from((addr & mask) + u64::from(*size) > mask + 1) << row
+        })
+    }
+
+    /// Puts those numbers together whose bit is set; how many they are. What is behind them is anything.
+    #[inline(always)]
+    fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
+        let mut count = 0;
+        for (row, number) in numbers.iter().enumerate() {
+            into[count % 64] = *number;
+            count += (which >> row & 1) as usize;
+        }
+        count
+    }
 }
 
 /// On any processor.
@@ -69,6 +98,84 @@ impl Squeeze for Newer {
     }
 }
 
+/// On one that has the extensions that [`widest`] is compiled for besides: it takes eight numbers at once.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Widest(Newer);
+
+#[cfg(target_arch = "x86_64")]
+impl Widest {
+    /// `None` if the processor lacks one of them.
+    fn new() -> Option<Widest> {
+        let newer = Newer::new()?;
+        let seen = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        seen.then_some(Widest(newer))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Squeeze for Widest {
+    #[inline(always)]
+    fn squeeze(self, word: u64) -> u64 {
+        self.0.squeeze(word)
+    }
+
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        self.0.spread(number)
+    }
+
+    #[inline(always)]
+    fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
+        // SAFETY: there is a `Widest` only where the extensions were seen; 64 bytes lie there.
+        unsafe {
+            let bytes = _mm512_loadu_epi8(bytes.as_ptr().cast());
+            _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(of.cast_signed()))
+        }
+    }
+
+    #[inline(always)]
+    fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
+        let mut over = 0;
+        let (addrs, sizes) = (addrs.as_chunks::<8>().0, sizes.as_chunks::<8>().0);
+        for (eight, (addrs, sizes)) in addrs.iter().zip(sizes).enumerate() {
+            // SAFETY: there is a `Widest` only where the extensions were seen; eight numbers lie in each place.
+            let found = unsafe {
+                let addrs = _mm512_loadu_epi64(addrs.as_ptr().cast());
+                let sizes = _mm_loadl_epi64(sizes.as_ptr().cast());
+                let mask = _mm512_set1_epi64(mask.cast_signed());
+                let from = _mm512_and_epi64(addrs, mask);
+                let end = _mm512_add_epi64(from, _mm512_cvtepu8_epi64(sizes));
+                _mm512_cmpgt_epu64_mask(end, _mm512_add_epi64(mask, _mm512_set1_epi64(1)))
+            };
+            over |= u64::from(found) << (8 * eight);
+        }
+        over
+    }
+
+    #[inline(always)]
+    fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
+        let mut count = 0;
+        for (numbers, which) in numbers.as_chunks::<8>().0.iter().zip(which.to_le_bytes()) {
+            // No more were put than were looked at.
+            let Some(into) = into[count..].first_chunk_mut::<8>() else {
+                return count;
+            };
+            // SAFETY: there is a `Widest` only where the extensions were seen; eight numbers lie in both places.
+            unsafe {
+                let all = _mm512_loadu_epi64(numbers.as_ptr().cast());
+                let some = _mm512_maskz_compress_epi64(which, all);
+                _mm512_storeu_epi64(into.as_mut_ptr().cast(), some);
+            }
+            count += which.count_ones() as usize;
+        }
+        count
+    }
+}
+
 /// [`Rows::block_here`] for the processor at hand.
 pub(super) fn block(
     rows: &mut Rows,
@@ -76,6 +183,11 @@ pub(super) fn block(
     count: usize,
     sink: &mut impl Sink,
 ) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Widest::new() {
+        // SAFETY: as below.
+        return unsafe { widest(rows, processor, streams, count, sink) };
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: the function demands a processor with the extensions that it is compiled for, and there is
@@ -168,6 +280,18 @@ fn newer_touch(
 fn newer(
     rows: &mut Rows,
     processor: Newer,
+    streams: &mut Streams<'_>,
+    count: usize,
+    sink: &mut impl Sink,
+) -> Result<(), Damage> {
+    rows.block_here(processor, streams, count, sink)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn widest(
+    rows: &mut Rows,
+    processor: Widest,
     streams: &mut Streams<'_>,
     count: usize,
     sink: &mut impl Sink,

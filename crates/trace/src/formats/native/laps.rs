@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use crate::Kind;
 use crate::formats::native::bytes::Damage;
+use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::replay::COPIED;
-use crate::formats::native::rows::{Here, Rows};
+use crate::formats::native::rows::{Here, Rows, Sink};
 use crate::formats::native::touch_rows::Touching;
-use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, SPECIAL};
+use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 
 /// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
 #[derive(Default)]
@@ -56,6 +57,7 @@ impl Laps {
 /// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is not an access to an item, or
 /// nothing.
 pub(super) fn touch<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
     rows: &mut Rows,
     here: &mut Here,
     lap: usize,
@@ -63,9 +65,11 @@ pub(super) fn touch<const BY_NAME: bool>(
     range: Range<usize>,
 ) -> Result<(), Damage> {
     let Range { mut start, end } = range;
+    to.end(squeeze, &rows.sites);
     if !to.toucher.is_closed() && start < end {
         // What waits for an operand gets it, so that a lap begins behind it.
-        rows.expected(here, to, start..start + 1)?;
+        rows.expected(squeeze, here, to, start..start + 1)?;
+        to.end(squeeze, &rows.sites);
         start += 1;
     }
     let laps = (end - start) / lap;
@@ -80,7 +84,7 @@ pub(super) fn touch<const BY_NAME: bool>(
         start += laps * lap;
     }
     rows.laps = of;
-    rows.expected(here, to, start..end)
+    rows.expected(squeeze, here, to, start..end)
 }
 
 /// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
@@ -95,8 +99,8 @@ fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut 
         let pairs = (before & NAMED != 0, class & OPERAND != 0);
         let (is_touch, is_odd) = match (BY_NAME, pairs) {
             (true, (true, is_operand)) => (true, !is_operand),
-            (true, _) => (class & NAMED != 0, class & (SPECIAL | COUNTED) != 0),
-            (false, _) => (class & COUNTED != 0, class & (SPECIAL | NAMED) != 0),
+            (true, _) => (class & NAMED != 0, class & (SPECIAL | COUNTED | RANGE) != 0),
+            (false, _) => (class & COUNTED != 0, class & (SPECIAL | NAMED | RANGE) != 0),
         };
         if is_odd {
             return false;

@@ -161,6 +161,9 @@ impl Reader {
             match crew.next() {
                 Taken::Piece(Decoded::Block(mut rows)) => {
                     self.passed(&rows);
+                    if rows.touches.uneven {
+                        crew.not_bare();
+                    }
                     let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
                     if !wanted {
                         crew.give_back(rows);

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::Columns;
 use crate::formats::native::bytes::Damage;
+use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::rows::{Here, Rows, Sink};
 
 /// The longest cycle that is looked for.
@@ -19,6 +20,7 @@ pub(super) const COPIED: usize = 64;
 /// Makes the rows `range`, of which tokens and differences are zeros.
 pub(super) fn calm(
     rows: &mut Rows,
+    squeeze: impl Squeeze,
     here: &mut Here,
     sink: &mut impl Sink,
     range: Range<usize>,
@@ -30,15 +32,15 @@ pub(super) fn calm(
         let lap = lap(rows, here.site, look.min((end - at) / 4));
         let Some(lap) = lap else {
             let next = (at + look).min(end);
-            rows.expected(here, sink, at..next)?;
+            rows.expected(squeeze, here, sink, at..next)?;
             (at, look) = (next, (2 * look).min(LONGEST));
             continue;
         };
-        rows.expected(here, sink, at..at + 2 * lap)?;
+        rows.expected(squeeze, here, sink, at..at + 2 * lap)?;
         at += 2 * lap;
         let whole = at + (end - at) / lap * lap;
-        sink.laps(rows, here, lap, at..whole)?;
-        rows.expected(here, sink, whole..end)?;
+        sink.laps(squeeze, rows, here, lap, at..whole)?;
+        rows.expected(squeeze, here, sink, whole..end)?;
         return Ok(());
     }
     Ok(())

@@ -72,21 +72,19 @@ pub(super) struct Streams<'a> {
 
 /// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them are then taken together.
 pub(super) trait Sink {
-    /// What is known of rows that came and are not taken.
-    type Some: Copy;
+    /// A row: its place, and how many came since [`Sink::take`]; its site by its number, and its address.
+    fn put(&mut self, at: (usize, usize), site: (usize, &Entry), addr: u64);
 
-    /// Before rows come.
-    fn begin(&mut self) -> Self::Some;
+    /// The last so many rows, up to [`TOGETHER`], are whole. All are of these sites.
+    fn take(&mut self, squeeze: impl Squeeze, rows: usize, sites: &[Entry]);
 
-    /// A row: its place, its site by its number, and its address.
-    fn put(&mut self, some: &mut Self::Some, at: usize, site: (usize, &Entry), addr: u64);
-
-    /// Takes the last so many rows, of these sites.
-    fn take(&mut self, some: Self::Some, rows: Range<usize>, sites: &[Entry]);
+    /// No more rows come, or what comes next are laps.
+    fn end(&mut self, squeeze: impl Squeeze, sites: &[Entry]);
 
     /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from `here` on.
     fn laps(
         &mut self,
+        squeeze: impl Squeeze,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,
@@ -95,13 +93,8 @@ pub(super) trait Sink {
 }
 
 impl Sink for Columns<'_> {
-    type Some = ();
-
     #[inline(always)]
-    fn begin(&mut self) {}
-
-    #[inline(always)]
-    fn put(&mut self, (): &mut (), at: usize, (_, site): (usize, &Entry), addr: u64) {
+    fn put(&mut self, (at, _): (usize, usize), (_, site): (usize, &Entry), addr: u64) {
         self.kinds[at] = site.kind;
         self.sizes[at] = site.size;
         self.pcs[at] = site.pc;
@@ -109,10 +102,14 @@ impl Sink for Columns<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, (): (), _: Range<usize>, _: &[Entry]) {}
+    fn take(&mut self, _: impl Squeeze, _: usize, _: &[Entry]) {}
+
+    #[inline(always)]
+    fn end(&mut self, _: impl Squeeze, _: &[Entry]) {}
 
     fn laps(
         &mut self,
+        _: impl Squeeze,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,
@@ -159,7 +156,7 @@ impl Rows {
         while at + TOGETHER <= count {
             let calm = calm(streams, count - at);
             if calm > TOGETHER {
-                replay::calm(self, &mut here, sink, at..at + calm)?;
+                replay::calm(self, squeeze, &mut here, sink, at..at + calm)?;
                 streams.tokens.skip(calm);
                 streams.addrs.skip(calm);
                 at += calm;
@@ -174,7 +171,9 @@ impl Rows {
         streams.addrs.numbers(squeeze, &mut differences[..rest])?;
         let numbers = Numbers::<false, false>(&tokens, &differences);
         let described = &mut streams.described;
-        self.write(numbers, described, &mut here, sink, at..count)
+        self.write(squeeze, numbers, described, &mut here, (sink, at, rest))?;
+        sink.end(squeeze, &self.sites);
+        Ok(())
     }
 
     /// Fills a few rows. Most come after each other as before, and many lie where they are expected: what is
@@ -189,39 +188,38 @@ impl Rows {
         at: usize,
     ) -> Result<(), Damage> {
         let (mut tokens, mut differences) = ([0; TOGETHER], [0; TOGETHER]);
-        let rows = at..at + TOGETHER;
         let as_before = streams.tokens.eight(squeeze, &mut tokens)?;
         let expected = streams.addrs.eight(squeeze, &mut differences)?;
         let described = &mut streams.described;
         let (tokens, differences) = (&tokens, &differences);
         match (as_before, expected) {
             (true, true) => self.write(
+                squeeze,
                 Numbers::<true, true>(tokens, differences),
                 described,
                 here,
-                sink,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (true, false) => self.write(
+                squeeze,
                 Numbers::<true, false>(tokens, differences),
                 described,
                 here,
-                sink,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (false, true) => self.write(
+                squeeze,
                 Numbers::<false, true>(tokens, differences),
                 described,
                 here,
-                sink,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (false, false) => self.write(
+                squeeze,
                 Numbers::<false, false>(tokens, differences),
                 described,
                 here,
-                sink,
-                rows,
+                (sink, at, TOGETHER),
             ),
         }
     }
@@ -230,24 +228,22 @@ impl Rows {
     #[inline(always)]
     fn write<const AS_BEFORE: bool, const EXPECTED: bool>(
         &mut self,
+        squeeze: impl Squeeze,
         numbers: Numbers<'_, AS_BEFORE, EXPECTED>,
         described: &mut Cursor<'_>,
         here: &mut Here,
-        sink: &mut impl Sink,
-        rows: Range<usize>,
+        (sink, at, rows): (&mut impl Sink, usize, usize),
     ) -> Result<(), Damage> {
         let Numbers(tokens, differences) = numbers;
-        let mut some = sink.begin();
         let Here { mut site, mut step } = *here;
         let mut next = self.sites[site].next as usize;
         let mut sites = self.sites.as_mut_slice();
-        for row in 0..rows.len().min(TOGETHER) {
+        for row in 0..rows.min(TOGETHER) {
             let token = if AS_BEFORE { AGAIN } else { tokens[row] };
-            // 0 for a new site, and for one that nothing followed yet.
-            let mut number = match token {
-                AGAIN => next,
-                token => usize::try_from(token - NEW).unwrap_or(0),
-            };
+            // 0 for a new site, and for one that nothing followed yet. Without a branch, as nothing foretells which.
+            let again = u64::from(token == AGAIN).wrapping_neg();
+            let named = token.wrapping_sub(NEW) & !again;
+            let mut number = (next as u64 & again | named) as usize;
             if number == START || number >= sites.len() {
                 number = self.unusual(token, described)?;
                 sites = self.sites.as_mut_slice();
@@ -263,11 +259,11 @@ impl Rows {
             };
             let addr = entry.trail.last;
             next = entry.next as usize;
-            sink.put(&mut some, rows.start + row, (number, entry), addr);
+            sink.put((at + row, row), (number, entry), addr);
             site = number;
         }
         *here = Here { site, step };
-        sink.take(some, rows, sites);
+        sink.take(squeeze, rows, sites);
         Ok(())
     }
 
@@ -300,6 +296,7 @@ impl Rows {
     /// Writes rows of which each is of the site that followed last time, at the address that was expected.
     pub(super) fn expected(
         &mut self,
+        squeeze: impl Squeeze,
         here: &mut Here,
         sink: &mut impl Sink,
         range: Range<usize>,
@@ -308,7 +305,6 @@ impl Rows {
         let sites = self.sites.as_mut_slice();
         while start < end {
             let rows = TOGETHER.min(end - start);
-            let mut some = sink.begin();
             for row in 0..rows {
                 let number = sites[here.site].next as usize;
                 if number == START {
@@ -317,10 +313,10 @@ impl Rows {
                 let entry = &mut sites[number];
                 let step = entry.trail.advance_as_expected(here.step);
                 let addr = entry.trail.last;
-                sink.put(&mut some, start + row, (number, entry), addr);
+                sink.put((start + row, row), (number, entry), addr);
                 *here = Here { site: number, step };
             }
-            sink.take(some, start..start + rows, sites);
+            sink.take(squeeze, rows, sites);
             start += rows;
         }
         Ok(())

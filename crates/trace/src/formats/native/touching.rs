@@ -25,6 +25,9 @@ pub(super) const NAMED: u8 = 4;
 /// An operand.
 pub(super) const OPERAND: u8 = 8;
 
+/// An access to a range, which has its length behind it, and counts.
+pub(super) const RANGE: u8 = 16;
+
 /// What rows are, by number of a kind: one of those above, or 0 for what does not matter.
 pub(super) fn classes(wish: &Wish) -> [u8; 16] {
     let mut classes = [SPECIAL; 16];
@@ -34,6 +37,7 @@ pub(super) fn classes(wish: &Wish) -> [u8; 16] {
             Some(Kind::Operand) => OPERAND,
             Some(Kind::Named) => NAMED,
             Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => u8::from(wish.counts(kind)),
+            Some(kind @ (Kind::RangeLoad | Kind::RangeStore)) if wish.counts(kind) => RANGE,
             _ => SPECIAL,
         };
     }
@@ -61,20 +65,28 @@ pub(super) struct Toucher {
     mask: u64,
     open: Open,
     /// Addresses.
-    pub(super) addrs: Box<[u64; ROOM]>,
+    addrs: Box<[u64; ROOM]>,
     /// The bases of named accesses.
-    pub(super) bases: Box<[u64; ROOM]>,
+    bases: Box<[u64; ROOM]>,
     /// How many there are.
-    pub(super) used: usize,
-    /// Whether the last is a named access that waits for its base.
-    pub(super) waits: bool,
+    used: usize,
+    /// Whether the last is of a row that waits for its operand.
+    waits: bool,
+    /// Of what kind that is.
+    waiting: Kind,
     /// Items beyond the first of accesses, among those in the buffer.
     more: u64,
+    /// Whether named accesses are items, without their bases.
+    bare: bool,
+    /// The structure that is being named: its base, and how many operands of the row there were.
+    data: Option<(u64, u8)>,
 }
 
 impl Toucher {
     pub(super) fn new(wish: Wish) -> Toucher {
         Toucher {
+            bare: true,
+            data: None,
             wish,
             by_name: false,
             by_name_next: false,
@@ -84,14 +96,22 @@ impl Toucher {
             bases: Box::new([0; ROOM]),
             used: 0,
             waits: false,
+            waiting: Kind::Named,
             more: 0,
         }
     }
 
-    /// A chunk begins: what touches are does not depend on others.
-    pub(super) fn clear(&mut self) {
+    /// A chunk begins: what touches are does not depend on others, but for whether named ones are `bare`.
+    pub(super) fn clear(&mut self, bare: bool) {
         self.by_name_next = false;
+        self.bare = bare;
         self.forget();
+    }
+
+    /// Whether named accesses are items, without their bases.
+    #[inline(always)]
+    pub(super) fn is_bare(&self) -> bool {
+        self.bare
     }
 
     /// A block of touches begins.
@@ -104,6 +124,7 @@ impl Toucher {
     pub(super) fn forget(&mut self) {
         self.open = Open::Nothing;
         self.waits = false;
+        self.data = None;
         (self.used, self.more) = (0, 0);
     }
 
@@ -130,16 +151,16 @@ impl Toucher {
         self.nothing_open() && !self.waits
     }
 
-    /// The same, but for a named access that is in the buffer.
+    /// The same, but for a row that is in the buffer.
     #[inline(always)]
     pub(super) fn nothing_open(&self) -> bool {
         self.open == Open::Nothing
     }
 
-    /// Whether an access reaches beyond its first item.
+    /// Whether so many bytes are there, and in one item.
     #[inline(always)]
-    pub(super) fn is_over(&self, addr: u64, size: u8) -> bool {
-        (addr & self.mask) + u64::from(size) > self.mask + 1
+    pub(super) fn is_in_one(&self, addr: u64, bytes: u64) -> bool {
+        bytes.wrapping_sub(1) <= self.mask && (addr & self.mask) + bytes <= self.mask + 1
     }
 
     /// Makes room for [`AT_ONCE`] addresses.
@@ -150,17 +171,36 @@ impl Toucher {
         }
     }
 
-    /// Whether a row is a plain access to one item, or nothing.
-    #[inline(always)]
-    pub(super) fn is_simple(&self, (class, size): (u8, u8), addr: u64) -> bool {
-        self.nothing_open() && class & (SPECIAL | NAMED) == 0 && !self.is_over(addr, size)
+    /// The bits of an address below its item's.
+    pub(super) fn mask(&self) -> u64 {
+        self.mask
     }
 
-    /// Takes such a row.
+    /// Whether the last address is of a row that waits for its operand.
     #[inline(always)]
-    pub(super) fn push_simple(&mut self, class: u8, addr: u64) {
-        self.addrs[self.used % ROOM] = addr;
-        self.used += usize::from(class & COUNTED);
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// That address; 0 if there is none.
+    pub(super) fn waiting_addr(&self) -> u64 {
+        match (self.waits, self.used.checked_sub(1)) {
+            (true, Some(last)) => self.addrs[last],
+            _ => 0,
+        }
+    }
+
+    /// The places for bases of those that have none, if there is room.
+    #[inline(always)]
+    pub(super) fn free_bases<const N: usize>(&mut self) -> Option<&mut [u64; N]> {
+        self.bases[self.used - usize::from(self.waits)..].first_chunk_mut()
+    }
+
+    /// The last address waits for its operand, if it is of a row of some kind that has one.
+    #[inline(always)]
+    pub(super) fn waits_for_operand(&mut self, kind: Option<Kind>) {
+        self.waits = kind.is_some();
+        self.waiting = kind.unwrap_or(self.waiting);
     }
 
     /// The places that are free, [`AT_ONCE`] or more, and the bits of an address below its item's.
@@ -278,7 +318,7 @@ impl Toucher {
         if std::mem::take(&mut self.waits) {
             self.used -= 1;
             self.open = Open::Access(Row {
-                kind: Kind::Named,
+                kind: self.waiting,
                 size: 0,
                 pc: 0,
                 addr: self.addrs[self.used],
@@ -325,16 +365,37 @@ impl Toucher {
         out.touches.before.push(out.touches.items.len() as u32);
         out.push(row);
         self.open = Open::Row;
+        self.data = match (row.kind, self.data) {
+            (Kind::Data, _) => Some((row.addr, 0)),
+            (Kind::Operand, Some((base, 1))) => {
+                self.structure(base, row.addr, out);
+                None
+            }
+            (Kind::Operand, Some((base, operands))) => Some((base, operands + 1)),
+            _ => None,
+        };
     }
 
-    /// Makes items of what is in the buffer.
+    /// A structure with elements of so many bytes. Where one of them can lie in several items, what an access is to depends on
+    /// the structure from now on.
+    fn structure(&mut self, base: u64, element: u64, out: &mut Block) {
+        let even = element.is_power_of_two()
+            && element <= self.wish.granularity.bytes()
+            && base.is_multiple_of(element);
+        if !even {
+            self.bare = false;
+            out.touches.uneven = true;
+        }
+    }
+
+    /// Makes items of what is in the buffer, but for what waits.
     #[inline(never)]
     fn flush(&mut self, out: &mut Block) {
         let touches = &mut out.touches;
         touches.named = self.by_name;
         let ready = self.used - usize::from(self.waits);
         let addrs = &mut self.addrs[..ready];
-        if self.by_name {
+        if self.by_name && !self.bare {
             touches.bases.extend_from_slice(&self.bases[..ready]);
         } else {
             let shift = self.wish.granularity.shift();
