@@ -9,7 +9,7 @@ use crate::formats::native::touch_rows::Touching;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::wide;
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use crate::formats::native::widest;
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
@@ -44,6 +44,25 @@ pub(super) trait Squeeze: Copy {
             count += (which >> row & 1) as usize;
         }
         count
+    }
+
+    /// Adds a step to each address.
+    #[inline(always)]
+    fn step(self, addrs: &mut [u64], steps: &[u64]) {
+        for (addr, step) in addrs.iter_mut().zip(steps) {
+            *addr = addr.wrapping_add(*step);
+        }
+    }
+
+    /// Copies addresses. Whether none of them has more bytes than are left in its item; of an item `mask` are the bits below it.
+    #[inline(always)]
+    fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
+        let mut over = 0;
+        for ((addr, size), into) in addrs.iter().zip(sizes).zip(into) {
+            *into = *addr;
+            over |= u64::from((addr & mask) + size > mask + 1);
+        }
+        over == 0
     }
 }
 
@@ -98,7 +117,7 @@ impl Squeeze for Newer {
     }
 }
 
-/// On one that has the extensions that [`widest`] is compiled for besides: it takes eight numbers at once.
+/// On one that has the extensions that [`newest`] is compiled for besides: it takes eight numbers at once.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Widest(Newer);
@@ -130,49 +149,32 @@ impl Squeeze for Widest {
 
     #[inline(always)]
     fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
-        // SAFETY: there is a `Widest` only where the extensions were seen; 64 bytes lie there.
-        unsafe {
-            let bytes = _mm512_loadu_epi8(bytes.as_ptr().cast());
-            _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(of.cast_signed()))
-        }
+        // SAFETY: there is a `Widest` only where all was seen that the function is compiled for.
+        unsafe { widest::bits(bytes, of) }
     }
 
     #[inline(always)]
     fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
-        let mut over = 0;
-        let (addrs, sizes) = (addrs.as_chunks::<8>().0, sizes.as_chunks::<8>().0);
-        for (eight, (addrs, sizes)) in addrs.iter().zip(sizes).enumerate() {
-            // SAFETY: there is a `Widest` only where the extensions were seen; eight numbers lie in each place.
-            let found = unsafe {
-                let addrs = _mm512_loadu_epi64(addrs.as_ptr().cast());
-                let sizes = _mm_loadl_epi64(sizes.as_ptr().cast());
-                let mask = _mm512_set1_epi64(mask.cast_signed());
-                let from = _mm512_and_epi64(addrs, mask);
-                let end = _mm512_add_epi64(from, _mm512_cvtepu8_epi64(sizes));
-                _mm512_cmpgt_epu64_mask(end, _mm512_add_epi64(mask, _mm512_set1_epi64(1)))
-            };
-            over |= u64::from(found) << (8 * eight);
-        }
-        over
+        // SAFETY: as in `bits`.
+        unsafe { widest::over(addrs, sizes, mask) }
     }
 
     #[inline(always)]
     fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
-        let mut count = 0;
-        for (numbers, which) in numbers.as_chunks::<8>().0.iter().zip(which.to_le_bytes()) {
-            // No more were put than were looked at.
-            let Some(into) = into[count..].first_chunk_mut::<8>() else {
-                return count;
-            };
-            // SAFETY: there is a `Widest` only where the extensions were seen; eight numbers lie in both places.
-            unsafe {
-                let all = _mm512_loadu_epi64(numbers.as_ptr().cast());
-                let some = _mm512_maskz_compress_epi64(which, all);
-                _mm512_storeu_epi64(into.as_mut_ptr().cast(), some);
-            }
-            count += which.count_ones() as usize;
-        }
-        count
+        // SAFETY: as in `bits`.
+        unsafe { widest::compress(numbers, which, into) }
+    }
+
+    #[inline(always)]
+    fn step(self, addrs: &mut [u64], steps: &[u64]) {
+        // SAFETY: as in `bits`.
+        unsafe { widest::step(addrs, steps) }
+    }
+
+    #[inline(always)]
+    fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
+        // SAFETY: as in `bits`.
+        unsafe { widest::copy(addrs, sizes, mask, into) }
     }
 }
 
@@ -186,7 +188,7 @@ pub(super) fn block(
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Widest::new() {
         // SAFETY: as below.
-        return unsafe { widest(rows, processor, streams, count, sink) };
+        return unsafe { newest(rows, processor, streams, count, sink) };
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
@@ -289,7 +291,7 @@ fn newer(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn widest(
+fn newest(
     rows: &mut Rows,
     processor: Widest,
     streams: &mut Streams<'_>,

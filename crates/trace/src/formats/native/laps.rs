@@ -2,33 +2,36 @@
 
 use std::ops::Range;
 
-use crate::Kind;
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::replay::COPIED;
 use crate::formats::native::rows::{Here, Rows, Sink};
 use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
+use crate::{Kind, Row};
 
 /// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
 #[derive(Default)]
 pub(super) struct Laps {
     addrs: Vec<u64>,
     steps: Vec<u64>,
-    sites: Vec<(Kind, u8)>,
+    sizes: Vec<u64>,
+    kinds: Vec<Kind>,
 }
 
 impl Laps {
     fn clear(&mut self) {
         self.addrs.clear();
         self.steps.clear();
-        self.sites.clear();
+        self.sizes.clear();
+        self.kinds.clear();
     }
 
-    fn push(&mut self, addr: u64, step: u64, site: (Kind, u8)) {
+    fn push(&mut self, addr: u64, step: u64, (kind, size): (Kind, u64)) {
         self.addrs.push(addr);
         self.steps.push(step);
-        self.sites.push(site);
+        self.kinds.push(kind);
+        self.sizes.push(size);
     }
 
     /// Makes `times` laps of one, each a step further than the one before: the first of `times` further ones, from where it was.
@@ -39,17 +42,11 @@ impl Laps {
         }
         for at in one..one * times {
             let addr = self.addrs[at - one].wrapping_add(self.steps[at - one]);
-            self.push(addr, self.steps[at - one], self.sites[at - one]);
+            let site = (self.kinds[at - one], self.sizes[at - one]);
+            self.push(addr, self.steps[at - one], site);
         }
         for step in &mut self.steps {
             *step = step.wrapping_mul(times as u64);
-        }
-    }
-
-    /// Goes on to the laps that come next.
-    fn go_on(&mut self) {
-        for (addr, step) in self.addrs.iter_mut().zip(&self.steps) {
-            *addr = addr.wrapping_add(*step);
         }
     }
 }
@@ -80,7 +77,7 @@ pub(super) fn touch<const BY_NAME: bool>(
             site = rows.sites[site].next as usize;
             rows.sites[site].trail.go_on(laps as u64);
         }
-        append_laps(&mut of, laps, to);
+        append_laps(squeeze, &mut of, laps, to);
         start += laps * lap;
     }
     rows.laps = of;
@@ -107,7 +104,7 @@ fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut 
         }
         if is_touch {
             let (last, step) = (entry.trail.last, entry.trail.step);
-            of.push(last, step, (entry.kind, entry.size));
+            of.push(last, step, (entry.kind, entry.size.into()));
         }
         before = class;
     }
@@ -115,7 +112,12 @@ fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut 
 }
 
 /// Appends the touches of `laps` laps.
-fn append_laps<const BY_NAME: bool>(of: &mut Laps, laps: usize, to: &mut Touching<'_, BY_NAME>) {
+fn append_laps<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    of: &mut Laps,
+    laps: usize,
+    to: &mut Touching<'_, BY_NAME>,
+) {
     let one = of.addrs.len();
     if one == 0 {
         return;
@@ -123,20 +125,37 @@ fn append_laps<const BY_NAME: bool>(of: &mut Laps, laps: usize, to: &mut Touchin
     let times = (COPIED / one).clamp(1, (laps / 4).max(1));
     of.unfold(times);
     for _ in 0..laps / times {
-        append(of, one * times, to);
-        of.go_on();
+        append(squeeze, of, one * times, to);
+        squeeze.step(&mut of.addrs, &of.steps);
     }
-    append(of, laps % times * one, to);
+    append(squeeze, of, laps % times * one, to);
 }
 
 /// Appends the first `count` of some accesses.
-fn append<const BY_NAME: bool>(of: &Laps, count: usize, to: &mut Touching<'_, BY_NAME>) {
-    let (addrs, sites) = (&of.addrs[..count], &of.sites[..count]);
-    for (addrs, sites) in addrs.chunks(AT_ONCE).zip(sites.chunks(AT_ONCE)) {
+fn append<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    of: &Laps,
+    count: usize,
+    to: &mut Touching<'_, BY_NAME>,
+) {
+    for start in (0..count).step_by(AT_ONCE) {
+        let part = start..count.min(start + AT_ONCE);
+        let addrs = &of.addrs[part.clone()];
         if BY_NAME {
             to.toucher.append_pairs(addrs, to.out);
-        } else {
-            to.toucher.append_plain(addrs, sites, to.out);
+        } else if !to
+            .toucher
+            .append_plain(squeeze, addrs, &of.sizes[part.clone()], to.out)
+        {
+            for at in part {
+                let row = Row {
+                    kind: of.kinds[at],
+                    size: of.sizes[at] as u8,
+                    pc: 0,
+                    addr: of.addrs[at],
+                };
+                to.toucher.row(row, to.out);
+            }
         }
     }
 }

@@ -46,6 +46,8 @@ mod touch_rows;
 mod touching;
 #[cfg(target_arch = "x86_64")]
 mod wide;
+#[cfg(target_arch = "x86_64")]
+mod widest;
 mod writer;
 
 pub use header::Header;

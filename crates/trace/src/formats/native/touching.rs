@@ -7,6 +7,7 @@
 //! A block's touches are either plain accesses or those that the program names; those of the other sort become rows. A program
 //! has one or the other, so the rows so far of a chunk say which.
 
+use crate::formats::native::dispatch::Squeeze;
 use crate::{Block, Kind, Row, Wish};
 
 /// Addresses that wait to become items.
@@ -225,29 +226,20 @@ impl Toucher {
         !self.by_name
     }
 
-    /// Takes up to [`AT_ONCE`] plain accesses that count.
+    /// Takes up to [`AT_ONCE`] plain accesses that count, if each is to one item; whether it did.
     #[inline(always)]
-    pub(super) fn append_plain(&mut self, addrs: &[u64], sites: &[(Kind, u8)], out: &mut Block) {
+    pub(super) fn append_plain(
+        &mut self,
+        squeeze: impl Squeeze,
+        addrs: &[u64],
+        sizes: &[u64],
+        out: &mut Block,
+    ) -> bool {
         self.make_room(out);
         let into = &mut self.addrs[self.used..][..addrs.len()];
-        let mut odd = false;
-        for ((into, addr), (_, size)) in into.iter_mut().zip(addrs).zip(sites) {
-            *into = *addr;
-            odd |= (addr & self.mask) + u64::from(*size) > self.mask + 1;
-        }
-        if !odd {
-            self.used += addrs.len();
-            return;
-        }
-        for (&addr, &(kind, size)) in addrs.iter().zip(sites) {
-            let row = Row {
-                kind,
-                size,
-                pc: 0,
-                addr,
-            };
-            self.row(row, out);
-        }
+        let simple = squeeze.copy(addrs, sizes, self.mask, into);
+        self.used += if simple { addrs.len() } else { 0 };
+        simple
     }
 
     /// Takes up to [`AT_ONCE`] numbers: named accesses, each with its base behind it.
