@@ -1,6 +1,7 @@
 //! Reads a native file, chunk by chunk.
 
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 
 use crate::formats::native::alone::{Decoded, Taken};
 use crate::formats::native::bytes::Damage;
@@ -15,8 +16,8 @@ use crate::{Block, Input, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
-/// Items of which touches are made have at least as many bytes.
-const SMALLEST_ITEM: u64 = 16;
+/// Bytes of items of which touches are made.
+const TOUCHED: RangeInclusive<u64> = 16..=1 << 32;
 
 /// Reads a native trace file.
 ///
@@ -299,12 +300,13 @@ impl Source for Reader {
         self.header.description.clone()
     }
 
-    /// Not of a part of a file, which is cut by rows, and not with items so small that many accesses touch several.
+    /// Not of a part of a file, which is cut by rows, and not with items so small that many accesses touch several, or so
+    /// large that ranges too long to be any fit into a few.
     fn condense(&mut self, wish: Wish) -> bool {
         let can = self.crew.is_none()
             && self.part.is_none()
             && self.header.has_addresses
-            && wish.granularity.bytes() >= SMALLEST_ITEM;
+            && TOUCHED.contains(&wish.granularity.bytes());
         self.wish = can.then_some(wish);
         can
     }
