@@ -5,11 +5,13 @@ use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
-use crate::formats::native::touch_rows::{Stage, Touching};
+use crate::formats::native::touch_rows::Stage;
 use crate::formats::native::touching::{Toucher, classes};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
 use crate::{Block, Event, ProcessId, ThreadId, Wish};
+
+mod touch;
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -52,9 +54,6 @@ pub(super) struct Decoder {
     /// What was wrong with the block behind the touches that were handed over.
     failed: Option<Damage>,
 }
-
-/// Rows beyond which no more blocks are put together.
-const ENOUGH_TOUCHED: u64 = 1 << 15;
 
 /// A block: how many rows it has, and how they are written, if as shapes.
 struct Head {
@@ -176,96 +175,6 @@ impl Decoder {
         read
     }
 
-    /// Some blocks of a thread as touches, as many as are enough: at least one. What comes before one that is damaged is
-    /// handed over.
-    fn touch(
-        &mut self,
-        plain: &[u8],
-        toucher: &mut Toucher,
-        out: &mut Block,
-    ) -> Result<(), Damage> {
-        out.clear();
-        toucher.begin();
-        while !self.heads.is_at_end() && out.touches.rows < ENOUGH_TOUCHED {
-            let mut heads = self.heads.cursor(plain);
-            let tag = heads.byte()?;
-            let more = out.touches.is_there();
-            if more && !(is_block(tag) && self.goes_on(heads, out) && !toucher.changes()) {
-                break;
-            }
-            let mark = Mark::of(out);
-            match self.touch_one(plain, toucher, (tag, &mut heads), out) {
-                Ok(()) => self.heads.at = heads.at(),
-                Err(damage) => {
-                    toucher.forget();
-                    self.stage.clear();
-                    mark.back(out);
-                    self.failed = Some(damage);
-                    return if more { Ok(()) } else { Err(damage) };
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the block whose head comes is of the same thread.
-    fn goes_on(&self, mut heads: Cursor<'_>, out: &Block) -> bool {
-        let (process, thread) = (heads.small::<u16>(), heads.small::<u32>());
-        process == Ok(out.process.0) && thread == Ok(out.thread.0)
-    }
-
-    /// A block as touches, appended to those before.
-    fn touch_one(
-        &mut self,
-        plain: &[u8],
-        toucher: &mut Toucher,
-        (tag, heads): (u8, &mut Cursor<'_>),
-        out: &mut Block,
-    ) -> Result<(), Damage> {
-        let begun = out.touches.is_there().then_some(out.first_stamp);
-        let head = self.head(tag, heads, out);
-        out.first_stamp = begun.unwrap_or(out.first_stamp);
-        let Head { count, notes } = head?;
-        let mut streams = self.streams(plain);
-        let read = match notes {
-            None if toucher.is_by_name() => {
-                let mut to = Touching::<true> {
-                    toucher,
-                    stage: &mut self.stage,
-                    out,
-                };
-                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
-            }
-            None => {
-                let mut to = Touching::<false> {
-                    toucher,
-                    stage: &mut self.stage,
-                    out,
-                };
-                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
-            }
-            Some((notes, layout)) => {
-                let notes = Notes {
-                    notes,
-                    rows: count,
-                    layout,
-                };
-                let mut to = Touching::<false> {
-                    toucher,
-                    stage: &mut self.stage,
-                    out,
-                };
-                dispatch::touch(&mut self.shapes, &mut streams, notes, &mut to)
-            }
-        };
-        read?;
-        self.went_on(&streams);
-        toucher.end(out);
-        out.touches.blocks += 1;
-        out.touches.rows += count as u64;
-        Ok(())
-    }
-
     /// The head of a block.
     fn head(&mut self, tag: u8, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<Head, Damage> {
         let (layout, since) = match tag {
@@ -328,44 +237,6 @@ impl Decoder {
 
 fn is_block(tag: u8) -> bool {
     matches!(tag, BLOCK | SHAPED | UNMASKED | TRAILED)
-}
-
-/// How much there was of touches before a block.
-struct Mark {
-    rows: usize,
-    items: usize,
-    bases: usize,
-    before: usize,
-    flags: (bool, bool),
-    references: u64,
-    last_stamp: u64,
-}
-
-impl Mark {
-    fn of(block: &Block) -> Mark {
-        let touches = &block.touches;
-        Mark {
-            rows: block.len(),
-            items: touches.items.len(),
-            bases: touches.bases.len(),
-            before: touches.before.len(),
-            flags: (touches.named, touches.uneven),
-            references: touches.references,
-            last_stamp: block.last_stamp,
-        }
-    }
-
-    /// Takes off what came since.
-    fn back(self, block: &mut Block) {
-        block.truncate(self.rows);
-        block.last_stamp = self.last_stamp;
-        let touches = &mut block.touches;
-        touches.items.truncate(self.items);
-        touches.bases.truncate(self.bases);
-        touches.before.truncate(self.before);
-        (touches.named, touches.uneven) = self.flags;
-        touches.references = self.references;
-    }
 }
 
 /// The totals in an ending.

@@ -135,6 +135,12 @@ impl Widest {
     }
 }
 
+/// For tests: `None` if the processor lacks an extension.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(super) fn widest() -> Option<impl Squeeze> {
+    Widest::new()
+}
+
 #[cfg(target_arch = "x86_64")]
 impl Squeeze for Widest {
     #[inline(always)]

@@ -341,14 +341,11 @@ impl Toucher {
     /// How many items bytes cover; many if they reach the end of what a process can address, beyond which they
     /// could be another's.
     fn items(&self, addr: u64, bytes: u64) -> u64 {
-        let Some(last) = addr.checked_add(bytes.saturating_sub(1)) else {
-            return u64::MAX;
-        };
-        if (last ^ addr) >> 48 != 0 {
-            return u64::MAX;
-        }
         let shift = self.wish.granularity.shift();
-        (last >> shift) - (addr >> shift) + 1
+        match addr.checked_add(bytes.saturating_sub(1)) {
+            Some(last) if (last ^ addr) >> 48 == 0 => (last >> shift) - (addr >> shift) + 1,
+            _ => u64::MAX,
+        }
     }
 
     /// Leaves a row in the block, and its operands.

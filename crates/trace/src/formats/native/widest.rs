@@ -68,3 +68,50 @@ pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) ->
     }
     over == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::native::dispatch::{Portable, Squeeze, widest};
+
+    #[test]
+    fn many_at_once_are_as_one_after_the_other() {
+        let Some(wide) = widest() else {
+            println!("this processor has not the instructions");
+            return;
+        };
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state ^ state >> 31
+        };
+        for _ in 0..300 {
+            let mut numbers: [u64; 64] = std::array::from_fn(|_| random() >> (random() % 64));
+            let bytes: [u8; 64] = std::array::from_fn(|_| random() as u8);
+            let (which, of) = (random() & random(), 1 << (random() % 8));
+            let mask = (1 << (random() % 32)) - 1;
+            assert_eq!(wide.bits(&bytes, of), Portable.bits(&bytes, of));
+            let over = Portable.over(&numbers, &bytes, mask);
+            assert_eq!(wide.over(&numbers, &bytes, mask), over);
+            let (mut one, mut other) = ([0; 64], [0; 64]);
+            let count = wide.compress(&numbers, which, &mut one);
+            assert_eq!(Portable.compress(&numbers, which, &mut other), count);
+            assert_eq!(count, which.count_ones() as usize);
+            assert_eq!(one[..count], other[..count]);
+            let sizes = bytes.map(|byte| u64::from(byte % 4));
+            let fits = wide.copy(&numbers, &sizes, mask, &mut one);
+            assert_eq!(Portable.copy(&numbers, &sizes, mask, &mut other), fits);
+            assert_eq!((one, fits), (other, over_of(&numbers, &sizes, mask) == 0));
+            let mut again = numbers;
+            wide.step(&mut numbers, &other);
+            Portable.step(&mut again, &other);
+            assert_eq!(numbers, again);
+        }
+    }
+
+    fn over_of(addrs: &[u64; 64], sizes: &[u64; 64], mask: u64) -> usize {
+        let over = |(addr, size): (&u64, &u64)| (addr & mask) + size > mask + 1;
+        addrs.iter().zip(sizes).filter(|pair| over(*pair)).count()
+    }
+}
