@@ -109,19 +109,16 @@ impl Toucher {
         self.forget();
     }
 
-    /// Whether named accesses are items, without their bases.
     #[inline(always)]
     pub(super) fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// A block of touches begins.
     pub(super) fn begin(&mut self) {
         self.by_name = self.by_name_next;
         self.forget();
     }
 
-    /// Forgets what is in the buffer.
     pub(super) fn forget(&mut self) {
         self.open = Open::Nothing;
         self.waits = false;
@@ -129,12 +126,10 @@ impl Toucher {
         (self.used, self.more) = (0, 0);
     }
 
-    /// Whether touches are what the program names.
     pub(super) fn is_by_name(&self) -> bool {
         self.by_name
     }
 
-    /// Whether the next block's should be of the other sort.
     pub(super) fn changes(&self) -> bool {
         self.by_name != self.by_name_next
     }
@@ -172,12 +167,10 @@ impl Toucher {
         }
     }
 
-    /// The bits of an address below its item's.
     pub(super) fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// Whether the last address is of a row that waits for its operand.
     #[inline(always)]
     pub(super) fn waits(&self) -> bool {
         self.waits
@@ -214,6 +207,15 @@ impl Toucher {
     #[inline(always)]
     pub(super) fn append(&mut self, count: usize) {
         self.used += count;
+    }
+
+    /// Takes a plain access that counts, if it is to one item; whether it is. There is room.
+    #[inline(always)]
+    pub(super) fn push_simple(&mut self, addr: u64, size: u8) -> bool {
+        self.addrs[self.used % ROOM] = addr;
+        let simple = self.nothing_open() && (addr & self.mask) + u64::from(size) <= self.mask + 1;
+        self.used += usize::from(simple);
+        simple
     }
 
     /// Whether plain accesses become touches. No operand comes before them.

@@ -41,6 +41,19 @@ pub(super) fn leave(rows: &mut Vec<ShapeRow>, wish: &Wish) -> Left {
     Left::Accesses
 }
 
+impl Group {
+    /// A row at an address.
+    #[inline(always)]
+    fn row(&self, lane: usize, addr: u64) -> Row {
+        Row {
+            kind: self.kinds[lane],
+            size: self.sizes[lane],
+            pc: self.pcs[lane],
+            addr,
+        }
+    }
+}
+
 impl ShapeDecoder {
     /// Makes touches of the notes of a block.
     #[inline(always)]
@@ -81,26 +94,47 @@ fn touch(
     let (free, mask) = to.toucher.free();
     let count = usize::from(note.touches);
     let mut odd = 0;
-    let mut fill = |groups: &[Group], free: &mut [u64]| {
-        let free = free.as_chunks_mut::<GROUP>().0;
-        for (group, into) in groups.iter().zip(free) {
-            *into = group.addrs(words);
-            for (addr, size) in into.iter().zip(group.sizes) {
-                odd |= u8::from((addr & mask) + u64::from(size) > mask + 1);
-            }
-        }
-    };
     if let Some(few) = groups.first_chunk::<GROUPS>() {
-        fill(few, free);
+        odd |= fill(few, words, free, mask);
     }
     if count > GROUPS * GROUP {
         let groups = &groups[GROUPS..count.div_ceil(GROUP)];
-        fill(groups, &mut free[GROUPS * GROUP..]);
+        odd |= fill(groups, words, &mut free[GROUPS * GROUP..], mask);
     }
     if odd == 0 {
         to.toucher.append(count);
     } else {
-        by_row(groups, words, note, to);
+        by_item(groups, words, note, to);
+    }
+}
+
+/// Writes the addresses of groups; not 0 if one of them is of more than an item.
+#[inline(always)]
+fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], into: &mut [u64], mask: u64) -> u8 {
+    let mut odd = 0;
+    for (group, into) in groups.iter().zip(into.as_chunks_mut::<GROUP>().0) {
+        *into = group.addrs(words);
+        for (addr, size) in into.iter().zip(group.sizes) {
+            odd |= u8::from((addr & mask) + u64::from(size) > mask + 1);
+        }
+    }
+    odd
+}
+
+/// Takes the accesses of a note one by one: some are to several items.
+#[inline(never)]
+fn by_item(
+    groups: &[Group],
+    words: &[u64; SHAPE_WORDS_MOST],
+    note: &Note,
+    to: &mut Touching<'_, false>,
+) {
+    for access in 0..usize::from(note.touches) {
+        let (group, lane) = (&groups[access / GROUP], access % GROUP);
+        let addr = group.addrs(words)[lane];
+        if !to.toucher.push_simple(addr, group.sizes[lane]) {
+            to.toucher.row(group.row(lane, addr), to.out);
+        }
     }
 }
 
@@ -116,14 +150,7 @@ fn by_row(
     for group in groups {
         let addrs = group.addrs(words);
         for (lane, addr) in addrs.into_iter().enumerate().take(left) {
-            let (kind, size, pc) = (group.kinds[lane], group.sizes[lane], group.pcs[lane]);
-            let row = Row {
-                kind,
-                size,
-                pc,
-                addr,
-            };
-            to.toucher.row(row, to.out);
+            to.toucher.row(group.row(lane, addr), to.out);
         }
         left = left.saturating_sub(GROUP);
         if left == 0 {
