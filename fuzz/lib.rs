@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
 use reuselens_trace::{Block, Event, Input, Selection, Source, Step, ThreadId};
@@ -45,6 +46,54 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
 /// Reads a native file with one thread and with three, and compares.
 pub fn compare_threads(bytes: &[u8]) {
     assert_eq!(all(bytes, 1), all(bytes, 3));
+}
+
+/// Reads a native file as rows, and as touches with one thread and with three: all touch the same items.
+pub fn compare_touches(bytes: &[u8]) {
+    let rows = touched(bytes, 1, false);
+    assert_eq!(rows, touched(bytes, 1, true));
+    assert_eq!(rows, touched(bytes, 3, true));
+}
+
+/// The items of a native file, how many accesses they are of, what else is known of them, and the error in words.
+fn touched(bytes: &[u8], threads: usize, condense: bool) -> (Vec<u64>, u64, Tables, Option<String>) {
+    let options = Options {
+        whole: true,
+        ..Options::default()
+    };
+    let mut attributor = Attributor::new(options);
+    let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
+    let (mut items, mut error) = (Vec::new(), None);
+    match Reader::with_threads(input, threads) {
+        Ok(mut reader) => {
+            if let Some(wish) = attributor.wish().filter(|_| condense) {
+                reader.condense(wish);
+            }
+            let (mut block, mut columns) = (Block::new(), Columns::new());
+            loop {
+                match reader.next(&mut block) {
+                    Ok(Step::Block) => attributor.gather(&mut block, &mut columns, |piece| keep(&mut items, piece)),
+                    Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+                    Ok(Step::End) => break,
+                    Err(damage) => {
+                        error = Some(damage.to_string());
+                        break;
+                    }
+                }
+                keep(&mut items, &columns);
+                columns.clear();
+            }
+        }
+        Err(damage) => error = Some(damage.to_string()),
+    }
+    let references = attributor.references();
+    (items, references, attributor.finish(&mut NoSymbols), error)
+}
+
+/// Keeps items, as many as memory allows for: a range of a few bytes in a file may touch millions.
+fn keep(items: &mut Vec<u64>, columns: &Columns) {
+    let room = (1_usize << 22).saturating_sub(items.len());
+    items.extend(columns.items.iter().take(room));
 }
 
 /// The blocks and events of a native file, and the error in words.
@@ -151,7 +200,9 @@ pub fn read_chunk(plain: &[u8]) {
     else {
         return;
     };
-    read(&with_chunk(whole, plain), Some("native"));
+    let file = with_chunk(whole, plain);
+    read(&file, Some("native"));
+    compare_touches(&file);
 }
 
 /// A file without a description, with one chunk that decodes to `plain` in the place of its ending.

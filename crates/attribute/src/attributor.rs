@@ -1,6 +1,6 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use reuselens_trace::{Block, Event, Module, Process, ProcessId, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Thread, ThreadId, Wish};
 use reuselens_units::Bytes;
 
 use crate::columns::Columns;
@@ -91,6 +91,19 @@ impl Attributor {
         }
     }
 
+    /// What has to be known of accesses, if it is no more than their items: a source that was asked for that
+    /// ([`reuselens_trace::Source::condense`]) need not make rows of them.
+    pub fn wish(&self) -> Option<Wish> {
+        let Options {
+            granularity,
+            kinds,
+            ids,
+            ..
+        } = self.options;
+        let whole = self.options.is_whole() && !ids;
+        whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
+    }
+
     /// Clears `out` and fills it with the touches of a block. A range operation yields an entry for
     /// each item that it covers, however many: see [`Self::pieces`] for bounded columns.
     pub fn block(&mut self, block: &Block, out: &mut Columns) {
@@ -114,14 +127,28 @@ impl Attributor {
     }
 
     /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is there is left there,
-    /// and `consume` is only called where a single block touches more than is good.
+    /// and `consume` is only called where a single block touches more than is good. What is in the block afterwards is anything: its
+    /// memory may be in the columns, and theirs in it.
     pub fn gather(
         &mut self,
-        block: &Block,
+        block: &mut Block,
         columns: &mut Columns,
         mut consume: impl FnMut(&Columns),
     ) {
+        let process = self.process(block.process);
+        let touches = &mut block.touches;
+        let counts = !touches.named || self.names_count(process);
+        let ready = columns.is_empty() && touches.before.is_empty() && touches.bases.is_empty();
+        // Items of another process have its number folded in.
+        if ready && counts && block.process == ProcessId(0) {
+            std::mem::swap(&mut columns.items, &mut touches.items);
+        }
         self.pass(block, columns, PIECE, &mut consume);
+    }
+
+    /// Whether accesses that a process names count.
+    fn names_count(&self, process: usize) -> bool {
+        self.options.kinds.counts(Kind::Named) && !self.processes[process].instrumented
     }
 
     fn pass(

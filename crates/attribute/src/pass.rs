@@ -6,6 +6,7 @@ mod locate;
 mod named;
 mod near;
 mod rare;
+mod touches;
 mod waiting;
 mod whole;
 
@@ -110,7 +111,10 @@ impl<'a> Pass<'a> {
             return self.run_ids(block);
         }
         if options.is_whole() {
-            return self.run_whole(block);
+            return match block.touches.is_there() {
+                true => self.run_touches(block),
+                false => self.run_whole(block),
+            };
         }
         let plain = options.kinds == Kinds::All
             && options.data == DataFilter::All

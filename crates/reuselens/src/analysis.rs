@@ -206,12 +206,15 @@ impl Analysis {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
+        if let Some(wish) = self.attribution.wish().filter(|_| self.gathers) {
+            source.condense(wish);
+        }
         let mut block = Block::new();
         let mut blocks = 0_u64;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
-                    let full = self.block(&block);
+                    let full = self.block(&mut block);
                     progress(Progress {
                         accesses: Accesses(self.accesses()),
                         source_bytes: source.progress(),
@@ -240,7 +243,7 @@ impl Analysis {
     }
 
     /// Counts a block. The memory held, if one of its rows touches more than there is memory for.
-    fn block(&mut self, block: &Block) -> Option<Bytes> {
+    fn block(&mut self, block: &mut Block) -> Option<Bytes> {
         let (counts, budget) = (&mut *self.counts, &mut self.budget);
         counts.thread(block.process, block.thread);
         let mut full = None;
@@ -260,7 +263,12 @@ impl Analysis {
             self.attribution.block(block, &mut self.gathered, count);
             self.gathered.clear();
         }
-        let due = self.gathered.len() >= TOGETHER || self.accesses() >= self.budget.next_look;
+        // What is a batch already is not copied to be a larger one.
+        let enough = match block.touches.is_there() {
+            true => TOGETHER / 4,
+            false => TOGETHER,
+        };
+        let due = self.gathered.len() >= enough || self.accesses() >= self.budget.next_look;
         if due && full.is_none() {
             self.count_gathered();
         }

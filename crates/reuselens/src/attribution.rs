@@ -7,7 +7,7 @@ use reuselens_locality::{
     Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Sharing,
     Warning,
 };
-use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId};
+use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId, Wish};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -106,8 +106,18 @@ impl Attribution {
     }
 
     /// Adds the touches of a block to `columns`; `consume` gets them where a block touches more than is good to hold.
-    pub fn gather(&mut self, block: &Block, columns: &mut Columns, consume: impl FnMut(&Columns)) {
+    pub fn gather(
+        &mut self,
+        block: &mut Block,
+        columns: &mut Columns,
+        consume: impl FnMut(&Columns),
+    ) {
         self.attributor.gather(block, columns, consume);
+    }
+
+    /// What has to be known of accesses, if it is no more than their items.
+    pub fn wish(&self) -> Option<Wish> {
+        self.attributor.wish()
     }
 
     pub fn memory(&self) -> Bytes {

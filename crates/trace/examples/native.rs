@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use reuselens_trace::formats::native::{Reader, Writer};
-use reuselens_trace::{Block, Event, Input, Source, Step};
+use reuselens_trace::{Block, Event, Input, Kind, Source, Step, Wish};
+use reuselens_units::Granularity;
 
 /// Runs of each measurement.
 const RUNS: usize = 5;
@@ -17,14 +18,24 @@ const KEPT: usize = 40 << 20;
 
 fn main() {
     println!(
-        "| trace | rows | accesses | bytes/row | bytes/access | decode, M rows/s | encode, M rows/s |"
+        "| trace | rows | accesses | bytes/row | bytes/access | decode, M rows/s | to items, M rows/s | encode, M rows/s |"
     );
-    println!("|---|--:|--:|--:|--:|--:|--:|");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     for path in std::env::args().skip(1) {
         let path = Path::new(&path);
         let bytes = std::fs::read(path).expect("it can be read");
         let (rows, accesses) = count(&bytes);
-        let decode = best(|| decode(&bytes));
+        let to_items = best(|| decode(&bytes, true));
+        let decode = best(|| decode(&bytes, false));
+        if std::env::var_os("DECODE_ONLY").is_some() {
+            println!(
+                "{} {:.2} {:.2} ns/row",
+                path.display(),
+                decode * 1e9 / rows as f64,
+                to_items * 1e9 / rows as f64
+            );
+            continue;
+        }
         let (header, pieces, kept) = pieces(&bytes);
         let encode = best(|| {
             let mut writer = Writer::new(Vec::new(), path, &header).expect("memory takes all");
@@ -38,13 +49,14 @@ fn main() {
             writer.finish().expect("memory takes all").len()
         });
         println!(
-            "| {} | {:.1} M | {:.1} M | {:.4} | {:.4} | {:.0} | {:.0} |",
+            "| {} | {:.1} M | {:.1} M | {:.4} | {:.4} | {:.0} | {:.0} | {:.0} |",
             path.file_stem().unwrap_or_default().display(),
             rows as f64 / 1e6,
             accesses as f64 / 1e6,
             bytes.len() as f64 / rows as f64,
             bytes.len() as f64 / accesses as f64,
             rows as f64 / decode / 1e6,
+            rows as f64 / to_items / 1e6,
             kept as f64 / encode / 1e6,
         );
     }
@@ -70,8 +82,11 @@ fn count(bytes: &[u8]) -> (u64, u64) {
     }
 }
 
-fn decode(bytes: &[u8]) -> u64 {
+fn decode(bytes: &[u8], to_items: bool) -> u64 {
     let (mut reader, mut block) = (reader(bytes), Block::new());
+    if to_items {
+        reader.condense(Wish::new(Granularity::LINE_64, Kind::is_access));
+    }
     let mut sum = 0;
     loop {
         match reader.next(&mut block).expect("it is whole") {

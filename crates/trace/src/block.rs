@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{ProcessId, ThreadId};
+use crate::{ProcessId, ThreadId, Touches};
 
 /// What a row says happened. The numbers are those of the native file and of the shared-memory ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -139,6 +139,8 @@ pub struct Block {
     pub first_stamp: u64,
     /// When the last row was made.
     pub last_stamp: u64,
+    /// Accesses of which there are no rows, where somebody asked for that ([`crate::Source::condense`]); else nothing.
+    pub touches: Touches,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
     pcs: Vec<u64>,
@@ -158,17 +160,6 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Some of the rows.
-    #[inline(always)]
-    pub(crate) fn part(&mut self, rows: Range<usize>) -> Columns<'_> {
-        Columns {
-            kinds: &mut self.kinds[rows.clone()],
-            sizes: &mut self.sizes[rows.clone()],
-            pcs: &mut self.pcs[rows.clone()],
-            addrs: &mut self.addrs[rows],
-        }
-    }
-
     /// Writes the rows `into` as those that lie `back` before, each at an address further by a step;
     /// the steps of `back` rows repeat.
     pub(crate) fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
@@ -205,6 +196,7 @@ impl Block {
 
     /// Forgets the rows and keeps the memory.
     pub fn clear(&mut self) {
+        self.touches.clear();
         self.kinds.clear();
         self.sizes.clear();
         self.pcs.clear();
@@ -263,6 +255,7 @@ impl Block {
     /// memory that a block had before, so a block used again costs nothing. [`Self::truncate`] takes off what was
     /// not needed.
     pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
+        self.touches.clear();
         self.kinds.resize(rows, Kind::Load);
         self.sizes.resize(rows, 0);
         self.pcs.resize(rows, 0);

@@ -28,6 +28,7 @@ mod stop;
 mod summary;
 mod survey;
 mod sync_ahead;
+mod touches;
 mod unpack;
 pub mod warp;
 
@@ -44,4 +45,5 @@ pub use source::{Source, Step, TraceError};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
 pub use survey::{Survey, survey};
+pub use touches::{Touches, Wish};
 pub use unpack::Packing;

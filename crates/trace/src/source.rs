@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::{Block, Event};
+use crate::{Block, Event, Wish};
 
 /// What [`Source::next`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,6 +37,12 @@ pub trait Source {
     fn progress(&self) -> Option<(u64, u64)> {
         None
     }
+
+    /// Asks for blocks of which nothing is to be known but what the wish says. Whether they come so from now on, with
+    /// [`Touches`](crate::Touches) in the place of most rows; else they are as they were. To be called before anything was delivered.
+    fn condense(&mut self, _wish: Wish) -> bool {
+        false
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -54,6 +60,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         (**self).progress()
+    }
+
+    fn condense(&mut self, wish: Wish) -> bool {
+        (**self).condense(wish)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::{Block, Source, Step, TraceError};
+use crate::{Block, Source, Step, TraceError, Wish};
 
 /// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears signals
 /// asks, whoever works looks now and then.
@@ -95,6 +95,10 @@ impl<S: Source> Source for Stoppable<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
+    }
+
+    fn condense(&mut self, wish: Wish) -> bool {
+        self.source.condense(wish)
     }
 }
 

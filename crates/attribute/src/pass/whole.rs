@@ -197,19 +197,24 @@ impl Pass<'_> {
         {
             return false;
         }
-        let (address, base) = (block.addrs()[row], block.addrs()[row + 1]);
+        self.entered_at_once(block.addrs()[row], block.addrs()[row + 1])
+    }
+
+    /// The same for an access at an address, by a base.
+    #[inline(always)]
+    pub(super) fn entered_at_once(&mut self, address: u64, base: u64) -> bool {
         let ProcessState { entries, space, .. } = &*self.process;
         let structure = entries.entered_lately(base, space);
         let element = structure.and_then(|structure| structure.element(address));
         if let Some((start, size)) = element {
-            self.touch(Kind::Named, block.pcs()[row], start, size);
+            self.touch(Kind::Named, 0, start, size);
         }
         element.is_some()
     }
 
     /// Takes any row.
     #[inline(never)]
-    fn row_whole(&mut self, block: &Block, row: usize) {
+    pub(super) fn row_whole(&mut self, block: &Block, row: usize) {
         match block.kinds()[row] {
             kind @ (Kind::Load | Kind::Store | Kind::Atomic) => {
                 let (size, address) = (block.sizes()[row], block.addrs()[row]);

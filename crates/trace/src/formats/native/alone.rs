@@ -3,7 +3,7 @@
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::{Stored, Unpacker};
 use crate::formats::native::decode::{Decoder, Piece};
-use crate::{Block, Event};
+use crate::{Block, Event, Wish};
 
 /// A piece that is whole.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// For files of this version.
-    pub(super) fn new(version: u16) -> std::io::Result<Alone> {
+    /// For files of this version, and touches if they are wished for.
+    pub(super) fn new(version: u16, wish: Option<Wish>) -> std::io::Result<Alone> {
         Ok(Alone {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(version),
+            decoder: Decoder::new(version, wish),
             rows: Block::new(),
             chunk: None,
         })
@@ -56,10 +56,10 @@ impl Alone {
         self.chunk.map(|(start, _)| start)
     }
 
-    /// Begins with a chunk.
-    pub(super) fn begin(&mut self, chunk: &Stored) {
+    /// Begins with a chunk; see [`Decoder::begin`].
+    pub(super) fn begin(&mut self, chunk: &Stored, bare: bool) {
         let unpacked = self.unpacker.unpack(chunk, &mut self.plain);
-        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain));
+        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain, bare));
         self.chunk = Some((chunk.start, begun));
     }
 

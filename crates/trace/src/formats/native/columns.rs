@@ -73,6 +73,14 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    /// Of a site that did nothing yet.
+    pub(super) const NONE: Trail = Trail {
+        last: 0,
+        stride: 0,
+        step: 0,
+        follows: 0,
+    };
+
     #[inline(always)]
     fn expected_step(&self, before: u64) -> u64 {
         // Without a branch, as nothing foretells which.
@@ -106,6 +114,12 @@ impl Trail {
         self.step = step;
         self.last = self.last.wrapping_add(step);
         step
+    }
+
+    /// Goes so many steps on, each as the last.
+    pub(super) fn go_on(&mut self, steps: u64) {
+        self.stride = self.step;
+        self.last = self.last.wrapping_add(self.step.wrapping_mul(steps));
     }
 
     #[inline(always)]

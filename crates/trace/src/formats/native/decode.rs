@@ -5,9 +5,13 @@ use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::touch_rows::Stage;
+use crate::formats::native::touching::{Toucher, classes};
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
-use crate::{Block, Event, ProcessId, ThreadId};
+use crate::{Block, Event, ProcessId, ThreadId, Wish};
+
+mod touch;
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -44,25 +48,39 @@ pub(super) struct Decoder {
     described: Stream,
     tokens: Stream,
     addrs: Stream,
+    /// Makes touches of rows, if they are wished for.
+    toucher: Option<Toucher>,
+    stage: Box<Stage>,
+    /// What was wrong with the block behind the touches that were handed over.
+    failed: Option<Damage>,
+}
+
+/// A block: how many rows it has, and how they are written, if as shapes.
+struct Head {
+    count: usize,
+    notes: Option<(usize, Layout)>,
 }
 
 impl Decoder {
     /// A decoder for files of this version that is at its end.
-    pub(super) fn new(version: u16) -> Decoder {
+    pub(super) fn new(version: u16, wish: Option<Wish>) -> Decoder {
         Decoder {
-            rows: Rows::new(),
-            shapes: ShapeDecoder::new(),
+            rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
+            shapes: ShapeDecoder::new(wish),
             version,
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
             tokens: Stream::default(),
             addrs: Stream::default(),
+            toucher: wish.map(Toucher::new),
+            stage: Box::new(Stage::new()),
+            failed: None,
         }
     }
 
-    /// Begins with the chunk `plain`.
-    pub(super) fn begin(&mut self, plain: &[u8]) -> Result<(), Damage> {
+    /// Begins with the chunk `plain`. Its named accesses are `bare` touches until a structure calls for more.
+    pub(super) fn begin(&mut self, plain: &[u8], bare: bool) -> Result<(), Damage> {
         let mut cursor = Cursor::new(plain, 0);
         let mut lengths = [0_usize; 4];
         for length in &mut lengths {
@@ -86,6 +104,10 @@ impl Decoder {
         self.rows.clear();
         self.shapes.clear();
         self.stamp = 0;
+        self.failed = None;
+        if let Some(toucher) = &mut self.toucher {
+            toucher.clear(bare);
+        }
         if at == plain.len() {
             Ok(())
         } else {
@@ -95,61 +117,84 @@ impl Decoder {
 
     /// The next piece. `rows` is filled if it is a block.
     pub(super) fn next(&mut self, plain: &[u8], rows: &mut Block) -> Result<Piece, Damage> {
+        if let Some(damage) = self.failed {
+            return Err(damage);
+        }
         if self.heads.is_at_end() {
             let rest = [self.described, self.tokens, self.addrs];
             let done = rest.into_iter().all(Stream::is_at_end);
             return if done { Ok(Piece::End) } else { Err(STREAMS) };
         }
         let mut heads = self.heads.cursor(plain);
-        let piece = match heads.byte()? {
-            BLOCK => {
-                self.block(plain, &mut heads, rows)?;
-                Piece::Block
+        let tag = heads.byte()?;
+        if !is_block(tag) {
+            let event = events::get(tag, &mut heads)?;
+            self.heads.at = heads.at();
+            return Ok(Piece::Event(event));
+        }
+        match self.toucher.take() {
+            None => self.block(plain, tag, &mut heads, rows)?,
+            Some(mut toucher) => {
+                let touched = self.touch(plain, &mut toucher, rows);
+                self.toucher = Some(toucher);
+                touched?;
+                return Ok(Piece::Block);
             }
-            tag @ (SHAPED | UNMASKED | TRAILED) => {
-                let (layout, since) = match tag {
-                    TRAILED => (Layout::Trailed, SHAPES),
-                    UNMASKED => (Layout::Unmasked, LASTS),
-                    _ => (Layout::Masked, MASKED),
-                };
-                if self.version < since {
-                    return Err(TOO_OLD);
-                }
-                self.shaped(plain, &mut heads, layout, rows)?;
-                Piece::Block
-            }
-            tag => Piece::Event(events::get(tag, &mut heads)?),
-        };
+        }
         self.heads.at = heads.at();
-        Ok(piece)
+        Ok(Piece::Block)
     }
 
+    /// A block as rows.
     fn block(
         &mut self,
         plain: &[u8],
+        tag: u8,
         heads: &mut Cursor<'_>,
         rows: &mut Block,
     ) -> Result<(), Damage> {
-        self.head(heads, rows)?;
-        let count: usize = heads.small()?;
-        // Every row has at least one byte of tokens.
-        if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
-            return Err(MORE_ROWS);
-        }
+        let Head { count, notes } = self.head(tag, heads, rows)?;
         let mut streams = self.streams(plain);
-        let read = dispatch::block(&mut self.rows, &mut streams, &mut rows.overwrite(count));
+        let read = match notes {
+            None => {
+                let mut columns = rows.overwrite(count);
+                dispatch::block(&mut self.rows, &mut streams, count, &mut columns)
+            }
+            Some((notes, layout)) => {
+                let columns = &mut rows.overwrite(count + SLACK);
+                let notes = Notes {
+                    notes,
+                    rows: count,
+                    layout,
+                };
+                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns)
+            }
+        };
+        rows.truncate(count);
         self.went_on(&streams);
         read
     }
 
-    fn shaped(
-        &mut self,
-        plain: &[u8],
-        heads: &mut Cursor<'_>,
-        layout: Layout,
-        rows: &mut Block,
-    ) -> Result<(), Damage> {
-        self.head(heads, rows)?;
+    /// The head of a block.
+    fn head(&mut self, tag: u8, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<Head, Damage> {
+        let (layout, since) = match tag {
+            SHAPED => (Layout::Masked, MASKED),
+            UNMASKED => (Layout::Unmasked, LASTS),
+            TRAILED => (Layout::Trailed, SHAPES),
+            _ => {
+                self.whose(heads, rows)?;
+                let count: usize = heads.small()?;
+                // Every row has at least one byte of tokens.
+                if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
+                    return Err(MORE_ROWS);
+                }
+                return Ok(Head { count, notes: None });
+            }
+        };
+        if self.version < since {
+            return Err(TOO_OLD);
+        }
+        self.whose(heads, rows)?;
         let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
         // Every note has at least one byte of tokens, or one bit.
         let mut most = self.tokens.end - self.tokens.at;
@@ -160,20 +205,12 @@ impl Decoder {
         {
             return Err(MORE_ROWS);
         }
-        let mut streams = self.streams(plain);
-        let columns = &mut rows.overwrite(count + SLACK);
-        let notes = Notes {
-            notes,
-            rows: count,
-            layout,
-        };
-        let read = dispatch::shaped(&mut self.shapes, &mut streams, notes, columns);
-        rows.truncate(count);
-        self.went_on(&streams);
-        read
+        let notes = Some((notes, layout));
+        Ok(Head { count, notes })
     }
 
-    fn head(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
+    /// Whose a block is, and when it was made.
+    fn whose(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
         rows.process = ProcessId(heads.small()?);
         rows.thread = ThreadId(heads.small()?);
         rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
@@ -196,6 +233,10 @@ impl Decoder {
         self.tokens.at = streams.tokens.at();
         self.addrs.at = streams.addrs.at();
     }
+}
+
+fn is_block(tag: u8) -> bool {
+    matches!(tag, BLOCK | SHAPED | UNMASKED | TRAILED)
 }
 
 /// The totals in an ending.
@@ -255,8 +296,8 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(SHAPES), Block::new());
-        decoder.begin(&plain).unwrap();
+        let (mut decoder, mut rows) = (Decoder::new(SHAPES, None), Block::new());
+        decoder.begin(&plain, true).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));
             assert_eq!(rows.len(), ROWS);

@@ -9,7 +9,10 @@ use crate::formats::native::shapes::{
 };
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-use crate::{Columns, Kind};
+use crate::{Columns, Kind, Wish};
+use touch::Left;
+
+mod touch;
 
 /// Rows are written so many at a time.
 const GROUP: usize = 4;
@@ -46,7 +49,11 @@ const NO_GROUP: Group = Group {
 struct Note {
     first_group: u32,
     first_word: u32,
-    rows: u32,
+    rows: u16,
+    /// How many of them are in groups: all, or the accesses that count.
+    touches: u16,
+    /// Whether it is all.
+    all: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -56,6 +63,8 @@ struct Site {
     first_group: u32,
     words: u16,
     rows: u16,
+    touches: u16,
+    all: bool,
 }
 
 /// What the head of a block says of it.
@@ -96,10 +105,14 @@ pub(super) struct ShapeDecoder {
     described: Vec<ShapeRow>,
     /// Rows of the chunk so far.
     rows: usize,
+    /// Groups of the chunk, if all rows were in some.
+    all_groups: usize,
+    /// If touches are made of rows: of which.
+    wish: Option<Wish>,
 }
 
 impl ShapeDecoder {
-    pub(super) fn new() -> ShapeDecoder {
+    pub(super) fn new(wish: Option<Wish>) -> ShapeDecoder {
         ShapeDecoder {
             sites: vec![Site::default()],
             words: Words::new(),
@@ -112,6 +125,8 @@ impl ShapeDecoder {
             lasts: Vec::new(),
             described: Vec::new(),
             rows: 0,
+            all_groups: 0,
+            wish,
         }
     }
 
@@ -124,7 +139,7 @@ impl ShapeDecoder {
         self.trails.clear();
         self.paths.clear();
         self.lasts.clear();
-        self.rows = 0;
+        (self.rows, self.all_groups) = (0, 0);
     }
 
     /// Fills the columns of a block with the rows of its notes. The columns are longer by [`SLACK`].
@@ -133,12 +148,40 @@ impl ShapeDecoder {
         &mut self,
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
+        notes: Notes,
+        columns: &mut Columns<'_>,
+    ) -> Result<(), Damage> {
+        self.read(squeeze, streams, notes)?;
+        let mut at = 0;
+        for note in &self.notes {
+            let first = note.first_group as usize;
+            let words = self.values[note.first_word as usize..].first_chunk();
+            let few: Option<&[Group; GROUPS]> = self.groups[first..].first_chunk();
+            let (Some(words), Some(few)) = (words, few) else {
+                return Err(ROWS);
+            };
+            fill(few, words, at, columns);
+            let rows = usize::from(note.rows);
+            if rows > GROUPS * GROUP {
+                let others = &self.groups[first + GROUPS..first + rows.div_ceil(GROUP)];
+                fill(others, words, at + GROUPS * GROUP, columns);
+            }
+            at += rows;
+        }
+        Ok(())
+    }
+
+    /// Reads the notes of a block, and their words.
+    #[inline(always)]
+    fn read(
+        &mut self,
+        squeeze: impl Squeeze,
+        streams: &mut Streams<'_>,
         Notes {
             notes,
             rows,
             layout,
         }: Notes,
-        columns: &mut Columns<'_>,
     ) -> Result<(), Damage> {
         self.rows += rows;
         if self.rows > MOST_ROWS {
@@ -152,27 +195,10 @@ impl ShapeDecoder {
             self.notes::<false>(streams, notes, rows)?;
         }
         if layout == Layout::Trailed {
-            self.values_of_trails(squeeze, &mut streams.addrs)?;
+            self.values_of_trails(squeeze, &mut streams.addrs)
         } else {
-            self.values(squeeze, &mut streams.addrs)?;
+            self.values(squeeze, &mut streams.addrs)
         }
-        let mut at = 0;
-        for note in &self.notes {
-            let first = note.first_group as usize;
-            let words = self.values[note.first_word as usize..].first_chunk();
-            let few: Option<&[Group; GROUPS]> = self.groups[first..].first_chunk();
-            let (Some(words), Some(few)) = (words, few) else {
-                return Err(ROWS);
-            };
-            fill(few, words, at, columns);
-            let rows = note.rows as usize;
-            if rows > GROUPS * GROUP {
-                let others = &self.groups[first + GROUPS..first + rows.div_ceil(GROUP)];
-                fill(others, words, at + GROUPS * GROUP, columns);
-            }
-            at += rows;
-        }
-        Ok(())
     }
 
     /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan` then.
@@ -208,7 +234,9 @@ impl ShapeDecoder {
             self.notes.push(Note {
                 first_group: site.first_group,
                 first_word: plan.len() as u32,
-                rows: site.rows.into(),
+                rows: site.rows,
+                touches: site.touches,
+                all: site.all,
             });
             let (first, count) = (site.first_word as usize, usize::from(site.words));
             plan.push(&self.words, first, count, most).ok_or(END)?;
@@ -286,9 +314,8 @@ impl ShapeDecoder {
     fn describe(&mut self, from: &mut Cursor<'_>) -> Result<u32, Damage> {
         let words = self.trails.get(from, &mut self.described)?;
         let rows = self.described.len();
-        let old_groups = self.groups.len() - GROUPS;
-        let groups = old_groups + rows.div_ceil(GROUP);
-        if groups > MOST_SHAPE_ROWS || self.words.len() + words > MOST_SHAPE_WORDS {
+        self.all_groups += rows.div_ceil(GROUP);
+        if self.all_groups > MOST_SHAPE_ROWS || self.words.len() + words > MOST_SHAPE_WORDS {
             return Err(Damage(
                 "a chunk has more sites than any writer puts into one",
             ));
@@ -296,14 +323,19 @@ impl ShapeDecoder {
         let first_word = self.words.add(&mut self.trails, &self.described, words);
         self.paths.resize(self.trails.len(), Trail::default());
         self.lasts.resize(self.trails.len(), 0);
+        let wish = self.wish.as_ref();
+        let left = wish.map_or(Left::All, |wish| touch::leave(&mut self.described, wish));
+        let groups = self.groups.len() - GROUPS;
         self.sites.push(Site {
             first_word: first_word as u32,
-            first_group: old_groups as u32,
+            first_group: groups as u32,
             words: words as u16,
             rows: rows as u16,
+            touches: self.described.len() as u16,
+            all: left == Left::All,
             ..Site::default()
         });
-        self.groups.truncate(old_groups);
+        self.groups.truncate(groups);
         self.groups
             .extend(self.described.chunks(GROUP).map(Group::of));
         self.groups.resize(self.groups.len() + GROUPS, NO_GROUP);
@@ -331,6 +363,15 @@ impl Group {
             words: std::array::from_fn(|lane| row(lane).word.unwrap_or(0)),
         }
     }
+
+    /// Their addresses.
+    #[inline(always)]
+    fn addrs(&self, words: &[u64; SHAPE_WORDS_MOST]) -> [u64; GROUP] {
+        std::array::from_fn(|lane| {
+            let word = words[usize::from(self.words[lane]) % SHAPE_WORDS_MOST];
+            (word & self.masks[lane]).wrapping_add(self.displacements[lane])
+        })
+    }
 }
 
 /// Writes the rows of a note, whole groups at a time: what is too much is written over, or taken off at the end.
@@ -345,10 +386,7 @@ fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], at: usize, columns: &
         *kinds = group.kinds;
         *sizes = group.sizes;
         *pcs = group.pcs;
-        *addrs = std::array::from_fn(|lane| {
-            let word = words[usize::from(group.words[lane]) % SHAPE_WORDS_MOST];
-            (word & group.masks[lane]).wrapping_add(group.displacements[lane])
-        });
+        *addrs = group.addrs(words);
     }
 }
 

@@ -4,9 +4,12 @@
 use crate::Columns;
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, spread, squeezed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
-use crate::formats::native::rows::{Rows, Streams};
+use crate::formats::native::rows::{Rows, Sink, Streams};
+use crate::formats::native::touch_rows::Touching;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::wide;
+#[cfg(target_arch = "x86_64")]
+use crate::formats::native::widest;
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
@@ -15,6 +18,52 @@ pub(super) trait Squeeze: Copy {
 
     /// Seven bits of a number of 56 in each byte.
     fn spread(self, number: u64) -> u64;
+
+    /// Bit i is set if byte i has one of these bits.
+    #[inline(always)]
+    fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
+        let rows = (0..).zip(bytes);
+        rows.fold(0, |all, (row, byte)| all | u64::from(byte & of != 0) << row)
+    }
+
+    /// Bit i is set if `sizes[i]` bytes from `addrs[i]` on are not all in one item; `mask` are the bits of an address below its item's.
+    #[inline(always)]
+    fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
+        let rows = (0..).zip(addrs.iter().zip(sizes));
+        rows.fold(0, |all, (row, (addr, size))| {
+            all | u64::from((addr & mask) + u64::from(*size) > mask + 1) << row
+        })
+    }
+
+    /// Puts those numbers together whose bit is set; how many they are. What is behind them is anything.
+    #[inline(always)]
+    fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
+        let mut count = 0;
+        for (row, number) in numbers.iter().enumerate() {
+            into[count % 64] = *number;
+            count += (which >> row & 1) as usize;
+        }
+        count
+    }
+
+    /// Adds a step to each address.
+    #[inline(always)]
+    fn step(self, addrs: &mut [u64], steps: &[u64]) {
+        for (addr, step) in addrs.iter_mut().zip(steps) {
+            *addr = addr.wrapping_add(*step);
+        }
+    }
+
+    /// Copies addresses. Whether none of them has more bytes than are left in its item; of an item `mask` are the bits below it.
+    #[inline(always)]
+    fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
+        let mut over = 0;
+        for ((addr, size), into) in addrs.iter().zip(sizes).zip(into) {
+            *into = *addr;
+            over |= u64::from((addr & mask) + size > mask + 1);
+        }
+        over == 0
+    }
 }
 
 /// On any processor.
@@ -68,19 +117,92 @@ impl Squeeze for Newer {
     }
 }
 
+/// On one that has the extensions that [`newest`] is compiled for besides: it takes eight numbers at once.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Widest(Newer);
+
+#[cfg(target_arch = "x86_64")]
+impl Widest {
+    /// `None` if the processor lacks one of them.
+    fn new() -> Option<Widest> {
+        let newer = Newer::new()?;
+        let seen = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        seen.then_some(Widest(newer))
+    }
+}
+
+/// For tests: `None` if the processor lacks an extension.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(super) fn widest() -> Option<impl Squeeze> {
+    Widest::new()
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Squeeze for Widest {
+    #[inline(always)]
+    fn squeeze(self, word: u64) -> u64 {
+        self.0.squeeze(word)
+    }
+
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        self.0.spread(number)
+    }
+
+    #[inline(always)]
+    fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
+        // SAFETY: there is a `Widest` only where all was seen that the function is compiled for.
+        unsafe { widest::bits(bytes, of) }
+    }
+
+    #[inline(always)]
+    fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
+        // SAFETY: as in `bits`.
+        unsafe { widest::over(addrs, sizes, mask) }
+    }
+
+    #[inline(always)]
+    fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
+        // SAFETY: as in `bits`.
+        unsafe { widest::compress(numbers, which, into) }
+    }
+
+    #[inline(always)]
+    fn step(self, addrs: &mut [u64], steps: &[u64]) {
+        // SAFETY: as in `bits`.
+        unsafe { widest::step(addrs, steps) }
+    }
+
+    #[inline(always)]
+    fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
+        // SAFETY: as in `bits`.
+        unsafe { widest::copy(addrs, sizes, mask, into) }
+    }
+}
+
 /// [`Rows::block_here`] for the processor at hand.
 pub(super) fn block(
     rows: &mut Rows,
     streams: &mut Streams<'_>,
-    columns: &mut Columns<'_>,
+    count: usize,
+    sink: &mut impl Sink,
 ) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Widest::new() {
+        // SAFETY: as below.
+        return unsafe { newest(rows, processor, streams, count, sink) };
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: the function demands a processor with the extensions that it is compiled for, and there is
         // a `Newer` only where each of them was seen.
-        return unsafe { newer(rows, processor, streams, columns) };
+        return unsafe { newer(rows, processor, streams, count, sink) };
     }
-    rows.block_here(Portable, streams, columns)
+    rows.block_here(Portable, streams, count, sink)
 }
 
 /// Bytes that [`pack`] needs besides the longest that its numbers can take.
@@ -134,13 +256,53 @@ fn newer_shaped(
     shapes.block_here(processor, streams, notes, columns)
 }
 
+/// [`ShapeDecoder::touch_here`] for the processor at hand.
+pub(super) fn touch(
+    shapes: &mut ShapeDecoder,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: &mut Touching<'_, false>,
+) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_touch(shapes, processor, streams, notes, to) };
+    }
+    shapes.touch_here(Portable, streams, notes, to)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_touch(
+    shapes: &mut ShapeDecoder,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: &mut Touching<'_, false>,
+) -> Result<(), Damage> {
+    shapes.touch_here(processor, streams, notes, to)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn newer(
     rows: &mut Rows,
     processor: Newer,
     streams: &mut Streams<'_>,
-    columns: &mut Columns<'_>,
+    count: usize,
+    sink: &mut impl Sink,
 ) -> Result<(), Damage> {
-    rows.block_here(processor, streams, columns)
+    rows.block_here(processor, streams, count, sink)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newest(
+    rows: &mut Rows,
+    processor: Widest,
+    streams: &mut Streams<'_>,
+    count: usize,
+    sink: &mut impl Sink,
+) -> Result<(), Damage> {
+    rows.block_here(processor, streams, count, sink)
 }

@@ -33,6 +33,7 @@ mod events;
 mod find;
 mod header;
 mod index;
+mod laps;
 mod output;
 mod pack;
 mod part;
@@ -41,8 +42,12 @@ mod replay;
 mod rows;
 mod shapes;
 mod team;
+mod touch_rows;
+mod touching;
 #[cfg(target_arch = "x86_64")]
 mod wide;
+#[cfg(target_arch = "x86_64")]
+mod widest;
 mod writer;
 
 pub use header::Header;

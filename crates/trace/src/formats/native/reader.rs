@@ -1,6 +1,7 @@
 //! Reads a native file, chunk by chunk.
 
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 
 use crate::formats::native::alone::{Decoded, Taken};
 use crate::formats::native::bytes::Damage;
@@ -11,10 +12,12 @@ use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::part::Part;
 use crate::formats::native::{Header, decode, find};
-use crate::{Block, Input, Selection, Source, Step, TraceError};
+use crate::{Block, Input, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
+/// Bytes of items of which touches are made.
+const TOUCHED: RangeInclusive<u64> = 16..=1 << 32;
 
 /// Reads a native trace file.
 ///
@@ -33,6 +36,8 @@ pub struct Reader {
     index: Option<Stored>,
     /// What is read of the file, if not all.
     part: Option<Part>,
+    /// If touches are to be delivered: of what.
+    wish: Option<Wish>,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The last chunk, or why there is none; found ahead.
@@ -73,6 +78,7 @@ impl Reader {
             totals: Totals::default(),
             index: None,
             part: None,
+            wish: None,
             ending: None,
             over: false,
         })
@@ -130,7 +136,7 @@ impl Reader {
     }
 
     fn hire(&self) -> Result<Crew, TraceError> {
-        Crew::hire(self.threads, self.version).map_err(|error| self.failed(error))
+        Crew::hire(self.threads, self.version, self.wish).map_err(|error| self.failed(error))
     }
 
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
@@ -155,8 +161,10 @@ impl Reader {
             self.start = crew.start().unwrap_or(self.start);
             match crew.next() {
                 Taken::Piece(Decoded::Block(mut rows)) => {
-                    self.totals.blocks += 1;
-                    self.totals.rows += rows.len() as u64;
+                    self.passed(&rows);
+                    if rows.touches.uneven {
+                        crew.not_bare();
+                    }
                     let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
                     if !wanted {
                         crew.give_back(rows);
@@ -179,6 +187,16 @@ impl Reader {
                 Taken::Broken(error) => return Err(self.failed(error)),
             }
         }
+    }
+
+    fn passed(&mut self, block: &Block) {
+        let touches = &block.touches;
+        let (blocks, rows) = match touches.is_there() {
+            true => (touches.blocks, touches.rows),
+            false => (1, block.len() as u64),
+        };
+        self.totals.blocks += blocks;
+        self.totals.rows += rows;
     }
 
     /// The next chunk to read; `None` if a part is over.
@@ -280,6 +298,17 @@ impl Source for Reader {
 
     fn describe(&self) -> String {
         self.header.description.clone()
+    }
+
+    /// Not of a part of a file, which is cut by rows, and not with items so small that many accesses touch several, or so
+    /// large that ranges too long to be any fit into a few.
+    fn condense(&mut self, wish: Wish) -> bool {
+        let can = self.crew.is_none()
+            && self.part.is_none()
+            && self.header.has_addresses
+            && TOUCHED.contains(&wish.granularity.bytes());
+        self.wish = can.then_some(wish);
+        can
     }
 
     /// Where the chunk begins that the last piece is from: not how far the input is read, which depends on

@@ -9,18 +9,20 @@ use std::ops::Range;
 
 use crate::Columns;
 use crate::formats::native::bytes::Damage;
-use crate::formats::native::rows::{Here, Rows};
+use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::rows::{Here, Rows, Sink};
 
 /// The longest cycle that is looked for.
 const LONGEST: usize = 2048;
 /// Rows that are copied at once, at least: shorter cycles are copied several at a time.
-const COPIED: usize = 64;
+pub(super) const COPIED: usize = 64;
 
-/// Writes `range` of `columns`, rows of which tokens and differences are zeros.
+/// Makes the rows `range`, of which tokens and differences are zeros.
 pub(super) fn calm(
     rows: &mut Rows,
+    squeeze: impl Squeeze,
     here: &mut Here,
-    columns: &mut Columns<'_>,
+    sink: &mut impl Sink,
     range: Range<usize>,
 ) -> Result<(), Damage> {
     let Range { start: mut at, end } = range;
@@ -30,15 +32,15 @@ pub(super) fn calm(
         let lap = lap(rows, here.site, look.min((end - at) / 4));
         let Some(lap) = lap else {
             let next = (at + look).min(end);
-            rows.expected(here, &mut columns.part(at..next))?;
+            rows.expected(squeeze, here, sink, at..next)?;
             (at, look) = (next, (2 * look).min(LONGEST));
             continue;
         };
-        rows.expected(here, &mut columns.part(at..at + 2 * lap))?;
+        rows.expected(squeeze, here, sink, at..at + 2 * lap)?;
         at += 2 * lap;
         let whole = at + (end - at) / lap * lap;
-        repeat(rows, here.site, lap, columns, at..whole);
-        rows.expected(here, &mut columns.part(whole..end))?;
+        sink.laps(squeeze, rows, here, lap, at..whole)?;
+        rows.expected(squeeze, here, sink, whole..end)?;
         return Ok(());
     }
     Ok(())
@@ -46,10 +48,10 @@ pub(super) fn calm(
 
 /// After how many rows the sites that come after `site` come again, if that is at most `most`.
 fn lap(rows: &Rows, site: usize, most: usize) -> Option<usize> {
-    let first = rows.nexts[site];
+    let first = rows.sites[site].next;
     let mut site = first;
     for length in 1..=most {
-        site = rows.nexts[site as usize];
+        site = rows.sites[site as usize].next;
         if site == first {
             return Some(length);
         }
@@ -58,7 +60,7 @@ fn lap(rows: &Rows, site: usize, most: usize) -> Option<usize> {
 }
 
 /// Writes whole laps, each the one before and a step further. `site` ends a lap.
-fn repeat(
+pub(super) fn repeat(
     rows: &mut Rows,
     site: usize,
     lap: usize,
@@ -76,13 +78,10 @@ fn repeat(
     steps.clear();
     let mut site = site;
     for _ in 0..lap {
-        site = rows.nexts[site] as usize;
-        let trail = &mut rows.trails[site];
+        site = rows.sites[site].next as usize;
+        let trail = &mut rows.sites[site].trail;
         steps.push(trail.step);
-        trail.stride = trail.step;
-        trail.last = trail
-            .last
-            .wrapping_add(trail.step.wrapping_mul(laps as u64));
+        trail.go_on(laps as u64);
     }
     let first = start + copied - lap;
     columns.again(lap, &steps, start..first);

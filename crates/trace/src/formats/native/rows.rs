@@ -4,30 +4,56 @@
 //! site each row is of, then its columns. So no step waits for a branch of another that nothing foretells.
 //! Where both streams are zeros the sites repeat in a cycle, see [`super::replay`].
 
+use std::ops::Range;
+
 use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
-use crate::formats::native::columns::{AGAIN, NEW, START, Site, Trail};
+use crate::formats::native::columns::{AGAIN, NEW, START, Trail};
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::encode::ENOUGH_ROWS;
+use crate::formats::native::laps::Laps;
 use crate::formats::native::{MAX_BLOCK_ROWS, replay};
 use crate::{Columns, Kind};
 
 /// Rows that are decoded together: as many as there are bytes in a word.
-const TOGETHER: usize = 8;
+pub(super) const TOGETHER: usize = 8;
 
 /// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
-/// rows, and one last block may go beyond. What a forged chunk can cost: about 240 MiB.
+/// rows, and one last block may go beyond. What a forged chunk can cost: about 220 MiB.
 pub(super) const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
+
+/// What is known of a site: all in one place, as all of it is needed for each row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) trail: Trail,
+    pub(super) pc: u64,
+    /// The site that followed it last time.
+    pub(super) next: u32,
+    pub(super) kind: Kind,
+    pub(super) size: u8,
+    /// What touches are made of its rows.
+    pub(super) class: u8,
+}
+
+/// The site before the first row of every block.
+const BEGIN: Entry = Entry {
+    trail: Trail::NONE,
+    pc: 0,
+    next: START as u32,
+    kind: Kind::Load,
+    size: 0,
+    class: 0,
+};
 
 /// What the rows of a chunk have shown so far.
 pub(super) struct Rows {
-    pub(super) sites: Vec<Site>,
-    pub(super) trails: Vec<Trail>,
-    /// For each site the one that followed it last time.
-    pub(super) nexts: Vec<u32>,
+    pub(super) sites: Vec<Entry>,
     /// The program counter of the site last described.
     pc: u64,
     /// See [`replay`].
     pub(super) steps: Vec<u64>,
+    pub(super) laps: Laps,
+    /// By number of a kind.
+    classes: [u8; 16],
 }
 
 /// Where a block is being read: the site and the step of the row before.
@@ -44,36 +70,84 @@ pub(super) struct Streams<'a> {
     pub(super) addrs: Cursor<'a>,
 }
 
+/// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them are then taken together.
+pub(super) trait Sink {
+    /// A row: its place, and how many came since [`Sink::take`]; its site by its number, and its address.
+    fn put(&mut self, at: (usize, usize), site: (usize, &Entry), addr: u64);
+
+    /// The last so many rows, up to [`TOGETHER`], are whole. All are of these sites.
+    fn take(&mut self, squeeze: impl Squeeze, rows: usize, sites: &[Entry]);
+
+    /// No more rows come, or what comes next are laps.
+    fn end(&mut self, squeeze: impl Squeeze, sites: &[Entry]);
+
+    /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from `here` on.
+    fn laps(
+        &mut self,
+        squeeze: impl Squeeze,
+        rows: &mut Rows,
+        here: &mut Here,
+        lap: usize,
+        range: Range<usize>,
+    ) -> Result<(), Damage>;
+}
+
+impl Sink for Columns<'_> {
+    #[inline(always)]
+    fn put(&mut self, (at, _): (usize, usize), (_, site): (usize, &Entry), addr: u64) {
+        self.kinds[at] = site.kind;
+        self.sizes[at] = site.size;
+        self.pcs[at] = site.pc;
+        self.addrs[at] = addr;
+    }
+
+    #[inline(always)]
+    fn take(&mut self, _: impl Squeeze, _: usize, _: &[Entry]) {}
+
+    #[inline(always)]
+    fn end(&mut self, _: impl Squeeze, _: &[Entry]) {}
+
+    fn laps(
+        &mut self,
+        _: impl Squeeze,
+        rows: &mut Rows,
+        here: &mut Here,
+        lap: usize,
+        range: Range<usize>,
+    ) -> Result<(), Damage> {
+        replay::repeat(rows, here.site, lap, self, range);
+        Ok(())
+    }
+}
+
 impl Rows {
-    pub(super) fn new() -> Rows {
+    /// `classes` are those of kinds.
+    pub(super) fn new(classes: [u8; 16]) -> Rows {
         Rows {
-            sites: vec![Site::start()],
-            trails: vec![Trail::default()],
-            nexts: vec![START as u32],
+            sites: vec![BEGIN],
             pc: 0,
             steps: Vec::new(),
+            laps: Laps::default(),
+            classes,
         }
     }
 
     /// Forgets everything: a chunk begins.
     pub(super) fn clear(&mut self) {
-        self.sites.truncate(1);
-        self.trails.truncate(1);
-        self.trails[START] = Trail::default();
-        self.nexts.clear();
-        self.nexts.push(START as u32);
+        self.sites.clear();
+        self.sites.push(BEGIN);
         self.pc = 0;
     }
 
-    /// Fills the columns of a block.
+    /// Makes the `count` rows of a block.
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
-        columns: &mut Columns<'_>,
+        count: usize,
+        sink: &mut impl Sink,
     ) -> Result<(), Damage> {
-        let count = columns.addrs.len();
         let mut here = Here {
             site: START,
             step: 0,
@@ -82,14 +156,13 @@ impl Rows {
         while at + TOGETHER <= count {
             let calm = calm(streams, count - at);
             if calm > TOGETHER {
-                replay::calm(self, &mut here, columns, at..at + calm)?;
+                replay::calm(self, squeeze, &mut here, sink, at..at + calm)?;
                 streams.tokens.skip(calm);
                 streams.addrs.skip(calm);
                 at += calm;
                 continue;
             }
-            let mut rows = columns.part(at..at + TOGETHER);
-            self.together(squeeze, streams, &mut here, &mut rows)?;
+            self.together(squeeze, streams, &mut here, sink, at)?;
             at += TOGETHER;
         }
         let rest = count - at;
@@ -97,12 +170,10 @@ impl Rows {
         streams.tokens.numbers(squeeze, &mut tokens[..rest])?;
         streams.addrs.numbers(squeeze, &mut differences[..rest])?;
         let numbers = Numbers::<false, false>(&tokens, &differences);
-        self.write(
-            numbers,
-            &mut streams.described,
-            &mut here,
-            &mut columns.part(at..count),
-        )
+        let described = &mut streams.described;
+        self.write(squeeze, numbers, described, &mut here, (sink, at, rest))?;
+        sink.end(squeeze, &self.sites);
+        Ok(())
     }
 
     /// Fills a few rows. Most come after each other as before, and many lie where they are expected: what is
@@ -113,7 +184,8 @@ impl Rows {
         squeeze: impl Squeeze,
         streams: &mut Streams<'_>,
         here: &mut Here,
-        rows: &mut Columns<'_>,
+        sink: &mut impl Sink,
+        at: usize,
     ) -> Result<(), Damage> {
         let (mut tokens, mut differences) = ([0; TOGETHER], [0; TOGETHER]);
         let as_before = streams.tokens.eight(squeeze, &mut tokens)?;
@@ -122,28 +194,32 @@ impl Rows {
         let (tokens, differences) = (&tokens, &differences);
         match (as_before, expected) {
             (true, true) => self.write(
+                squeeze,
                 Numbers::<true, true>(tokens, differences),
                 described,
                 here,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (true, false) => self.write(
+                squeeze,
                 Numbers::<true, false>(tokens, differences),
                 described,
                 here,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (false, true) => self.write(
+                squeeze,
                 Numbers::<false, true>(tokens, differences),
                 described,
                 here,
-                rows,
+                (sink, at, TOGETHER),
             ),
             (false, false) => self.write(
+                squeeze,
                 Numbers::<false, false>(tokens, differences),
                 described,
                 here,
-                rows,
+                (sink, at, TOGETHER),
             ),
         }
     }
@@ -152,45 +228,49 @@ impl Rows {
     #[inline(always)]
     fn write<const AS_BEFORE: bool, const EXPECTED: bool>(
         &mut self,
+        squeeze: impl Squeeze,
         numbers: Numbers<'_, AS_BEFORE, EXPECTED>,
         described: &mut Cursor<'_>,
         here: &mut Here,
-        rows: &mut Columns<'_>,
+        (sink, at, rows): (&mut impl Sink, usize, usize),
     ) -> Result<(), Damage> {
         let Numbers(tokens, differences) = numbers;
-        for row in 0..rows.addrs.len() {
+        let Here { mut site, mut step } = *here;
+        let mut next = self.sites[site].next as usize;
+        let mut sites = self.sites.as_mut_slice();
+        for row in 0..rows.min(TOGETHER) {
             let token = if AS_BEFORE { AGAIN } else { tokens[row] };
-            let next = u64::from(self.nexts[here.site]);
-            // 0 for a new site, and for one that nothing followed yet.
-            let mut number = if token == AGAIN { next } else { token - NEW };
-            if number.wrapping_sub(1) >= self.nexts.len() as u64 - 1 {
-                number = self.unusual(token, described, here.site)?;
+            // 0 for a new site, and for one that nothing followed yet. Without a branch, as nothing foretells which.
+            let again = u64::from(token == AGAIN).wrapping_neg();
+            let named = token.wrapping_sub(NEW) & !again;
+            let mut number = (next as u64 & again | named) as usize;
+            if number == START || number >= sites.len() {
+                number = self.unusual(token, described)?;
+                sites = self.sites.as_mut_slice();
             }
             if !AS_BEFORE {
-                self.nexts[here.site] = number as u32;
+                sites[site].next = number as u32;
             }
-            let number = number as usize;
-            let trail = &mut self.trails[number];
-            let step = if EXPECTED {
-                trail.advance_as_expected(here.step)
+            let entry = &mut sites[number];
+            step = if EXPECTED {
+                entry.trail.advance_as_expected(step)
             } else {
-                trail.advance(unzigzag(differences[row]), here.step)
+                entry.trail.advance(unzigzag(differences[row]), step)
             };
-            put(rows, row, &self.sites[number], trail.last);
-            *here = Here { site: number, step };
+            let addr = entry.trail.last;
+            next = entry.next as usize;
+            sink.put((at + row, row), (number, entry), addr);
+            site = number;
         }
+        *here = Here { site, step };
+        sink.take(squeeze, rows, sites);
         Ok(())
     }
 
     /// The site of a row that is new, or damaged.
     #[cold]
     #[inline(never)]
-    fn unusual(
-        &mut self,
-        token: u64,
-        described: &mut Cursor<'_>,
-        before: usize,
-    ) -> Result<u64, Damage> {
+    fn unusual(&mut self, token: u64, described: &mut Cursor<'_>) -> Result<usize, Damage> {
         if token != NEW {
             return Err(SITE);
         }
@@ -203,27 +283,41 @@ impl Rows {
                 "a chunk has more sites than any writer puts into one",
             ));
         }
-        self.sites.push(Site::new(kind, size, self.pc, before));
-        self.trails.push(Trail::default());
-        self.nexts.push(START as u32);
-        Ok(self.sites.len() as u64 - 1)
+        self.sites.push(Entry {
+            pc: self.pc,
+            kind,
+            size,
+            class: self.classes[kind as usize % 16],
+            ..BEGIN
+        });
+        Ok(self.sites.len() - 1)
     }
 
     /// Writes rows of which each is of the site that followed last time, at the address that was expected.
     pub(super) fn expected(
         &mut self,
+        squeeze: impl Squeeze,
         here: &mut Here,
-        columns: &mut Columns<'_>,
+        sink: &mut impl Sink,
+        range: Range<usize>,
     ) -> Result<(), Damage> {
-        for row in 0..columns.addrs.len() {
-            let number = self.nexts[here.site] as usize;
-            if number == START {
-                return Err(SITE);
+        let Range { mut start, end } = range;
+        let sites = self.sites.as_mut_slice();
+        while start < end {
+            let rows = TOGETHER.min(end - start);
+            for row in 0..rows {
+                let number = sites[here.site].next as usize;
+                if number == START {
+                    return Err(SITE);
+                }
+                let entry = &mut sites[number];
+                let step = entry.trail.advance_as_expected(here.step);
+                let addr = entry.trail.last;
+                sink.put((start + row, row), (number, entry), addr);
+                *here = Here { site: number, step };
             }
-            let trail = &mut self.trails[number];
-            let step = trail.advance_as_expected(here.step);
-            put(columns, row, &self.sites[number], trail.last);
-            *here = Here { site: number, step };
+            sink.take(squeeze, rows, sites);
+            start += rows;
         }
         Ok(())
     }
@@ -243,14 +337,6 @@ fn calm(streams: &Streams<'_>, rows: usize) -> usize {
         return 0;
     }
     addrs.zeros(tokens.zeros(rows))
-}
-
-#[inline(always)]
-fn put(columns: &mut Columns<'_>, at: usize, site: &Site, addr: u64) {
-    columns.kinds[at] = site.kind;
-    columns.sizes[at] = site.size;
-    columns.pcs[at] = site.pc;
-    columns.addrs[at] = addr;
 }
 
 pub(super) const SITE: Damage = Damage("a row names a site that is not there");

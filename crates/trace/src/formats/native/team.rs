@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use crate::Block;
 use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
+use crate::{Block, Wish};
 
 /// Rows after which a part of a chunk is handed over: few enough that they are in a near cache when a reader
 /// that is waiting takes them.
@@ -32,14 +32,14 @@ struct Part {
 
 /// A chunk for whoever is free.
 struct Job {
-    chunk: Stored,
+    chunk: Arc<Stored>,
+    bare: bool,
     parts: SyncSender<Part>,
 }
 
 /// A chunk that is being decoded.
 struct Flight {
-    /// Where it begins in the file.
-    start: u64,
+    chunk: Arc<Stored>,
     parts: Receiver<Part>,
     pieces: std::vec::IntoIter<Decoded>,
     ended: Option<Taken>,
@@ -51,11 +51,13 @@ pub(super) struct Team {
     threads: Vec<JoinHandle<()>>,
     flights: VecDeque<Flight>,
     spare: Arc<Mutex<Vec<Block>>>,
+    /// Whether named accesses are bare touches.
+    bare: bool,
 }
 
 impl Team {
     /// A team of that many threads for files of this version.
-    pub(super) fn new(threads: usize, version: u16) -> Result<Team> {
+    pub(super) fn new(threads: usize, version: u16, wish: Option<Wish>) -> Result<Team> {
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let spare = Arc::default();
@@ -64,10 +66,11 @@ impl Team {
             threads: Vec::new(),
             flights: VecDeque::new(),
             spare: Arc::clone(&spare),
+            bare: true,
         };
         for _ in 0..threads {
             let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut alone = Alone::new(version)?;
+            let mut alone = Alone::new(version, wish)?;
             let thread = Builder::new().name("decode".to_owned());
             let thread = thread.spawn(move || work(&waiting, &spare, &mut alone))?;
             team.threads.push(thread);
@@ -87,24 +90,41 @@ impl Team {
 
     /// Where the first chunk begins that was begun and is not taken.
     pub(super) fn start(&self) -> Option<u64> {
-        self.flights.front().map(|flight| flight.start)
+        self.flights.front().map(|flight| flight.chunk.start)
     }
 
     /// Begins with a chunk, which is handed over after those before.
     pub(super) fn begin(&mut self, chunk: Stored) {
+        let flight = self.fly(Arc::new(chunk));
+        self.flights.push_back(flight);
+    }
+
+    fn fly(&self, chunk: Arc<Stored>) -> Flight {
         let (sender, parts) = sync_channel(WAITING);
-        self.flights.push_back(Flight {
-            start: chunk.start,
-            parts,
-            pieces: Vec::new().into_iter(),
-            ended: None,
-        });
         let job = Job {
-            chunk,
+            chunk: Arc::clone(&chunk),
+            bare: self.bare,
             parts: sender,
         };
         // If nobody is there to take it, the flight finds out.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
+        Flight {
+            chunk,
+            parts,
+            pieces: Vec::new().into_iter(),
+            ended: None,
+        }
+    }
+
+    /// Named accesses are not bare touches in the chunks behind the one that was begun first: they are decoded anew.
+    pub(super) fn not_bare(&mut self) {
+        if !std::mem::take(&mut self.bare) {
+            return;
+        }
+        for at in 1..self.flights.len() {
+            // Who decodes it finds that nobody takes the parts.
+            self.flights[at] = self.fly(Arc::clone(&self.flights[at].chunk));
+        }
     }
 
     /// The next piece of the first chunk that was begun. To be called if there is one.
@@ -151,10 +171,10 @@ impl Drop for Team {
 fn work(jobs: &Mutex<Receiver<Job>>, spare: &Mutex<Vec<Block>>, alone: &mut Alone) {
     loop {
         let job = lock(jobs).recv();
-        let Ok(Job { chunk, parts }) = job else {
+        let Ok(Job { chunk, bare, parts }) = job else {
             return;
         };
-        alone.begin(&chunk);
+        alone.begin(&chunk, bare);
         loop {
             let part = decode(alone, spare);
             let ended = part.ended.is_some();
@@ -177,7 +197,7 @@ fn decode(alone: &mut Alone, spare: &Mutex<Vec<Block>>) -> Part {
             }
         };
         rows += match &piece {
-            Decoded::Block(block) => block.len() + PIECE,
+            Decoded::Block(block) => block.len() + block.touches.rows as usize + PIECE,
             Decoded::Event(_) => PIECE,
         };
         pieces.push(piece);

@@ -52,7 +52,7 @@ fn block(
 fn words_that_have_no_addresses_take_no_memory() {
     let mut tokens = vec![AGAIN as u8; MAX_SHAPED_ROWS];
     (tokens[0], tokens[1]) = (NEW as u8, 3);
-    let mut decoder = ShapeDecoder::new();
+    let mut decoder = ShapeDecoder::new(None);
     let damage = block(&mut decoder, &described(1, 64), &tokens, 1000).unwrap_err();
     assert_eq!(damage, END);
     assert!(held(&decoder) < 1 << 18, "{} bytes", held(&decoder));
@@ -63,7 +63,7 @@ fn a_block_has_no_more_words_than_a_writers() {
     let mut tokens = vec![AGAIN as u8; MAX_SHAPED_WORDS / 64 + 1];
     (tokens[0], tokens[1]) = (NEW as u8, 3);
     let (described, words) = (described(1, 64), 64 * tokens.len());
-    let mut decoder = ShapeDecoder::new();
+    let mut decoder = ShapeDecoder::new(None);
     let most = tokens.len() - 1;
     block(&mut decoder, &described, &tokens[..most], words).unwrap();
     decoder.clear();
@@ -88,7 +88,7 @@ fn most_shapes(decoder: &mut ShapeDecoder, words: usize) -> usize {
 #[test]
 fn a_chunk_describes_no_more_than_a_writers() {
     for words in [1, 2, 3, 8, 64] {
-        let mut decoder = ShapeDecoder::new();
+        let mut decoder = ShapeDecoder::new(None);
         let shapes = most_shapes(&mut decoder, words);
         assert!(shapes <= MOST_SHAPE_ROWS && shapes * words <= MOST_SHAPE_WORDS);
         // What a writer could have made came through.
@@ -104,7 +104,7 @@ fn a_chunk_describes_no_more_than_a_writers() {
 
 #[test]
 fn rows_are_counted_without_slack() {
-    let mut decoder = ShapeDecoder::new();
+    let mut decoder = ShapeDecoder::new(None);
     let part = MOST_SHAPE_ROWS / 4;
     let tokens = vec![NEW as u8; part];
     for _ in 0..4 {

@@ -1,0 +1,393 @@
+//! Accesses that came without rows touch the same items, in the same order, as their rows do.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use reuselens_attribute::{Attributor, Columns, Kinds, NoSymbols, Options, Tables};
+use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_trace::{
+    Block, Event, Input, Kind, Process, ProcessId, Row, ShapeRow, ShapedBlock, Shapes, Source,
+    Step, ThreadId,
+};
+use reuselens_units::Granularity;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 32)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+fn row(kind: Kind, size: u8, addr: u64) -> Row {
+    let pc = 0x1000 + kind as u64 * 64 + u64::from(size);
+    Row {
+        kind,
+        size,
+        pc,
+        addr,
+    }
+}
+
+/// How likely rows of different sorts are.
+#[derive(Clone, Copy)]
+struct Mix {
+    plain: usize,
+    ranges: usize,
+    named: usize,
+    others: usize,
+    /// Of a hundred operands, how many are missing.
+    missing: usize,
+}
+
+fn address(random: &mut Random) -> u64 {
+    match random.below(40) {
+        0 => random.next(),
+        1 => u64::MAX - random.below(70) as u64,
+        2 => (1 << 48) - 1 - random.below(70) as u64,
+        3..12 => 0x7000 + random.below(4000) as u64,
+        _ => 0x7000 + 8 * random.below(4000) as u64,
+    }
+}
+
+fn operand(random: &mut Random, mix: Mix, rows: &mut Vec<Row>, number: u64) {
+    if random.below(100) >= mix.missing {
+        rows.push(row(Kind::Operand, 0, number));
+    }
+}
+
+/// The rows of one access, or of something else.
+fn some(random: &mut Random, mix: Mix) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let addr = address(random);
+    let mut at = random.below(mix.plain + mix.ranges + mix.named + mix.others);
+    if at < mix.plain {
+        let kind = random.one(&[Kind::Load, Kind::Load, Kind::Store, Kind::Atomic]);
+        return vec![row(kind, random.one(&[8, 8, 8, 4, 1, 0, 64, 255]), addr)];
+    }
+    at -= mix.plain;
+    if at < mix.ranges {
+        let kind = random.one(&[Kind::RangeLoad, Kind::RangeStore]);
+        rows.push(row(kind, 0, addr));
+        let length = random.one(&[8, 8, 16, 1, 0, 64, 65, 200, 300, 5000, 1 << 41, u64::MAX]);
+        operand(random, mix, &mut rows, length);
+        return rows;
+    }
+    at -= mix.ranges;
+    if at < mix.named {
+        rows.push(row(Kind::Named, 0, addr));
+        let base = 0x7000 + 0x1000 * random.below(5) as u64;
+        operand(random, mix, &mut rows, base);
+        return rows;
+    }
+    other(random, mix, addr)
+}
+
+/// Rows that are no accesses.
+fn other(random: &mut Random, mix: Mix, addr: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    match random.below(9) {
+        0 => rows.push(row(Kind::Statement, 0, 0)),
+        1 => {
+            rows.push(row(Kind::Enter, random.below(2) as u8, addr));
+            operand(random, mix, &mut rows, 5);
+        }
+        2 => rows.push(row(Kind::Exit, 0, addr)),
+        3 => rows.push(row(Kind::BasicBlock, 9, addr)),
+        4 => {
+            rows.push(row(random.one(&[Kind::Alloc, Kind::Free]), 0, addr));
+            operand(random, mix, &mut rows, 64);
+        }
+        5 => {
+            let base = 0x7000 + 0x1000 * random.below(5) as u64;
+            rows.push(row(Kind::PartialData, 0, addr));
+            operand(random, mix, &mut rows, base);
+        }
+        6 => {
+            let base = 0x7000 + 0x1000 * random.below(5) as u64 + random.one(&[0, 0, 0, 4]);
+            rows.push(row(Kind::Data, 0, base));
+            let element = match random.below(4) {
+                0 => random.one(&[24, 128, 0, 7]),
+                _ => random.one(&[8, 8, 16, 64]),
+            };
+            for number in [0x900, element, 2, 0x6161] {
+                operand(random, mix, &mut rows, number);
+            }
+        }
+        7 => rows.push(row(Kind::Operand, 0, addr)),
+        _ => {}
+    }
+    rows
+}
+
+/// A block; parts of it are loops, whose accesses go on in steps.
+fn block(random: &mut Random, mix: Mix) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for _ in 0..1 + random.below(12) {
+        if random.below(3) > 0 {
+            for _ in 0..random.below(40) {
+                rows.extend(some(random, mix));
+            }
+            continue;
+        }
+        let body: Vec<Row> = (0..1 + random.below(5))
+            .flat_map(|_| some(random, mix))
+            .collect();
+        let steps: Vec<u64> = body
+            .iter()
+            .map(|row| match row.kind {
+                Kind::Operand => 0,
+                _ => random.one(&[0, 8, 64, 1, 24_u64.wrapping_neg()]),
+            })
+            .collect();
+        for lap in 0..random.below(300) as u64 {
+            let again = body.iter().zip(&steps);
+            rows.extend(again.map(|(row, step)| Row {
+                addr: row.addr.wrapping_add(lap.wrapping_mul(*step)),
+                ..*row
+            }));
+        }
+    }
+    rows
+}
+
+/// The same rows as shapes of a few rows each, cut anywhere: an operand can come first.
+fn shaped(random: &mut Random, rows: &[Row], shapes: &mut Shapes) -> ShapedBlock {
+    let mut block = ShapedBlock::new();
+    let mut from = 0;
+    while from < rows.len() {
+        let part = &rows[from..rows.len().min(from + 1 + random.below(20))];
+        from += part.len();
+        let word = part[0].addr;
+        let shape: Vec<ShapeRow> = part
+            .iter()
+            .map(|row| ShapeRow {
+                kind: row.kind,
+                size: row.size,
+                pc: row.pc,
+                word: (row.kind != Kind::Operand).then_some(0),
+                displacement: match row.kind {
+                    Kind::Operand => row.addr,
+                    _ => row.addr.wrapping_sub(word),
+                },
+            })
+            .collect();
+        let words = usize::from(part.iter().any(|row| row.kind != Kind::Operand));
+        let number = shapes.add(&shape).unwrap();
+        block.push(number, part.len(), &[word][..words]);
+    }
+    block
+}
+
+fn file(seed: u64, mix: Mix) -> Vec<u8> {
+    let random = &mut Random(seed);
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("t"), &header).unwrap();
+    for id in 0..2 {
+        let process = Process {
+            id: ProcessId(id),
+            instrumented: random.below(3) == 0,
+            ..Process::default()
+        };
+        writer.event(&Event::Process(process)).unwrap();
+    }
+    let mut shapes = Shapes::new();
+    for number in 0..2 + random.below(30) {
+        let rows = block(random, mix);
+        let (process, thread) = match random.below(4) {
+            0 => (1, 7),
+            other => (0, other as u32 / 3),
+        };
+        if random.below(3) == 0 && !rows.is_empty() {
+            let mut block = shaped(random, &rows, &mut shapes);
+            (block.process, block.thread) = (ProcessId(process), ThreadId(thread));
+            writer.shaped(&block, &shapes).unwrap();
+        } else {
+            let mut block = Block::new();
+            (block.process, block.thread) = (ProcessId(process), ThreadId(thread));
+            block.extend(rows.iter().copied());
+            writer.block(&block).unwrap();
+        }
+        if random.below(4) == 0 {
+            writer.flush().unwrap();
+        }
+        if random.below(9) == 0 {
+            writer
+                .event(&Event::ThreadEnded(ThreadId(number as u32)))
+                .unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+#[derive(Debug, PartialEq)]
+struct Found {
+    items: Vec<u64>,
+    references: u64,
+    tables: Tables,
+    error: Option<String>,
+}
+
+/// What a file touches, and how many of its blocks came as touches.
+fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Found, u64) {
+    let input = Input::new(Cursor::new(bytes.to_vec()), "t");
+    let mut reader = Reader::with_threads(input, threads).unwrap();
+    let mut attributor = Attributor::new(options.clone());
+    if condensed {
+        assert!(reader.condense(attributor.wish().unwrap()));
+    }
+    let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());
+    let (mut touched, mut error) = (0, None);
+    loop {
+        match reader.next(&mut block) {
+            Ok(Step::Block) => {
+                touched += block.touches.blocks;
+                attributor.gather(&mut block, &mut columns, |piece| items.extend(&piece.items));
+                items.extend(&columns.items);
+                assert_eq!(columns.items.len(), columns.cells.len());
+                columns.clear();
+            }
+            Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+            Ok(Step::End) => break,
+            Err(damage) => {
+                error = Some(damage.to_string());
+                break;
+            }
+        }
+    }
+    let found = Found {
+        items,
+        references: attributor.references(),
+        tables: attributor.finish(&mut NoSymbols),
+        error,
+    };
+    (found, touched)
+}
+
+/// As a comparison of all, with less to read where it fails.
+fn compare(rows: &Found, touches: &Found, what: &str) {
+    assert_eq!(rows.error, touches.error, "{what}");
+    let pairs = rows.items.iter().zip(&touches.items);
+    assert_eq!(
+        pairs.clone().position(|(one, other)| one != other),
+        None,
+        "{what}"
+    );
+    assert_eq!(rows.items.len(), touches.items.len(), "{what}");
+    assert_eq!(rows.references, touches.references, "{what}");
+    assert_eq!(rows.tables, touches.tables, "{what}");
+}
+
+fn same(bytes: &[u8], options: &Options, what: &str) -> u64 {
+    let (rows, touched) = read(bytes, 1, options, false);
+    assert_eq!(touched, 0);
+    let (one, touched) = read(bytes, 1, options, true);
+    compare(&rows, &one, what);
+    let (three, _) = read(bytes, 3, options, true);
+    assert!(one == three, "{what}, on three threads");
+    touched
+}
+
+const MIXES: [Mix; 5] = [
+    mix(20, 0, 0, 1, 0),
+    mix(10, 5, 0, 3, 0),
+    mix(0, 0, 20, 3, 0),
+    mix(10, 4, 10, 4, 3),
+    mix(5, 5, 5, 20, 20),
+];
+
+const fn mix(plain: usize, ranges: usize, named: usize, others: usize, missing: usize) -> Mix {
+    Mix {
+        plain,
+        ranges,
+        named,
+        others,
+        missing,
+    }
+}
+
+fn options(random: &mut Random) -> Options {
+    Options {
+        granularity: Granularity::new(random.one(&[64, 64, 64, 16, 4096, 1 << 30])).unwrap(),
+        kinds: random.one(&[Kinds::All, Kinds::All, Kinds::Loads, Kinds::Stores]),
+        whole: true,
+        contexts: false,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn touches_are_those_of_rows() {
+    let mut touched = 0;
+    for seed in 0..300 {
+        let mix = MIXES[seed as usize % MIXES.len()];
+        let options = options(&mut Random(seed));
+        touched += same(&file(seed, mix), &options, &format!("seed {seed}"));
+    }
+    assert!(touched > 3000, "{touched} blocks");
+}
+
+#[test]
+fn what_is_cut_off_or_damaged_has_the_same_touches_before() {
+    for seed in 1000..1060 {
+        let random = &mut Random(seed);
+        let bytes = file(seed, MIXES[seed as usize % MIXES.len()]);
+        let options = options(random);
+        let cut = random.below(bytes.len());
+        same(
+            &bytes[..cut.max(60)],
+            &options,
+            &format!("seed {seed}, cut"),
+        );
+        let mut damaged = bytes;
+        let at = 60 + random.below(damaged.len() - 60);
+        damaged[at] ^= 1;
+        same(&damaged, &options, &format!("seed {seed}, damaged"));
+    }
+}
+
+#[test]
+fn small_and_huge_items_and_ids_stay_rows() {
+    let bytes = file(1, MIXES[0]);
+    let input = Input::new(Cursor::new(bytes), "t");
+    let mut reader = Reader::with_threads(input, 1).unwrap();
+    let options = |bytes| Options {
+        granularity: Granularity::new(bytes).unwrap(),
+        whole: true,
+        ..Options::default()
+    };
+    for bytes in [1, 8, 1 << 41] {
+        let wish = Attributor::new(options(bytes)).wish();
+        assert!(!reader.condense(wish.unwrap()));
+    }
+    let mut block = Block::new();
+    while let Step::Block | Step::Event(_) = reader.next(&mut block).unwrap() {
+        assert!(!block.touches.is_there());
+    }
+    let ids = Options {
+        ids: true,
+        ..options(1)
+    };
+    assert_eq!(Attributor::new(ids).wish(), None);
+    let told_apart = Options {
+        whole: false,
+        ..options(64)
+    };
+    assert_eq!(Attributor::new(told_apart).wish(), None);
+}

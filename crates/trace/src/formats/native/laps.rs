@@ -1,0 +1,161 @@
+//! Long runs of zeros to touches: laps as in [`super::replay`], of which only the accesses are looked at.
+
+use std::ops::Range;
+
+use crate::formats::native::bytes::Damage;
+use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::replay::COPIED;
+use crate::formats::native::rows::{Here, Rows, Sink};
+use crate::formats::native::touch_rows::Touching;
+use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
+use crate::{Kind, Row};
+
+/// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
+#[derive(Default)]
+pub(super) struct Laps {
+    addrs: Vec<u64>,
+    steps: Vec<u64>,
+    sizes: Vec<u64>,
+    kinds: Vec<Kind>,
+}
+
+impl Laps {
+    fn clear(&mut self) {
+        self.addrs.clear();
+        self.steps.clear();
+        self.sizes.clear();
+        self.kinds.clear();
+    }
+
+    fn push(&mut self, addr: u64, step: u64, (kind, size): (Kind, u64)) {
+        self.addrs.push(addr);
+        self.steps.push(step);
+        self.kinds.push(kind);
+        self.sizes.push(size);
+    }
+
+    /// Makes `times` laps of one, each a step further than the one before: the first of `times` further ones, from where it was.
+    fn unfold(&mut self, times: usize) {
+        let one = self.addrs.len();
+        for at in 0..one {
+            self.addrs[at] = self.addrs[at].wrapping_add(self.steps[at]);
+        }
+        for at in one..one * times {
+            let addr = self.addrs[at - one].wrapping_add(self.steps[at - one]);
+            let site = (self.kinds[at - one], self.sizes[at - one]);
+            self.push(addr, self.steps[at - one], site);
+        }
+        for step in &mut self.steps {
+            *step = step.wrapping_mul(times as u64);
+        }
+    }
+}
+
+/// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is not an access to an item, or
+/// nothing.
+pub(super) fn touch<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    rows: &mut Rows,
+    here: &mut Here,
+    lap: usize,
+    to: &mut Touching<'_, BY_NAME>,
+    range: Range<usize>,
+) -> Result<(), Damage> {
+    let Range { mut start, end } = range;
+    to.end(squeeze, &rows.sites);
+    if !to.toucher.is_closed() && start < end {
+        // What waits for an operand gets it, so that a lap begins behind it.
+        rows.expected(squeeze, here, to, start..start + 1)?;
+        to.end(squeeze, &rows.sites);
+        start += 1;
+    }
+    let laps = (end - start) / lap;
+    let mut of = std::mem::take(&mut rows.laps);
+    if laps > 1 && to.toucher.is_closed() && accesses::<BY_NAME>(rows, here.site, lap, &mut of) {
+        let mut site = here.site;
+        for _ in 0..lap {
+            site = rows.sites[site].next as usize;
+            rows.sites[site].trail.go_on(laps as u64);
+        }
+        append_laps(squeeze, &mut of, laps, to);
+        start += laps * lap;
+    }
+    rows.laps = of;
+    rows.expected(squeeze, here, to, start..end)
+}
+
+/// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
+/// behind them.
+fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut Laps) -> bool {
+    of.clear();
+    let (mut site, mut before) = (site, 0);
+    for _ in 0..lap {
+        site = rows.sites[site].next as usize;
+        let entry = &rows.sites[site];
+        let class = entry.class;
+        let pairs = (before & NAMED != 0, class & OPERAND != 0);
+        let (is_touch, is_odd) = match (BY_NAME, pairs) {
+            (true, (true, is_operand)) => (true, !is_operand),
+            (true, _) => (class & NAMED != 0, class & (SPECIAL | COUNTED | RANGE) != 0),
+            (false, _) => (class & COUNTED != 0, class & (SPECIAL | NAMED | RANGE) != 0),
+        };
+        if is_odd {
+            return false;
+        }
+        if is_touch {
+            let (last, step) = (entry.trail.last, entry.trail.step);
+            of.push(last, step, (entry.kind, entry.size.into()));
+        }
+        before = class;
+    }
+    !BY_NAME || before & NAMED == 0
+}
+
+/// Appends the touches of `laps` laps.
+fn append_laps<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    of: &mut Laps,
+    laps: usize,
+    to: &mut Touching<'_, BY_NAME>,
+) {
+    let one = of.addrs.len();
+    if one == 0 {
+        return;
+    }
+    let times = (COPIED / one).clamp(1, (laps / 4).max(1));
+    of.unfold(times);
+    for _ in 0..laps / times {
+        append(squeeze, of, one * times, to);
+        squeeze.step(&mut of.addrs, &of.steps);
+    }
+    append(squeeze, of, laps % times * one, to);
+}
+
+/// Appends the first `count` of some accesses.
+fn append<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    of: &Laps,
+    count: usize,
+    to: &mut Touching<'_, BY_NAME>,
+) {
+    for start in (0..count).step_by(AT_ONCE) {
+        let part = start..count.min(start + AT_ONCE);
+        let addrs = &of.addrs[part.clone()];
+        if BY_NAME {
+            to.toucher.append_pairs(addrs, to.out);
+        } else if !to
+            .toucher
+            .append_plain(squeeze, addrs, &of.sizes[part.clone()], to.out)
+        {
+            for at in part {
+                let row = Row {
+                    kind: of.kinds[at],
+                    size: of.sizes[at] as u8,
+                    pc: 0,
+                    addr: of.addrs[at],
+                };
+                to.toucher.row(row, to.out);
+            }
+        }
+    }
+}
