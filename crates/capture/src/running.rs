@@ -17,6 +17,7 @@ use crate::decode::{Decoder, ShapedStep};
 use crate::dispositions::{LeftToTheProgram, send};
 use crate::ending::Ending;
 use crate::follow::Followed;
+use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
 use crate::program::{BuiltIn, Launch, process_end};
 use crate::segment::Segment;
@@ -253,7 +254,7 @@ impl Running {
                 self.take_complete();
                 self.unfinished.extend(self.consumer.reap(&dead));
             }
-            match self.child.try_wait() {
+            match try_wait(&mut self.child) {
                 Ok(Some(status)) => self.ended = Some(process_end(status)),
                 Ok(None) if self.unfinished.is_empty() => self.consumer.nap(),
                 Ok(None) => {}
@@ -335,7 +336,7 @@ impl Running {
             if let Some(end) = self.ended {
                 return end;
             }
-            match self.child.try_wait() {
+            match try_wait(&mut self.child) {
                 Ok(Some(status)) => self.ended = Some(process_end(status)),
                 Ok(None) => self.consumer.nap(),
                 Err(_) => self.ended = Some(ProcessEnd::Unknown),

@@ -12,7 +12,7 @@ use std::io;
 use reuselens_wire::{Bootstrap, IMAGE, Registers};
 
 use image::Image;
-pub use tracee::{Stop, Tracee};
+pub use tracee::{Stop, Tracee, try_wait};
 
 /// Room for the stack of the image's first moments, behind it.
 const STACK_BYTES: u64 = 256 << 10;

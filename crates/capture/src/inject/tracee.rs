@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::process::{Child, ExitStatus};
 
 use reuselens_wire::Registers;
 
@@ -29,6 +30,28 @@ fn check(result: i64) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// What a child ended with, if it has. [`Child::try_wait`] by itself hands out the stops of a child that is traced, too, as if they
+/// were its end, and who traces it would wait for them in vain.
+pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    match has_ended(child.id())? {
+        true => child.try_wait(),
+        false => Ok(None),
+    }
+}
+
+/// Whether a child is gone, and its status not taken yet.
+fn has_ended(pid: u32) -> io::Result<bool> {
+    let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the kernel writes what it found; zeros, which are a `siginfo_t` too, stay where it found nothing.
+    let found = unsafe {
+        check(libc::waitid(libc::P_PID, pid, found.as_mut_ptr(), options).into())?;
+        found.assume_init()
+    };
+    let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+    Ok(found.si_signo == libc::SIGCHLD && ends.contains(&found.si_code))
 }
 
 impl Tracee {
@@ -184,6 +207,35 @@ impl Tracee {
             return Err(io::Error::other(
                 "the program could not map memory for the rewriter",
             ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_stop_is_left_to_who_traces() -> io::Result<()> {
+        let mut child = Command::new("sleep").arg("1000").spawn()?;
+        let tracee = Tracee::new(child.id());
+        tracee.seize()?;
+        tracee.interrupt()?;
+        // A stop comes at some time, and stays.
+        let status = format!("/proc/{}/status", child.id());
+        while !std::fs::read_to_string(&status)?.contains("State:\tt") {
+            assert!(try_wait(&mut child)?.is_none());
+            std::thread::yield_now();
+        }
+        assert!(try_wait(&mut child)?.is_none());
+        assert!(matches!(tracee.wait(true)?, Stop::Signal(..)));
+        tracee.let_go(0)?;
+        child.kill()?;
+        while try_wait(&mut child)?.is_none() {
+            std::thread::yield_now();
         }
         Ok(())
     }
