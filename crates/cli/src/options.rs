@@ -57,10 +57,6 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub no_contexts: bool,
 
-    /// Do not simulate the sets of the first cache: lines that crowd into few of them are not found
-    #[arg(long, help_heading = "Analysis")]
-    pub no_sets: bool,
-
     /// Count accesses per element of arrays whose element size is known
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
@@ -124,7 +120,6 @@ impl Analysis {
                 Names::Statement => NamesMode::Statement,
             },
             contexts: !self.no_contexts,
-            sets: !self.no_sets,
             paths: by.contains(&Dimension::Path),
             most_paths: self.most_paths.unwrap_or(MOST_PATHS),
             whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),

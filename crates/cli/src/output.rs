@@ -106,8 +106,8 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
         };
-        let text = reuselens_report::summary(profile, &options);
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
+        Ok(())
     }
 
     /// On standard error what makes a result less than it seems, where no summary says so.
@@ -138,7 +138,6 @@ impl Show {
         before: &Profile,
         after: &Profile,
         inputs: bool,
-        names: [String; 2],
     ) -> anyhow::Result<()> {
         if self.quiet {
             return Ok(());
@@ -150,10 +149,10 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
             inputs: Some(inputs),
-            names,
         };
         let text = reuselens_report::diff(before, after, &options)?;
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(())
     }
 
     /// The groups to name where none were asked for: lines, objects, contexts.
@@ -386,8 +385,9 @@ pub fn color() -> bool {
 
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
-    let columns = std::env::var("COLUMNS").ok();
-    let columns = columns.and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     columns.unwrap_or(DEFAULT).clamp(60, 160)
 }
 

@@ -12,16 +12,7 @@ fn items() -> impl Iterator<Item = u64> {
 /// All pieces of a trace, merged, against `analyze`: the same files, byte for byte.
 fn same(place: &Place, trace: &str, of: u32, options: &[&str]) {
     let words = [
-        &[
-            "analyze",
-            "-f",
-            "--no-sets",
-            trace,
-            "-o",
-            "whole",
-            "--json",
-            "w.json",
-        ],
+        &["analyze", "-f", trace, "-o", "whole", "--json", "w.json"],
         options,
     ]
     .concat();

@@ -39,7 +39,6 @@ mod prefetch {
     pub(crate) use reuselens_memory::prefetch;
 }
 mod previous;
-mod real_sets;
 mod registry;
 mod sampled;
 mod shard;
@@ -54,7 +53,6 @@ pub use fenwick::FenwickTree;
 pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};
 pub use olken::OlkenTree;
 pub use previous::{Previous, PreviousAccess};
-pub use real_sets::RealSets;
 pub use registry::{ENGINES, EngineError, EngineInfo, by_name, find};
 pub use sampled::{
     BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,

@@ -103,13 +103,8 @@ impl Names {
         }
     }
 
-    /// A name by its number.
-    pub(crate) fn name(&self, number: usize) -> &str {
-        &self.values[number]
-    }
-
     /// The number of a cell's name.
-    pub(crate) fn of(&self, cell: &Cell) -> usize {
+    fn of(&self, cell: &Cell) -> usize {
         let number = self.numbers.get(self.by.index(cell));
         *number.unwrap_or(&self.unknown) as usize
     }

@@ -10,7 +10,7 @@
 //! - Times: [`ReuseTimes`] (accesses between two uses), and from them the average footprint of windows.
 //! - Caches: [`MissRatioCurve`] (fully associative, every size), [`BoundedCurve`] (an estimate of it),
 //!   [`SetAssociative`] (Smith and Hill's
-//!   model), what a [`Machine`] has, and [`Crowding`] (lines whose data share few sets).
+//!   model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
 //! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by [`patterns()`].
@@ -38,7 +38,6 @@ mod bounded_curve;
 mod context_tree;
 mod context_union;
 mod counters;
-mod crowding;
 mod curve;
 mod difference;
 mod element;
@@ -72,7 +71,6 @@ mod profile;
 mod profile_file;
 mod reuse_times;
 mod set_associative;
-mod set_use;
 mod sparse;
 mod sums;
 mod tables;
@@ -82,7 +80,6 @@ mod testing;
 
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use context_tree::{ContextCost, ContextNode};
-pub use crowding::{Crowding, MOST_WAYS};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use difference::{BinChange, DifferenceError, LocalityChange, SizeChange, SizeRange};
 pub use element::Element;
@@ -113,5 +110,4 @@ pub use profile::{
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};
-pub use set_use::{MISSES_AT_A_TIME, SetUse};
 pub use sums::HistogramSum;

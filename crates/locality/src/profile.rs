@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{
-    BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes, SetUse,
-};
+use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -226,9 +224,6 @@ pub struct Cell {
     /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
     #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
     pub forward: FineHistogram,
-    /// How they fell on the sets of the first cache. Empty if that was not simulated, or hardly any missed.
-    #[serde(default, skip_serializing_if = "SetUse::is_empty")]
-    pub set_use: SetUse,
 }
 
 /// Something the reader must know before believing the numbers.

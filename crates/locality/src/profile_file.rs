@@ -183,19 +183,13 @@ mod tests {
     fn what_came_later_does_not_show_where_it_is_not() {
         let mut profile = testing::profile();
         let text = serde_json::to_string(&profile).unwrap();
-        for later in ["reuse_times", "forward", "max_distance", "set_use"] {
+        for later in ["reuse_times", "forward", "max_distance"] {
             assert!(!text.contains(later), "{later}");
         }
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
         profile.reuse_times = Some(crate::ReuseTimeCounts::new().finish([]));
         profile.method.max_distance = Some(9);
         profile.cells[0].forward = profile.cells[0].histogram.clone();
-        profile.cells[1].set_use = crate::SetUse {
-            accesses: 9,
-            misses: 1 << 60,
-            strides: vec![(64, 7)],
-            ..Default::default()
-        };
         let again = Profile::from_bytes(&profile.to_bytes()).unwrap();
         assert_eq!(again, profile);
     }

@@ -1,7 +1,7 @@
 //! Sums of many histograms.
 
 use crate::group::Tally;
-use crate::{Cell, FineHistogram, Profile, SetUse};
+use crate::{Cell, FineHistogram, Profile};
 
 /// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more than looking
 /// at what is added.
@@ -150,7 +150,6 @@ impl Profile {
                 distance_sum: tally.sum,
                 distance_max: tally.max,
                 forward: tally.forward,
-                set_use: SetUse::default(),
                 ..*first
             });
         }

@@ -288,5 +288,4 @@ fn add(into: &mut Cell, cell: &Cell) {
     into.distance_sum = into.distance_sum.saturating_add(cell.distance_sum);
     into.distance_max = into.distance_max.max(cell.distance_max);
     into.forward.merge(&cell.forward);
-    into.set_use.merge(&cell.set_use);
 }

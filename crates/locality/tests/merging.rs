@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use reuselens_locality::{
     Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, Method,
-    Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, SetUse,
-    Site, Warning,
+    Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, Site,
+    Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -198,15 +198,6 @@ fn fill(profile: &mut Profile, rows: Rows, forward: bool) {
             thread: thread.index(profile.threads.len()) as u32,
             ..Cell::default()
         };
-        if let Some(first) = raw.first() {
-            cell.set_use = SetUse {
-                accesses: raw.len() as u64,
-                misses: first % 7,
-                stretches: 1,
-                sets: first % 64,
-                strides: vec![(first % 3, 1 + first % 5)],
-            };
-        }
         for distance in raw.into_iter().map(Distance::new) {
             cell.histogram.add(distance, 1);
             profile.histogram.add(distance, 1);

@@ -5,13 +5,10 @@ mod tables;
 
 use std::fmt::Write;
 
-use reuselens_locality::{
-    Crowding, DifferenceError, Dimension, LocalityChange, Profile, SizeRange,
-};
+use reuselens_locality::{DifferenceError, Dimension, LocalityChange, Profile, SizeRange};
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
-use crate::crowding;
 use crate::numbers::{change, count, percent};
 use crate::text::{Column, Ink, Paint, rows};
 use crate::words;
@@ -37,8 +34,6 @@ pub struct DiffOptions {
     /// and after a change; `None` = if the same program was run with other arguments, on at least half as much data
     /// again.
     pub inputs: Option<bool>,
-    /// What the two are called, `a.rlprof` and `b.rlprof`; empty = not said.
-    pub names: [String; 2],
 }
 
 impl Default for DiffOptions {
@@ -51,7 +46,6 @@ impl Default for DiffOptions {
             top: 6,
             by,
             inputs: None,
-            names: Default::default(),
         }
     }
 }
@@ -85,8 +79,6 @@ pub fn diff(
         width: options.width.max(60),
         chosen,
         top: options.top,
-        crowding: [before.crowding(), after.crowding()],
-        names: &options.names,
     };
     let mut out = String::new();
     view.head(&mut out);
@@ -108,7 +100,6 @@ pub fn diff(
     } else {
         view.sizes(&mut out, &difference);
     }
-    view.crowded(&mut out);
     view.bins(&mut out, &difference);
     for by in &options.by {
         view.groups(&mut out, *by);
@@ -123,9 +114,6 @@ struct View<'a> {
     width: usize,
     chosen: Level,
     top: usize,
-    /// How the lines of each use the sets of the caches.
-    crowding: [Vec<Crowding>; 2],
-    names: &'a [String; 2],
 }
 
 impl View<'_> {
@@ -138,8 +126,7 @@ impl View<'_> {
     }
 
     fn head(&self, out: &mut String) {
-        let both = [("before", self.before), ("after", self.after)];
-        for ((name, profile), file) in both.into_iter().zip(self.names) {
+        for (name, profile) in [("before", self.before), ("after", self.after)] {
             let name = self.paint.ink(Ink::Soft, &format!("{name:<7}"));
             let method = format!(
                 "{}; {}",
@@ -148,11 +135,7 @@ impl View<'_> {
             );
             let _ = writeln!(
                 out,
-                "{name} {}{}",
-                match file.as_str() {
-                    "" => String::new(),
-                    file => format!("{file}: "),
-                },
+                "{name} {}",
                 self.paint.ink(Ink::Strong, &words::command(profile))
             );
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
@@ -198,9 +181,7 @@ impl View<'_> {
                 change(then, now),
             ]);
             // Where lines compete for a few sets, the gain or loss is here.
-            let sets = [(self.before, 0), (self.after, 1)].map(|(profile, index)| {
-                crowding::with_sets(profile, &level, &self.crowding[index])
-            });
+            let sets = [old, new].map(|histogram| level.set_associative(histogram));
             if let [Some(before), Some(after)] = sets
                 && (before, after) != (then, now)
             {

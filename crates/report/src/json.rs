@@ -1,7 +1,6 @@
 //! The profile as JSON, schema `reuselens/1`.
 
 mod compact;
-mod crowded;
 
 use reuselens_locality::{
     BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
@@ -12,9 +11,8 @@ use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::{caches, crowding, times};
+use crate::{caches, times};
 pub(crate) use compact::Compact;
-use crowded::CrowdedJson;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -67,7 +65,7 @@ struct Document<'a> {
     histogram: Counts,
     miss_ratio_curve: Vec<Point>,
     groups: Vec<GroupJson>,
-    warnings: Vec<Warning>,
+    warnings: &'a [Warning],
     references: u64,
     mean: f64,
     max: u64,
@@ -93,9 +91,6 @@ struct Document<'a> {
     footprint: Option<Vec<(u64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<PathsJson<'a>>,
-    /// Lines whose data share few sets of a cache; absent where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    crowded_sets: Vec<CrowdedJson>,
 }
 
 /// What paths tell, where they were followed: shares of instructions by length of the path.
@@ -241,7 +236,6 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         levels.push(caches::Level::custom(bytes, profile.granularity));
     }
     let curve = MissRatioCurve::new(histogram);
-    let crowding = profile.crowding();
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
     let mut groups: Vec<GroupJson> = groups
         .map(|group| group_json(profile, group, options.bins, &levels))
@@ -261,7 +255,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         histogram: whole(histogram, options.bins),
         miss_ratio_curve: points(profile, &curve),
         groups,
-        warnings: crowding::all_warnings(profile, &crowding),
+        warnings: &profile.warnings,
         references: profile.references,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),
@@ -284,7 +278,6 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
-        crowded_sets: crowded::list(crowding),
     }
 }
 

@@ -13,7 +13,6 @@
 
 mod caches;
 mod chart;
-mod crowding;
 mod csv;
 mod diff_text;
 mod forecast;

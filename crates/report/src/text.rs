@@ -8,15 +8,14 @@ mod times;
 
 use std::fmt::Write;
 
-use reuselens_locality::{Crowding, Dimension, Profile, Warning};
+use reuselens_locality::{Dimension, Profile, Warning};
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
-use crate::crowding;
 use crate::numbers::{count, grouped, percent};
 use crate::words;
 
-pub(crate) use paint::{Ink, Paint, shorten, wrap};
+pub(crate) use paint::{Ink, Paint, wrap};
 pub(crate) use tables::{Column, rows};
 
 /// What the summary shows, and how.
@@ -56,7 +55,6 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
     let width = options.width.max(60);
     let levels = caches::levels(profile);
     let chosen = caches::chosen(profile, options.cache);
-    let crowding = profile.crowding();
     let mut out = String::new();
     head(&mut out, profile, &levels, width, paint);
     if profile.histogram.accesses() == 0 {
@@ -65,12 +63,11 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
         totals(&mut out, profile, paint);
         times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
-        which_miss_ratio(&mut out, profile, &levels, &crowding, paint);
+        which_miss_ratio(&mut out, profile, &levels, paint);
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
     }
-    let all = crowding::all_warnings(profile, &crowding);
-    warnings(&mut out, &all, width, paint);
+    warnings(&mut out, &profile.warnings, width, paint);
     out
 }
 
@@ -163,13 +160,7 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     let _ = writeln!(out, "{summed}; {share} are first touches.");
 }
 
-fn which_miss_ratio(
-    out: &mut String,
-    profile: &Profile,
-    levels: &[Level],
-    crowding: &[Crowding],
-    paint: Paint,
-) {
+fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint: Paint) {
     if levels.is_empty() {
         return;
     }
@@ -193,7 +184,7 @@ fn which_miss_ratio(
         .iter()
         .map(|level| {
             let misses = histogram.misses(level.items);
-            let sets = crowding::with_sets(profile, level, crowding);
+            let sets = level.set_associative(histogram);
             vec![
                 format!("{} {}", level.short(), level.size),
                 count(misses),

@@ -1,8 +1,7 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_distance::RealSets;
-use reuselens_locality::{Machine, Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
+use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
 use reuselens_trace::{Block, Event, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, counted};
 
@@ -41,8 +40,7 @@ pub fn analyze(
     attribution::check(source, options)?;
     let machine = this_machine();
     let attribution = Attribution::new(source, &machine, options);
-    let cache = first_cache(&attribution, &machine, options);
-    let mut analysis = Analysis::new(attribution, options, cache)?;
+    let mut analysis = Analysis::new(attribution, options)?;
     let stopped = analysis.run(source, progress)?;
     let whole = stopped.is_none();
     if let Some(stop) = stopped {
@@ -75,9 +73,6 @@ pub fn analyze(
             cell.forward = forward.get(number).unwrap_or_default().0;
         }
     }
-    for (cell, sets) in profile.cells.iter_mut().zip(counted.more.sets) {
-        cell.set_use = sets;
-    }
     if let Some(paths) = counted.more.paths {
         add_paths(&mut uncounted.profile, paths);
     }
@@ -86,21 +81,6 @@ pub fn analyze(
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     Ok(uncounted.counted(keyed.iter(), |element| elements.take(element)))
-}
-
-/// The first cache as it is simulated with its sets: where accesses are told apart, so that it can be said whose data crowd, and
-/// items are its lines.
-fn first_cache(
-    attribution: &Attribution,
-    machine: &Machine,
-    options: &AnalysisOptions,
-) -> Option<RealSets> {
-    if !options.sets || options.is_whole() || attribution.counts_ids() {
-        return None;
-    }
-    let line = attribution.granularity().bytes();
-    let model = machine.cache_of_known_sets(line)?.model()?;
-    RealSets::new(model.sets(), model.ways())
 }
 
 /// Puts what was counted by path into a profile whose cells are in the order of their numbers.
@@ -121,7 +101,7 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
 /// # Errors
 /// What [`analyze`] would say of them. What depends on the trace is known only then.
 pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
-    counts::begin(options, None).map(drop)
+    counts::begin(options).map(drop)
 }
 
 /// The most memory that an analysis may take.
@@ -170,12 +150,8 @@ enum Stop {
 }
 
 impl Analysis {
-    fn new(
-        attribution: Attribution,
-        options: &AnalysisOptions,
-        cache: Option<RealSets>,
-    ) -> Result<Self, Error> {
-        let counts = counts::begin(options, cache)?;
+    fn new(attribution: Attribution, options: &AnalysisOptions) -> Result<Self, Error> {
+        let counts = counts::begin(options)?;
         Ok(Analysis {
             attribution,
             gathers: !options.paths && options.sharing == Sharing::Shared && !counts.by_thread(),

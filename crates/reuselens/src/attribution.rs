@@ -39,8 +39,6 @@ pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<()
 /// Takes in the blocks and events of a trace in order.
 pub(crate) struct Attribution {
     granularity: Granularity,
-    /// Items are ids, which lie nowhere.
-    ids: bool,
     attributor: Attributor,
     loader: Loader,
     threads: BTreeSet<ThreadId>,
@@ -67,7 +65,6 @@ impl Attribution {
         };
         Attribution {
             granularity,
-            ids: !source.has_addresses(),
             attributor: Attributor::new(options),
             loader: Loader::new(),
             threads: BTreeSet::new(),
@@ -75,16 +72,6 @@ impl Attribution {
             outcome: None,
             warnings: Vec::new(),
         }
-    }
-
-    /// Bytes per item.
-    pub fn granularity(&self) -> Granularity {
-        self.granularity
-    }
-
-    /// Whether items are ids, which lie nowhere.
-    pub fn counts_ids(&self) -> bool {
-        self.ids
     }
 
     /// Remembers which build of a file was mapped: as the trace says, or as the file does now.

@@ -29,8 +29,6 @@ pub struct AnalysisOptions {
     pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
-    /// Simulate the first cache of this machine with its sets, where accesses are told apart and items are its lines.
-    pub sets: bool,
     /// Whether distances look back over all program threads, interleaved, or over one at a time.
     pub sharing: Sharing,
     /// Tell only distances below so many items, in memory that grows with them and not with the distinct
@@ -83,7 +81,6 @@ impl Default for AnalysisOptions {
             contexts: true,
             whole: false,
             elements: false,
-            sets: true,
             sharing: Sharing::Shared,
             max_distance: None,
             reuse_times: false,

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use reuselens_locality::{Dimension, GroupChange, GroupChanges, LocalityChange};
 
 use super::View;
-use crate::crowding::{self, Change};
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, rows, shorten};
+use crate::text::{Column, Ink, rows};
 
 impl View<'_> {
     pub(super) fn bins(&self, out: &mut String, difference: &LocalityChange) {
@@ -112,39 +111,6 @@ impl View<'_> {
                         If lines were added above it, compare --by function.";
             let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
         }
-    }
-
-    /// The lines that crowd into few sets before or after.
-    pub(super) fn crowded(&self, out: &mut String) {
-        let changes = crowding::changes(&self.crowding[0], &self.crowding[1]);
-        if changes.is_empty() {
-            return;
-        }
-        self.title(out, crowding::TITLE);
-        let columns = [
-            Column::right("sets before"),
-            Column::right("after"),
-            Column::right("misses before"),
-            Column::right("after"),
-            Column::left("cache"),
-            Column::left("line"),
-            Column::left("data"),
-        ];
-        let row = |change: &Change| {
-            vec![
-                Change::sets(change.before),
-                Change::sets(change.after),
-                Change::misses(change.before),
-                Change::misses(change.after),
-                change.of.cache.clone(),
-                shorten(&change.of.line, self.width / 3),
-                change.of.object.clone(),
-            ]
-        };
-        let cells: Vec<Vec<String>> = changes.iter().take(self.top).map(row).collect();
-        rows(out, &columns, &cells, self.width, self.paint);
-        let note = "  Misses with the sets as they are, about; reuselens report shows what to do.";
-        let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
     }
 
     fn group(&self, group: &GroupChange) -> Vec<String> {

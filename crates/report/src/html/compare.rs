@@ -5,9 +5,7 @@ mod pictures;
 
 use std::fmt::Write;
 
-use reuselens_locality::{
-    Crowding, DifferenceError, Dimension, FineHistogram, LocalityChange, Profile,
-};
+use reuselens_locality::{DifferenceError, Dimension, FineHistogram, LocalityChange, Profile};
 use reuselens_units::Bytes;
 use serde_json::{Value, json};
 
@@ -17,7 +15,6 @@ use super::escape::{escape, inline, paragraphs, percent};
 use super::plot::Axis;
 use super::{data, headline, lessons, page};
 use crate::caches::{self, Level};
-use crate::crowding;
 use crate::numbers::{count, grouped};
 use crate::words;
 
@@ -146,8 +143,6 @@ struct Stage<'a> {
     chosen: Level,
     axis: Axis,
     fine: Vec<FineHistogram>,
-    /// How the lines of each use the sets of the caches.
-    crowding: Vec<Vec<Crowding>>,
 }
 
 /// The class of the colour and the dashes of a profile.
@@ -177,10 +172,6 @@ impl<'a> Stage<'a> {
             axis: Axis::new(max, &levels, first.profile.granularity),
             levels,
             fine,
-            crowding: variants
-                .iter()
-                .map(|variant| variant.profile.crowding())
-                .collect(),
         }
     }
 
@@ -227,11 +218,10 @@ impl<'a> Stage<'a> {
                 };
                 let _ = write!(
                     out,
-                    "<td title=\"{}\">{} <span class=\"of\">{}</span>{versus}{}</td>",
+                    "<td title=\"{}\">{} <span class=\"of\">{}</span>{versus}</td>",
                     grouped(misses),
                     count(misses),
-                    percent(misses, histogram.accesses()),
-                    self.sets(index, level)
+                    percent(misses, histogram.accesses())
                 );
             }
             out.push_str("</tr>");
@@ -245,31 +235,6 @@ impl<'a> Stage<'a> {
             );
         }
         out.push_str("</section>");
-    }
-
-    /// The misses with the sets of a cache, where they are something else in one of the profiles. HTML.
-    fn sets(&self, index: usize, level: &Level) -> String {
-        let with = |index: usize| {
-            let (profile, crowding) = (self.variants[index].profile, &self.crowding[index]);
-            let differs = crowding::differing(profile, level, crowding).is_some();
-            (differs, crowding::with_sets(profile, level, crowding))
-        };
-        if !(0..self.variants.len()).any(|each| with(each).0) {
-            return String::new();
-        }
-        let (Some(first), Some(misses)) = (with(0).1, with(index).1) else {
-            return String::new();
-        };
-        let versus = match index {
-            0 => String::new(),
-            _ => verdict(first, misses),
-        };
-        let accesses = self.variants[index].profile.histogram.accesses();
-        format!(
-            "<small>with its sets, about {} <span class=\"of\">{}</span>{versus}</small>",
-            count(misses),
-            percent(misses, accesses)
-        )
     }
 
     fn json(&self) -> String {
@@ -308,8 +273,7 @@ fn closing(out: &mut String, variants: &[Variant], options: &CompareOptions) {
             escape(&words::filter(&profile.method)),
             escape(words::or(&profile.machine.processor, "not known")),
         );
-        let all = crowding::all_warnings(profile, &profile.crowding());
-        headline::warnings(out, &all);
+        headline::warnings(out, &profile.warnings);
     }
     let _ = write!(
         out,

@@ -7,7 +7,6 @@ use reuselens_locality::Warning;
 use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::caches::Level;
-use crate::crowding;
 use crate::numbers::{count, grouped};
 use crate::words;
 
@@ -27,7 +26,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
     if scene.accesses > 0 {
         tiles(out, scene);
     }
-    warnings(out, &crowding::all_warnings(scene.profile, &scene.crowding));
+    warnings(out, &scene.profile.warnings);
 }
 
 fn facts(scene: &Scene) -> Vec<String> {
@@ -144,21 +143,10 @@ fn tiles(out: &mut String, scene: &Scene) {
         tile(
             &format!("Miss in {}", level.short()),
             percent(misses, scene.accesses),
-            format!("{} in {}{}", count(misses), level.size, sets(scene, level)),
+            format!("{} in {}", count(misses), level.size),
         );
     }
     out.push_str("</dl>");
-}
-
-/// What becomes of that with the sets of the cache, where it is something else. HTML.
-fn sets(scene: &Scene, level: &Level) -> String {
-    let misses = crowding::differing(scene.profile, level, &scene.crowding);
-    misses.map_or_else(String::new, |misses| {
-        format!(
-            "<br>with its sets about {}",
-            percent(misses, scene.accesses)
-        )
-    })
 }
 
 /// What first touches are of.

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::escape::{escape, percent};
 use super::scene::Scene;
-use crate::crowding;
 use crate::numbers::grouped;
 use crate::words;
 
@@ -108,7 +107,7 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
     );
     for level in &scene.levels {
         let misses = scene.misses(level.items);
-        let sets = crowding::with_sets(scene.profile, level, &scene.crowding);
+        let sets = level.set_associative(&scene.profile.histogram);
         let sets = sets.map_or("—".to_owned(), |misses| percent(misses, scene.accesses));
         let ways = level
             .ways()

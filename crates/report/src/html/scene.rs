@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_locality::{
-    CrossGroup, Crowding, Dimension, FineHistogram, Grouping, Log2Histogram, MissRatioCurve,
-    Profile,
+    CrossGroup, Dimension, FineHistogram, Grouping, Log2Histogram, MissRatioCurve, Profile,
 };
 use reuselens_units::Granularity;
 
@@ -29,8 +28,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) log2: Log2Histogram,
     pub(crate) fine: FineHistogram,
     curve: MissRatioCurve,
-    /// How lines use the sets of the caches.
-    pub(crate) crowding: Vec<Crowding>,
     /// Groups that a table has at most.
     pub(crate) top: usize,
 }
@@ -56,7 +53,6 @@ impl<'a> Scene<'a> {
             log2: profile.histogram.log2(),
             fine,
             curve: MissRatioCurve::new(&profile.histogram),
-            crowding: profile.crowding(),
             top: options.top.max(1),
         }
     }

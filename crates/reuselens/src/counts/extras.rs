@@ -2,7 +2,7 @@
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Previous, PreviousAccess};
-use reuselens_locality::{KeyedHistograms, ReuseTimeCounts, ReuseTimes, SetUse};
+use reuselens_locality::{KeyedHistograms, ReuseTimeCounts, ReuseTimes};
 use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;
@@ -17,8 +17,6 @@ pub(crate) struct More {
     pub forward: Option<KeyedHistograms>,
     /// The distances of each cell by path, if they were asked for.
     pub paths: Option<PathCounts>,
-    /// How the accesses of each cell use the sets of the first cache, if that was simulated.
-    pub sets: Vec<SetUse>,
 }
 
 /// A way of counting, and a table of previous accesses beside it.
@@ -130,7 +128,6 @@ impl Counts for Extras {
         let mut counted = inner.finish();
         counted.more = More {
             paths: counted.more.paths,
-            sets: counted.more.sets,
             reuse_times: times.map(|times| {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))

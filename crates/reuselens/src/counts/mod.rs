@@ -9,13 +9,12 @@ mod paths;
 mod piped;
 mod private;
 mod sampled;
-mod sets;
 mod shares;
 
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Bounded, Engine, EngineError, RealSets};
+use reuselens_distance::{Bounded, Engine, EngineError};
 use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
@@ -96,33 +95,23 @@ pub(crate) struct Counted {
     pub warnings: Vec<Warning>,
 }
 
-/// A new way of counting, as the options have it; `cache` is simulated with its sets beside it.
+/// A new way of counting, as the options have it.
 ///
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
-pub(crate) fn begin(
-    options: &AnalysisOptions,
-    cache: Option<RealSets>,
-) -> Result<Box<dyn Counts>, Error> {
+pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = threads(options);
-    let private = options.sharing == Sharing::Private;
-    let with_sets = |counts: Box<dyn Counts>| -> Box<dyn Counts> {
-        match cache {
-            Some(cache) => Box::new(sets::Sets::new(counts, cache, private)),
-            None => counts,
-        }
-    };
     if options.paths {
-        let counts = with_sets(with_paths(options)?);
+        let counts = with_paths(options)?;
         return Ok(match threads.get() > 1 {
             true => piped::Piped::begin(counts),
             false => counts,
         });
     }
-    if private {
-        return Ok(with_sets(Box::new(private::begin(options, threads)?)));
+    if options.sharing == Sharing::Private {
+        return Ok(Box::new(private::begin(options, threads)?));
     }
-    let counts = with_sets(more(options, counts(options)?)?);
+    let counts = more(options, counts(options)?)?;
     // Those two have their own threads.
     let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());
     Ok(match threads.get() > 1 && !alone {

@@ -5,15 +5,8 @@ use std::fmt::Write;
 use reuselens_locality::{Dimension, GroupChange, GroupChanges};
 
 use super::{CompareOptions, Stage};
-use crate::crowding::{self, Change};
 use crate::html::escape::{change, escape};
 use crate::numbers::{count, grouped};
-
-/// Rows of the table of crowded lines.
-const MOST_CROWDED: usize = 12;
-
-const CROWDED: &str = "Which set a line of a cache falls into is in its address. Data that lie a power of two apart share a few sets, and \
-throw each other out while the others are empty. A dash: hardly a miss of this line was seen.";
 
 impl Stage<'_> {
     /// The groups that change, each profile against the first.
@@ -42,52 +35,16 @@ impl Stage<'_> {
                 }
             }
         }
-        let crowded = self.crowded();
-        if tables.is_empty() && crowded.is_empty() {
+        if tables.is_empty() {
             return;
         }
         let _ = write!(
             out,
             "<section id=\"changes\"><h2>What changed where</h2><p class=\"explain\">Misses in {}, group by group, the largest \
-             changes first. A line that moved to another number counts as one that is gone and one that is new.</p>\n{crowded}{tables}\
+             changes first. A line that moved to another number counts as one that is gone and one that is new.</p>\n{tables}\
              </section>",
             self.chosen.label()
         );
-    }
-
-    /// The lines that crowd in the first profile or another, each against the first. HTML.
-    fn crowded(&self) -> String {
-        let mut out = String::new();
-        for (index, variant) in self.variants.iter().enumerate().skip(1) {
-            let changes = crowding::changes(&self.crowding[0], &self.crowding[index]);
-            if changes.is_empty() {
-                continue;
-            }
-            let (first, name) = (escape(self.first.name), escape(variant.name));
-            let _ = write!(
-                out,
-                "<h3>{}: {name} against {first}</h3><p class=\"explain\">{}</p><div class=\"scroll\"><table><thead><tr>\
-                 <th scope=\"col\">line, data, cache</th><th scope=\"col\">sets used, {first}</th><th scope=\"col\">{name}</th>\
-                 <th scope=\"col\">misses with its sets, {first}</th><th scope=\"col\">{name}</th></tr></thead><tbody>",
-                crowding::TITLE,
-                CROWDED
-            );
-            for change in changes.iter().take(MOST_CROWDED) {
-                let _ = write!(
-                    out,
-                    "<tr><th scope=\"row\">{}, {}, {}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                    escape(&change.of.line),
-                    escape(&change.of.object),
-                    escape(&change.of.cache),
-                    Change::sets(change.before),
-                    Change::sets(change.after),
-                    Change::misses(change.before),
-                    Change::misses(change.after)
-                );
-            }
-            out.push_str("</tbody></table></div>");
-        }
-        out
     }
 
     fn change_table(

@@ -175,7 +175,6 @@ impl Counts for Private {
             elements: sums.elements,
             more: More {
                 paths: None,
-                sets: Vec::new(),
                 reuse_times: recipe.reuse_times.then_some(sums.times),
                 forward: recipe.forward.then_some(sums.forward),
             },
