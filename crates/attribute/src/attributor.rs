@@ -138,7 +138,9 @@ impl Attributor {
         let process = self.process(block.process);
         let touches = &mut block.touches;
         let counts = !touches.named || self.names_count(process);
-        let ready = columns.is_empty() && touches.before.is_empty() && touches.bases.is_empty();
+        // A block of rows keeps what is not its own: its memory would be held and not used.
+        let ready = touches.is_there() && columns.is_empty();
+        let ready = ready && touches.before.is_empty() && touches.bases.is_empty();
         // Items of another process have its number folded in.
         if ready && counts && block.process == ProcessId(0) {
             std::mem::swap(&mut columns.items, &mut touches.items);

@@ -260,6 +260,7 @@ fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Fo
                 touched += block.touches.blocks;
                 attributor.gather(&mut block, &mut columns, |piece| items.extend(&piece.items));
                 items.extend(&columns.items);
+                assert!(condensed || block.touches.items.capacity() == 0);
                 assert_eq!(columns.items.len(), columns.cells.len());
                 columns.clear();
             }

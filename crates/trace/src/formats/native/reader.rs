@@ -95,6 +95,8 @@ impl Reader {
         if selection.is_all() {
             return Ok(());
         }
+        // A part is cut by rows.
+        self.wish = None;
         let index = self.take_index()?.ok();
         self.part = Some(Part::new(selection, index));
         Ok(())

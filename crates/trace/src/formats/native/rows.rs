@@ -18,7 +18,8 @@ use crate::{Columns, Kind};
 pub(super) const TOGETHER: usize = 8;
 
 /// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
-/// rows, and one last block may go beyond. What a forged chunk can cost: about 220 MiB.
+/// rows, and one last block may go beyond. What a forged chunk can cost: 240 MiB, and more while
+/// they grow.
 pub(super) const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
 
 /// What is known of a site: all in one place, as all of it is needed for each row.
