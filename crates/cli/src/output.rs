@@ -106,8 +106,8 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
         };
-        std::io::stdout().write_all(reuselens_report::summary(profile, &options).as_bytes())?;
-        Ok(())
+        let text = reuselens_report::summary(profile, &options);
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// On standard error what makes a result less than it seems, where no summary says so.
@@ -138,6 +138,7 @@ impl Show {
         before: &Profile,
         after: &Profile,
         inputs: bool,
+        names: [String; 2],
     ) -> anyhow::Result<()> {
         if self.quiet {
             return Ok(());
@@ -149,10 +150,10 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
             inputs: Some(inputs),
+            names,
         };
         let text = reuselens_report::diff(before, after, &options)?;
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(())
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// The groups to name where none were asked for: lines, objects, contexts.
@@ -385,9 +386,8 @@ pub fn color() -> bool {
 
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
-    let columns = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|text| text.parse().ok());
     columns.unwrap_or(DEFAULT).clamp(60, 160)
 }
 

@@ -34,6 +34,8 @@ pub struct DiffOptions {
     /// and after a change; `None` = if the same program was run with other arguments, on at least half as much data
     /// again.
     pub inputs: Option<bool>,
+    /// What the two are called, `a.rlprof` and `b.rlprof`; empty = not said.
+    pub names: [String; 2],
 }
 
 impl Default for DiffOptions {
@@ -46,6 +48,7 @@ impl Default for DiffOptions {
             top: 6,
             by,
             inputs: None,
+            names: Default::default(),
         }
     }
 }
@@ -79,6 +82,7 @@ pub fn diff(
         width: options.width.max(60),
         chosen,
         top: options.top,
+        names: &options.names,
     };
     let mut out = String::new();
     view.head(&mut out);
@@ -114,6 +118,7 @@ struct View<'a> {
     width: usize,
     chosen: Level,
     top: usize,
+    names: &'a [String; 2],
 }
 
 impl View<'_> {
@@ -126,7 +131,8 @@ impl View<'_> {
     }
 
     fn head(&self, out: &mut String) {
-        for (name, profile) in [("before", self.before), ("after", self.after)] {
+        let both = [("before", self.before), ("after", self.after)];
+        for ((name, profile), file) in both.into_iter().zip(self.names) {
             let name = self.paint.ink(Ink::Soft, &format!("{name:<7}"));
             let method = format!(
                 "{}; {}",
@@ -135,7 +141,11 @@ impl View<'_> {
             );
             let _ = writeln!(
                 out,
-                "{name} {}",
+                "{name} {}{}",
+                match file.as_str() {
+                    "" => String::new(),
+                    file => format!("{file}: "),
+                },
                 self.paint.ink(Ink::Strong, &words::command(profile))
             );
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));

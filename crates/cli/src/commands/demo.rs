@@ -200,6 +200,7 @@ impl Args {
             &profiles[before],
             &profiles[after],
             demo.granularity.is_some(),
+            [before, after].map(|index| paths[index].display().to_string()),
         )?;
         self.show.say(&format!(
             "\nPage: {}  (open it in a browser)",

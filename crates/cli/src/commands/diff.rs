@@ -36,9 +36,10 @@ impl Args {
         self.show.refuse_exports()?;
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;
-        self.show.difference(&before, &after, self.inputs)?;
+        let names = [&self.before, &self.after].map(|path| path.display().to_string());
+        self.show
+            .difference(&before, &after, self.inputs, names.clone())?;
         if let Some(path) = &self.html {
-            let names = [&self.before, &self.after].map(|path| path.display().to_string());
             let variants =
                 [(&before, &names[0]), (&after, &names[1])].map(|(profile, name)| Variant {
                     name,

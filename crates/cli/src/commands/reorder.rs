@@ -45,9 +45,10 @@ impl Args {
         for (path, profile) in paths.iter().zip([&done.program, &done.reordered]) {
             write_whole(path, &profile.to_bytes(), self.show.force)?;
         }
+        let names = paths.map(|path| path.display().to_string());
         self.show
-            .difference(&done.program, &done.reordered, false)?;
-        let [before, after] = paths.map(|path| path.display().to_string());
+            .difference(&done.program, &done.reordered, false, names.clone())?;
+        let [before, after] = names;
         self.show.say(&format!(
             "{} statements; every dependence between them is kept.\nNext: reuselens diff {before} {after} --html reordered.html",
             done.statements
