@@ -276,6 +276,10 @@ fn a_recording_that_is_killed_can_be_read_up_to_there() {
 fn an_interrupt_ends_the_program_and_completes_the_trace() {
     // Ctrl-C goes to the whole group; a wish to end, as a rule, to us alone.
     for (signal, number, group) in [("-INT", 2, "-"), ("-TERM", 15, ""), ("-TERM", 15, "-")] {
+        if common::is_ignored(number) {
+            println!("SIG{} is ignored here, by the program too", &signal[1..]);
+            continue;
+        }
         let place = Place::new();
         let mut child = endless(&place);
         let whom = format!("{group}{}", child.id());
