@@ -119,10 +119,13 @@ const LOOKED_AT: usize = 32;
 /// Those, and the rest of a word that begins with the last of them.
 const SEVERAL: usize = LOOKED_AT + 8;
 
-/// Fills `into` with numbers that end in the first [`LOOKED_AT`] bytes: how many, and how many bytes they take.
-/// Stops before one that is longer than a word.
+/// Fills `into` with numbers that end in the first [`LOOKED_AT`] of `bytes`: how many, and how many bytes they take.
+/// Stops before one that is longer than a word; takes none if fewer bytes than [`SEVERAL`] are there.
 #[inline(always)]
-fn several(squeeze: impl Squeeze, bytes: &[u8; SEVERAL], into: &mut [u64]) -> (usize, usize) {
+pub(super) fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+    let Some(bytes) = bytes.first_chunk::<SEVERAL>() else {
+        return (0, 0);
+    };
     let mut ends = ends(bytes);
     let (mut start, mut taken) = (0, 0);
     for number in into {
@@ -259,11 +262,8 @@ impl<'a> Cursor<'a> {
     ) -> Result<(), Damage> {
         let mut filled = 0;
         while filled < into.len() {
-            let rest = self.bytes.get(self.at..);
-            let (taken, bytes) = match rest.and_then(<[u8]>::first_chunk) {
-                Some(bytes) => several(squeeze, bytes, &mut into[filled..]),
-                None => (0, 0),
-            };
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let (taken, bytes) = squeeze.several(rest, &mut into[filled..]);
             filled += taken;
             self.at += bytes;
             // What is longer than a word, or near the end.

@@ -5,66 +5,43 @@ use crate::formats::native::columns::Trail;
 use crate::formats::native::encode::ENOUGH_ROWS;
 use crate::formats::native::rows::{SITE, Streams};
 use crate::formats::native::shapes::{
-    AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Words, follow,
+    AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Word, Words,
+    follow,
 };
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-use crate::{Columns, Kind, Wish};
-use touch::Left;
+use crate::{Columns, Wish};
+use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
+use touch::{Eight, Left, NO_EIGHT};
 
-mod touch;
+mod group;
+pub(super) mod touch;
 
-/// Rows are written so many at a time.
-const GROUP: usize = 4;
-/// Groups that are written in any case: more than most shapes have.
-const GROUPS: usize = 2;
 /// Columns must be that much longer than the rows that are wanted.
 pub(super) const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
 /// The most rows of shapes that a writer's chunk has.
 const MOST_ROWS: usize = ENOUGH_ROWS as usize + MAX_SHAPED_ROWS;
 
-/// Rows as words complete them.
-#[derive(Clone, Copy)]
-struct Group {
-    pcs: [u64; GROUP],
-    displacements: [u64; GROUP],
-    /// All ones for rows that have a word, or 0.
-    masks: [u64; GROUP],
-    kinds: [Kind; GROUP],
-    sizes: [u8; GROUP],
-    words: [u8; GROUP],
-}
-
-const NO_GROUP: Group = Group {
-    pcs: [0; GROUP],
-    displacements: [0; GROUP],
-    masks: [0; GROUP],
-    kinds: [Kind::Load; GROUP],
-    sizes: [0; GROUP],
-    words: [0; GROUP],
-};
-
 /// A note: where its shape's rows are, and its words.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Note {
     first_group: u32,
+    first_eight: u32,
     first_word: u32,
+    /// How many rows are in groups: all, or, where touches are made, the accesses that count if no others matter.
     rows: u16,
-    /// How many of them are in groups: all, or the accesses that count.
-    touches: u16,
-    /// Whether it is all.
-    all: bool,
+    left: Left,
 }
 
+/// A shape in the chunk: all that a note needs of it, in half a line of a cache.
 #[derive(Clone, Copy, Default)]
+#[repr(align(32))]
 struct Site {
     nexts: Nexts,
-    first_word: u32,
-    first_group: u32,
+    /// A note of it, but for where its words are: here those are among those of all shapes.
+    note: Note,
     words: u16,
     rows: u16,
-    touches: u16,
-    all: bool,
 }
 
 /// What the head of a block says of it.
@@ -94,6 +71,8 @@ pub(super) struct ShapeDecoder {
     words: Words,
     /// Those of all sites, and [`GROUPS`] more.
     groups: Vec<Group>,
+    /// The accesses of those of which touches are made, and one more.
+    eights: Vec<Eight>,
     /// The notes of a block, their words, and what those are.
     notes: Vec<Note>,
     plan: Plan,
@@ -102,7 +81,9 @@ pub(super) struct ShapeDecoder {
     /// What is expected of each trail: by blocks of version 3, and by others.
     paths: Vec<Trail>,
     lasts: Vec<u64>,
+    /// Those of a shape, and its words.
     described: Vec<ShapeRow>,
+    own_words: Vec<Word>,
     /// Rows of the chunk so far.
     rows: usize,
     /// Groups of the chunk, if all rows were in some.
@@ -117,6 +98,7 @@ impl ShapeDecoder {
             sites: vec![Site::default()],
             words: Words::new(),
             groups: vec![NO_GROUP; GROUPS],
+            eights: vec![NO_EIGHT],
             notes: Vec::new(),
             plan: Plan::default(),
             values: Vec::new(),
@@ -124,6 +106,7 @@ impl ShapeDecoder {
             paths: Vec::new(),
             lasts: Vec::new(),
             described: Vec::new(),
+            own_words: Vec::new(),
             rows: 0,
             all_groups: 0,
             wish,
@@ -136,6 +119,7 @@ impl ShapeDecoder {
         self.sites[START] = Site::default();
         self.words.clear();
         self.groups.truncate(GROUPS);
+        self.eights.truncate(1);
         self.trails.clear();
         self.paths.clear();
         self.lasts.clear();
@@ -209,57 +193,61 @@ impl ShapeDecoder {
         notes: usize,
         rows: usize,
     ) -> Result<(), Damage> {
-        // Every word has at least one byte.
+        // Every word has at least one byte, and every note a row.
         let most = streams.addrs.left().min(MAX_SHAPED_WORDS);
+        if notes > rows {
+            return Err(ROWS);
+        }
         let bits = if MASKED {
             streams.tokens.some(notes.div_ceil(8))?
         } else {
             &[]
         };
-        let mut plan = std::mem::take(&mut self.plan);
+        let (mut plan, mut all) = (
+            std::mem::take(&mut self.plan),
+            std::mem::take(&mut self.notes),
+        );
         plan.clear();
-        self.notes.clear();
-        let (mut before, mut left) = (START, rows);
-        for note in 0..notes {
-            let is_zero = MASKED && (bits[note / 8] >> (note % 8)) & 1 == 0;
-            let token = if is_zero {
-                AGAIN
+        all.resize(notes, Note::default());
+        let (mut before, mut found) = (START, 0);
+        for (place, note) in all.iter_mut().enumerate() {
+            let is_zero = MASKED && (bits[place / 8] >> (place % 8)) & 1 == 0;
+            let next = self.sites[before].nexts[0];
+            before = if is_zero && next != 0 {
+                next
             } else {
-                streams.tokens.number()?
-            };
-            let number = self.number(token, before, &mut streams.described)?;
-            before = number as usize;
-            let site = self.sites[before];
-            left = left.checked_sub(usize::from(site.rows)).ok_or(ROWS)?;
-            self.notes.push(Note {
-                first_group: site.first_group,
-                first_word: plan.len() as u32,
-                rows: site.rows,
-                touches: site.touches,
-                all: site.all,
-            });
-            let (first, count) = (site.first_word as usize, usize::from(site.words));
+                let token = match is_zero {
+                    true => AGAIN,
+                    false => streams.tokens.number()?,
+                };
+                self.number(token, before, &mut streams.described)?
+            } as usize;
+            let site = &self.sites[before];
+            found += usize::from(site.rows);
+            *note = site.note;
+            note.first_word = plan.len() as u32;
+            let (first, count) = (site.note.first_word as usize, usize::from(site.words));
             plan.push(&self.words, first, count, most).ok_or(END)?;
         }
-        self.plan = plan;
-        match left {
-            0 if self.plan.len() <= most => Ok(()),
-            0 => Err(END),
-            _ => Err(ROWS),
+        (self.plan, self.notes) = (plan, all);
+        match found == rows {
+            true if self.plan.len() <= most => Ok(()),
+            true => Err(END),
+            false => Err(ROWS),
         }
     }
 
     /// Reads the words of a block.
     #[inline(always)]
     fn values(&mut self, squeeze: impl Squeeze, addrs: &mut Cursor<'_>) -> Result<(), Damage> {
-        let words = self.plan.words();
-        at_least(&mut self.values, words.len() + SHAPE_WORDS_MOST);
-        addrs.numbers(squeeze, &mut self.values[..words.len()])?;
+        let trails = self.plan.trails();
+        at_least(&mut self.values, trails.len() + SHAPE_WORDS_MOST);
+        addrs.numbers(squeeze, &mut self.values[..trails.len()])?;
         let lasts = self.lasts.as_mut_slice();
-        for (word, value) in words.iter().zip(&mut self.values) {
-            let last = &mut lasts[word.trail as usize];
+        for (trail, value) in trails.iter().zip(&mut self.values) {
+            let last = &mut lasts[*trail as usize];
             *last = last.wrapping_add(unzigzag(*value));
-            *value = last.wrapping_sub(word.displacement);
+            *value = *last;
         }
         Ok(())
     }
@@ -271,15 +259,15 @@ impl ShapeDecoder {
         squeeze: impl Squeeze,
         addrs: &mut Cursor<'_>,
     ) -> Result<(), Damage> {
-        let words = self.plan.words();
-        at_least(&mut self.values, words.len() + SHAPE_WORDS_MOST);
+        let trails = self.plan.trails();
+        at_least(&mut self.values, trails.len() + SHAPE_WORDS_MOST);
         let paths = self.paths.as_mut_slice();
         let mut step = 0;
-        for (word, into) in words.iter().zip(&mut self.values) {
+        for (trail, into) in trails.iter().zip(&mut self.values) {
             let difference = unzigzag(addrs.any_number(squeeze)?);
-            let path = &mut paths[word.trail as usize];
+            let path = &mut paths[*trail as usize];
             step = path.advance(difference, step);
-            *into = path.last.wrapping_sub(word.displacement);
+            *into = path.last;
         }
         Ok(())
     }
@@ -320,19 +308,34 @@ impl ShapeDecoder {
                 "a chunk has more sites than any writer puts into one",
             ));
         }
-        let first_word = self.words.add(&mut self.trails, &self.described, words);
+        self.own_words.clear();
+        self.trails
+            .words_of(&self.described, words, &mut self.own_words);
+        let first_word = self.words.add(&self.own_words);
+        for row in &mut self.described {
+            // From here on a word is the address that its trail has, which is that of its first row.
+            let word = row.word.map(|word| &self.own_words[usize::from(word)]);
+            let first = word.map_or(0, |word| word.displacement);
+            row.displacement = row.displacement.wrapping_sub(first);
+        }
         self.paths.resize(self.trails.len(), Trail::default());
         self.lasts.resize(self.trails.len(), 0);
         let wish = self.wish.as_ref();
-        let left = wish.map_or(Left::All, |wish| touch::leave(&mut self.described, wish));
+        let left = wish.map_or(Left::All, |wish| {
+            touch::leave(&mut self.described, words, wish)
+        });
+        let first_eight = touch::enter(&mut self.eights, &self.described, left);
         let groups = self.groups.len() - GROUPS;
         self.sites.push(Site {
-            first_word: first_word as u32,
-            first_group: groups as u32,
+            note: Note {
+                first_word: first_word as u32,
+                first_group: groups as u32,
+                first_eight,
+                rows: self.described.len() as u16,
+                left,
+            },
             words: words as u16,
             rows: rows as u16,
-            touches: self.described.len() as u16,
-            all: left == Left::All,
             ..Site::default()
         });
         self.groups.truncate(groups);
@@ -347,46 +350,6 @@ impl ShapeDecoder {
 fn at_least(values: &mut Vec<u64>, count: usize) {
     if values.len() < count {
         values.resize(count, 0);
-    }
-}
-
-impl Group {
-    /// Some rows; what is too much is anything.
-    fn of(rows: &[ShapeRow]) -> Group {
-        let row = |lane: usize| rows.get(lane).unwrap_or(&rows[0]);
-        Group {
-            pcs: std::array::from_fn(|lane| row(lane).pc),
-            displacements: std::array::from_fn(|lane| row(lane).displacement),
-            masks: std::array::from_fn(|lane| u64::from(row(lane).word.is_some()).wrapping_neg()),
-            kinds: std::array::from_fn(|lane| row(lane).kind),
-            sizes: std::array::from_fn(|lane| row(lane).size),
-            words: std::array::from_fn(|lane| row(lane).word.unwrap_or(0)),
-        }
-    }
-
-    /// Their addresses.
-    #[inline(always)]
-    fn addrs(&self, words: &[u64; SHAPE_WORDS_MOST]) -> [u64; GROUP] {
-        std::array::from_fn(|lane| {
-            let word = words[usize::from(self.words[lane]) % SHAPE_WORDS_MOST];
-            (word & self.masks[lane]).wrapping_add(self.displacements[lane])
-        })
-    }
-}
-
-/// Writes the rows of a note, whole groups at a time: what is too much is written over, or taken off at the end.
-#[inline(always)]
-fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], at: usize, columns: &mut Columns<'_>) {
-    let kinds = columns.kinds[at..].as_chunks_mut::<GROUP>().0;
-    let sizes = columns.sizes[at..].as_chunks_mut::<GROUP>().0;
-    let pcs = columns.pcs[at..].as_chunks_mut::<GROUP>().0;
-    let addrs = columns.addrs[at..].as_chunks_mut::<GROUP>().0;
-    let into = kinds.iter_mut().zip(sizes).zip(pcs).zip(addrs);
-    for (group, (((kinds, sizes), pcs), addrs)) in groups.iter().zip(into) {
-        *kinds = group.kinds;
-        *sizes = group.sizes;
-        *pcs = group.pcs;
-        *addrs = group.addrs(words);
     }
 }
 

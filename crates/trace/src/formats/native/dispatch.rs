@@ -2,7 +2,8 @@
 //! of a number in one instruction.
 
 use crate::Columns;
-use crate::formats::native::bytes::{Damage, ENDS, pack_here, spread, squeezed};
+use crate::formats::native::bytes::{Damage, ENDS, pack_here, several, spread, squeezed};
+use crate::formats::native::decode_shaped::touch::Eight;
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
 use crate::formats::native::rows::{Rows, Sink, Streams};
 use crate::formats::native::touch_rows::Touching;
@@ -18,6 +19,12 @@ pub(super) trait Squeeze: Copy {
 
     /// Seven bits of a number of 56 in each byte.
     fn spread(self, number: u64) -> u64;
+
+    /// As [`several`].
+    #[inline(always)]
+    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+        several(self, bytes, into)
+    }
 
     /// Bit i is set if byte i has one of these bits.
     #[inline(always)]
@@ -61,6 +68,19 @@ pub(super) trait Squeeze: Copy {
         for ((addr, size), into) in addrs.iter().zip(sizes).zip(into) {
             *into = *addr;
             over |= u64::from((addr & mask) + size > mask + 1);
+        }
+        over == 0
+    }
+
+    /// The addresses of some accesses, relative to `words`. Whether each is in one item; of an item `mask` are the bits below it.
+    #[inline(always)]
+    fn complete(self, of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
+        let mut over = 0;
+        for (lane, addr) in into.iter_mut().enumerate() {
+            let relative = u64::from(of.relative >> lane & 1).wrapping_neg();
+            let word = words[usize::from(of.words[lane] % 8)];
+            *addr = (word & relative).wrapping_add(of.displacements[lane]);
+            over |= u64::from((*addr & mask) + u64::from(of.sizes[lane]) > mask + 1);
         }
         over == 0
     }
@@ -130,7 +150,8 @@ impl Widest {
         let seen = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi2");
         seen.then_some(Widest(newer))
     }
 }
@@ -151,6 +172,15 @@ impl Squeeze for Widest {
     #[inline(always)]
     fn spread(self, number: u64) -> u64 {
         self.0.spread(number)
+    }
+
+    #[inline(always)]
+    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+        // SAFETY: as in `bits`.
+        match unsafe { wide::unpack(bytes, into) } {
+            (0, _) => several(self, bytes, into),
+            some => some,
+        }
     }
 
     #[inline(always)]
@@ -181,6 +211,12 @@ impl Squeeze for Widest {
     fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
         // SAFETY: as in `bits`.
         unsafe { widest::copy(addrs, sizes, mask, into) }
+    }
+
+    #[inline(always)]
+    fn complete(self, of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
+        // SAFETY: as in `bits`.
+        unsafe { widest::complete(of, words, mask, into) }
     }
 }
 
@@ -237,6 +273,11 @@ pub(super) fn shaped(
     columns: &mut Columns<'_>,
 ) -> Result<(), Damage> {
     #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Widest::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newest_shaped(shapes, processor, streams, notes, columns) };
+    }
+    #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: as in [`block`].
         return unsafe { newer_shaped(shapes, processor, streams, notes, columns) };
@@ -256,6 +297,20 @@ fn newer_shaped(
     shapes.block_here(processor, streams, notes, columns)
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn newest_shaped(
+    shapes: &mut ShapeDecoder,
+    processor: Widest,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    columns: &mut Columns<'_>,
+) -> Result<(), Damage> {
+    shapes.block_here(processor, streams, notes, columns)
+}
+
 /// [`ShapeDecoder::touch_here`] for the processor at hand.
 pub(super) fn touch(
     shapes: &mut ShapeDecoder,
@@ -263,6 +318,11 @@ pub(super) fn touch(
     notes: Notes,
     to: &mut Touching<'_, false>,
 ) -> Result<(), Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Widest::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newest_touch(shapes, processor, streams, notes, to) };
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
         // SAFETY: as in [`block`].
@@ -284,6 +344,20 @@ fn newer_touch(
 }
 
 #[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn newest_touch(
+    shapes: &mut ShapeDecoder,
+    processor: Widest,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: &mut Touching<'_, false>,
+) -> Result<(), Damage> {
+    shapes.touch_here(processor, streams, notes, to)
+}
+
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn newer(
     rows: &mut Rows,
@@ -296,7 +370,9 @@ fn newer(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn newest(
     rows: &mut Rows,
     processor: Widest,

@@ -57,12 +57,12 @@ pub(super) struct Word {
     pub(super) displacement: u64,
 }
 
-/// The words of all shapes of a chunk, and [`WORDS_AT_ONCE`] more.
-pub(super) struct Words(Vec<Word>);
+/// The words of all shapes of a chunk, by their trails, and [`WORDS_AT_ONCE`] more.
+pub(super) struct Words(Vec<u32>);
 
 impl Words {
     pub(super) fn new() -> Words {
-        Words(vec![Word::default(); WORDS_AT_ONCE])
+        Words(vec![0; WORDS_AT_ONCE])
     }
 
     /// Forgets everything: a chunk begins.
@@ -74,27 +74,26 @@ impl Words {
         self.0.len() - WORDS_AT_ONCE
     }
 
-    /// Adds the words of a shape of these rows; where they begin.
-    pub(super) fn add(&mut self, trails: &mut Trails, rows: &[ShapeRow], count: usize) -> usize {
+    /// Adds the words of a shape; where they begin.
+    pub(super) fn add(&mut self, words: &[Word]) -> usize {
         let first = self.len();
         self.0.truncate(first);
-        trails.words_of(rows, count, &mut self.0);
-        self.0
-            .resize(first + count + WORDS_AT_ONCE, Word::default());
+        self.0.extend(words.iter().map(|word| word.trail));
+        self.0.resize(first + words.len() + WORDS_AT_ONCE, 0);
         first
     }
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Word>()
+        self.0.capacity() * size_of::<u32>()
     }
 }
 
-/// The words of a block's notes, one note's after the other's.
+/// The trails of the words of a block's notes, one note's after the other's.
 #[derive(Default)]
 pub(super) struct Plan {
     /// Those from `used` on are anything.
-    words: Vec<Word>,
+    trails: Vec<u32>,
     used: usize,
 }
 
@@ -105,8 +104,8 @@ impl Plan {
     }
 
     #[inline(always)]
-    pub(super) fn words(&self) -> &[Word] {
-        &self.words[..self.used]
+    pub(super) fn trails(&self) -> &[u32] {
+        &self.trails[..self.used]
     }
 
     #[inline(always)]
@@ -125,16 +124,16 @@ impl Plan {
         most: usize,
     ) -> Option<()> {
         let end = self.used + count;
-        if end + WORDS_AT_ONCE > self.words.len() {
-            grow(&mut self.words, end, most)?;
+        if end + WORDS_AT_ONCE > self.trails.len() {
+            grow(&mut self.trails, end, most)?;
         }
         // As many as most have; what is too much is written over.
-        let few: Option<&[Word; WORDS_AT_ONCE]> = words.0[first..].first_chunk();
-        if let (Some(few), Some(into)) = (few, self.words[self.used..].first_chunk_mut()) {
+        let few: Option<&[u32; WORDS_AT_ONCE]> = words.0[first..].first_chunk();
+        if let (Some(few), Some(into)) = (few, self.trails[self.used..].first_chunk_mut()) {
             *into = *few;
         }
         if count > WORDS_AT_ONCE {
-            self.words[self.used..end].copy_from_slice(&words.0[first..first + count]);
+            self.trails[self.used..end].copy_from_slice(&words.0[first..first + count]);
         }
         self.used = end;
         Some(())
@@ -142,21 +141,21 @@ impl Plan {
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<Word>()
+        self.trails.capacity() * size_of::<u32>()
     }
 }
 
 /// Makes room for so many words. Not of the plan as a whole, so that how many are used need not be in memory.
 #[cold]
 #[inline(never)]
-fn grow(words: &mut Vec<Word>, used: usize, most: usize) -> Option<()> {
+fn grow(trails: &mut Vec<u32>, used: usize, most: usize) -> Option<()> {
     let most = most.min(MAX_SHAPED_WORDS);
     if used > most {
         return None;
     }
     let length = used.next_power_of_two().max(WORDS_AT_ONCE);
     let length = length.min(MAX_SHAPED_WORDS) + WORDS_AT_ONCE;
-    words.resize(length, Word::default());
+    trails.resize(length, 0);
     Some(())
 }
 

@@ -3,6 +3,8 @@
 
 use std::arch::x86_64::*;
 
+use crate::formats::native::decode_shaped::touch::Eight;
+
 /// Bit i is set if byte i has one of these bits.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn bits(bytes: &[u8; 64], of: u8) -> u64 {
@@ -69,8 +71,34 @@ pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) ->
     over == 0
 }
 
+/// As [`super::dispatch::Squeeze::complete`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn complete(of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
+    // SAFETY: eight numbers lie in each place.
+    let (words, displacements, places, sizes) = unsafe {
+        (
+            _mm512_loadu_epi64(words.as_ptr().cast()),
+            _mm512_loadu_epi64(of.displacements.as_ptr().cast()),
+            _mm_loadl_epi64(of.words.as_ptr().cast()),
+            _mm_loadl_epi64(of.sizes.as_ptr().cast()),
+        )
+    };
+    let places = _mm512_cvtepu8_epi64(places);
+    let words = _mm512_maskz_permutexvar_epi64(of.relative, places, words);
+    let addrs = _mm512_add_epi64(words, displacements);
+    // SAFETY: as above.
+    unsafe { _mm512_storeu_epi64(into.as_mut_ptr().cast(), addrs) };
+    let below = _mm512_set1_epi64(mask.cast_signed());
+    let most = _mm512_add_epi64(below, _mm512_set1_epi64(1));
+    let from = _mm512_and_epi64(addrs, below);
+    let end = _mm512_add_epi64(from, _mm512_cvtepu8_epi64(sizes));
+    _mm512_cmpgt_epu64_mask(end, most) == 0
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Eight;
     use crate::formats::native::dispatch::{Portable, Squeeze, widest};
 
     #[test]
@@ -103,9 +131,21 @@ mod tests {
             let fits = wide.copy(&numbers, &sizes, mask, &mut one);
             assert_eq!(Portable.copy(&numbers, &sizes, mask, &mut other), fits);
             assert_eq!((one, fits), (other, over_of(&numbers, &sizes, mask) == 0));
+            let steps = other;
+            let some: &[u64; 8] = numbers.first_chunk().unwrap();
+            let eight = Eight {
+                displacements: std::array::from_fn(|_| random() >> (random() % 64)),
+                words: std::array::from_fn(|_| random() as u8 % 8),
+                sizes: std::array::from_fn(|_| random() as u8 % 9),
+                relative: random() as u8,
+            };
+            let (mut one, mut other) = ([0; 8], [0; 8]);
+            let fits = wide.complete(&eight, some, mask, &mut one);
+            assert_eq!(Portable.complete(&eight, some, mask, &mut other), fits);
+            assert_eq!(one, other);
             let mut again = numbers;
-            wide.step(&mut numbers, &other);
-            Portable.step(&mut again, &other);
+            wide.step(&mut numbers, &steps);
+            Portable.step(&mut again, &steps);
             assert_eq!(numbers, again);
         }
     }

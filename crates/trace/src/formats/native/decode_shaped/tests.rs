@@ -10,6 +10,8 @@ fn held(decoder: &ShapeDecoder) -> usize {
     decoder.sites.capacity() * size_of::<Site>()
         + decoder.words.bytes()
         + decoder.groups.capacity() * size_of::<Group>()
+        + decoder.eights.capacity() * size_of::<Eight>()
+        + decoder.own_words.capacity() * size_of::<Word>()
         + decoder.notes.capacity() * size_of::<Note>()
         + decoder.plan.bytes()
         + decoder.values.capacity() * size_of::<u64>()

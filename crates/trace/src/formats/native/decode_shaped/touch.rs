@@ -9,16 +9,66 @@ use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Kind, Row, Wish};
 
 /// What is known of a shape of which rows are to become touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Accesses that count, and nothing else that matters.
+    /// Accesses that count, and nothing else that matters, relative to few words: they are in [`Eight`]s.
+    Few,
+    /// The same, relative to any words.
     Accesses,
     /// All rows: there are some that are to be looked at by themselves.
+    #[default]
     All,
 }
 
+/// Accesses that are taken together.
+const EIGHT: usize = 8;
+
+/// Some accesses of a shape, as words complete them.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(in super::super) struct Eight {
+    pub(in super::super) displacements: [u64; EIGHT],
+    /// Which word each is relative to.
+    pub(in super::super) words: [u8; EIGHT],
+    pub(in super::super) sizes: [u8; EIGHT],
+    /// A bit for each that has a word.
+    pub(in super::super) relative: u8,
+}
+
+pub(super) const NO_EIGHT: Eight = Eight {
+    displacements: [0; EIGHT],
+    words: [0; EIGHT],
+    sizes: [0; EIGHT],
+    relative: 0,
+};
+
+impl Eight {
+    /// Up to eight accesses. What is too much touches nothing.
+    fn of(rows: &[ShapeRow]) -> Eight {
+        let mut eight = NO_EIGHT;
+        for (lane, row) in rows.iter().enumerate().take(EIGHT) {
+            eight.displacements[lane] = row.displacement;
+            eight.words[lane] = row.word.unwrap_or(0) % EIGHT as u8;
+            eight.sizes[lane] = row.size;
+            eight.relative |= u8::from(row.word.is_some()) << lane;
+        }
+        eight
+    }
+}
+
+/// Adds the accesses of a shape, if they are to be there; where they begin.
+pub(super) fn enter(eights: &mut Vec<Eight>, rows: &[ShapeRow], left: Left) -> u32 {
+    let first = eights.len() - 1;
+    if left == Left::Few {
+        eights.truncate(first);
+        eights.extend(rows.chunks(EIGHT).map(Eight::of));
+        eights.push(NO_EIGHT);
+    }
+    first as u32
+}
+
 /// Leaves of a shape's rows the accesses that count, if no others matter.
-pub(super) fn leave(rows: &mut Vec<ShapeRow>, wish: &Wish) -> Left {
+pub(super) fn leave(rows: &mut Vec<ShapeRow>, words: usize, wish: &Wish) -> Left {
     let plain = |kind| {
         matches!(
             kind,
@@ -38,7 +88,11 @@ pub(super) fn leave(rows: &mut Vec<ShapeRow>, wish: &Wish) -> Left {
         return Left::All;
     }
     rows.retain(|row| wish.counts(row.kind));
-    Left::Accesses
+    if words <= EIGHT {
+        Left::Few
+    } else {
+        Left::Accesses
+    }
 }
 
 impl Group {
@@ -65,21 +119,61 @@ impl ShapeDecoder {
         to: &mut Touching<'_, false>,
     ) -> Result<(), Damage> {
         self.read(squeeze, streams, notes)?;
+        // Whether it is known that plain accesses become touches. An operand that comes first may be of a row before.
+        let mut plain = false;
         for note in &self.notes {
-            let first = note.first_group as usize;
-            let words = self.values[note.first_word as usize..].first_chunk();
-            let groups = self.groups.get(first..);
+            let first = note.first_word as usize;
+            plain = plain || note.left != Left::All && to.toucher.starts_plain(to.out);
+            if note.left == Left::Few && plain {
+                let words = self.values.get(first..).and_then(<[u64]>::first_chunk);
+                let eights = self.eights.get(note.first_eight as usize..);
+                let (Some(words), Some(eights)) = (words, eights) else {
+                    return Err(ROWS);
+                };
+                if few(squeeze, eights, words, note, to) {
+                    continue;
+                }
+            }
+            let words = self.values.get(first..).and_then(<[u64]>::first_chunk);
+            let groups = self.groups.get(note.first_group as usize..);
             let (Some(words), Some(groups)) = (words, groups) else {
                 return Err(ROWS);
             };
-            if note.all || !to.toucher.starts_plain(to.out) {
+            if note.left == Left::All || !plain {
                 by_row(groups, words, note, to);
             } else {
                 touch(groups, words, note, to);
             }
+            plain = false;
         }
         Ok(())
     }
+}
+
+/// Takes the accesses of a note eight at a time; whether each of them is to one item, and nothing is taken if not.
+#[inline(always)]
+fn few(
+    squeeze: impl Squeeze,
+    eights: &[Eight],
+    words: &[u64; EIGHT],
+    note: &Note,
+    to: &mut Touching<'_, false>,
+) -> bool {
+    to.toucher.make_room(to.out);
+    let (free, mask) = to.toucher.free();
+    let count = usize::from(note.rows);
+    let (into, _) = free.as_chunks_mut::<EIGHT>();
+    let (Some(eight), Some(first)) = (eights.first(), into.first_mut()) else {
+        return false;
+    };
+    let mut fits = squeeze.complete(eight, words, mask, first);
+    if count > EIGHT {
+        for (eight, into) in eights[..count.div_ceil(EIGHT)].iter().zip(into).skip(1) {
+            fits &= squeeze.complete(eight, words, mask, into);
+        }
+    }
+    to.toucher.append(if fits { count } else { 0 });
+    fits
 }
 
 /// Takes the accesses of a note, whole groups at a time.
@@ -92,7 +186,7 @@ fn touch(
 ) {
     to.toucher.make_room(to.out);
     let (free, mask) = to.toucher.free();
-    let count = usize::from(note.touches);
+    let count = usize::from(note.rows);
     let mut odd = 0;
     if let Some(few) = groups.first_chunk::<GROUPS>() {
         odd |= fill(few, words, free, mask);
@@ -129,7 +223,7 @@ fn by_item(
     note: &Note,
     to: &mut Touching<'_, false>,
 ) {
-    for access in 0..usize::from(note.touches) {
+    for access in 0..usize::from(note.rows) {
         let (group, lane) = (&groups[access / GROUP], access % GROUP);
         let addr = group.addrs(words)[lane];
         if !to.toucher.push_simple(addr, group.sizes[lane]) {
@@ -146,7 +240,7 @@ fn by_row(
     note: &Note,
     to: &mut Touching<'_, false>,
 ) {
-    let mut left = usize::from(note.touches);
+    let mut left = usize::from(note.rows);
     for group in groups {
         let addrs = group.addrs(words);
         for (lane, addr) in addrs.into_iter().enumerate().take(left) {
