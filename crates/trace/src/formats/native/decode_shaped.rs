@@ -65,7 +65,8 @@ pub(super) enum Layout {
 }
 
 /// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what writers put into one
-/// ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at most, for each thread that decodes.
+/// ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at most, 180 where touches are
+/// made, for each thread that decodes.
 pub(super) struct ShapeDecoder {
     sites: Vec<Site>,
     words: Words,

@@ -385,14 +385,14 @@ impl Toucher {
         let touches = &mut out.touches;
         touches.named = self.by_name;
         let ready = self.used - usize::from(self.waits);
-        let addrs = &mut self.addrs[..ready];
+        let addrs = &self.addrs[..ready];
         if self.by_name && !self.bare {
             touches.bases.extend_from_slice(&self.bases[..ready]);
+            touches.items.extend_from_slice(addrs);
         } else {
             let shift = self.wish.granularity.shift();
-            addrs.iter_mut().for_each(|addr| *addr >>= shift);
+            touches.items.extend(addrs.iter().map(|addr| addr >> shift));
         }
-        touches.items.extend_from_slice(addrs);
         touches.references += ready as u64 - self.more;
         self.addrs[0] = self.addrs[ready % ROOM];
         (self.used, self.more) = (self.used - ready, 0);

@@ -136,7 +136,7 @@ pub(super) fn unpack(bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
         let numbers = join(_mm512_maskz_expand_epi8(own, from));
         // SAFETY: eight numbers lie there.
         unsafe { _mm512_storeu_epi64(eight.as_mut_ptr().cast(), numbers) };
-        ends &= !(eighth | eighth - 1);
+        ends &= !(eighth | (eighth - 1));
         start = (ended >> 56) as usize;
         taken += 8;
     }
