@@ -26,9 +26,9 @@ pub struct Timing {
     pub measurable: bool,
     /// References per second, in millions.
     pub mega_references_per_second: f64,
-    /// How many times as fast as Olken's tree, if that took part.
+    /// How many times as fast as Olken's tree, if that took part and both are measurable.
     pub ratio_to_olken: Option<f64>,
-    /// Its rate as a share of the bound's, if that took part.
+    /// Its rate as a share of the bound's, if that took part and both are measurable.
     pub share_of_bound: Option<f64>,
     /// Bytes that the engine holds at the end, per distinct item.
     pub bytes_per_item: Option<f64>,
@@ -168,9 +168,10 @@ fn heat(
 ) -> Heat {
     let seconds_of = |name: &str| {
         let at = contenders.iter().position(|one| one.name() == name)?;
-        Some(tracks[at].seconds())
+        tracks[at].measurable().then(|| tracks[at].seconds())
     };
     let (olken, bound) = (seconds_of(BASELINE), seconds_of(Contender::Bound.name()));
+    let of = |track: &Track, ratio: Option<f64>| ratio.filter(|_| track.measurable());
     let timing = |(contender, track): (&Contender, &Track)| {
         let seconds = track.seconds();
         Timing {
@@ -179,8 +180,8 @@ fn heat(
             seconds,
             measurable: track.measurable(),
             mega_references_per_second: references as f64 / seconds / 1e6,
-            ratio_to_olken: olken.map(|olken| olken / seconds),
-            share_of_bound: bound.map(|bound| bound / seconds),
+            ratio_to_olken: of(track, olken.map(|olken| olken / seconds)),
+            share_of_bound: of(track, bound.map(|bound| bound / seconds)),
             bytes_per_item: track
                 .memory
                 .map(|memory| memory.get() as f64 / distinct.max(1) as f64),
@@ -232,6 +233,24 @@ mod tests {
         busy.runs[1].measurable = false;
         assert!(!busy.measurable());
         assert_eq!(busy.seconds(), 2.5);
+    }
+
+    #[test]
+    fn what_is_not_measurable_has_no_ratio() {
+        let contenders = ["counting", "olken", "bound"].map(|name| Contender::named(name).unwrap());
+        let mut tracks = [track(&[2]), track(&[30]), track(&[1])];
+        let ratios = |tracks: &[Track]| {
+            let heat = heat("s", 100, 7, &contenders, tracks);
+            let timings = heat.timings.into_iter();
+            let ratios = timings.map(|one| (one.ratio_to_olken, one.share_of_bound));
+            ratios.collect::<Vec<_>>()
+        };
+        tracks[1].runs[0].measurable = false;
+        assert_eq!(ratios(&tracks)[0], (None, Some(0.5)));
+        assert_eq!(ratios(&tracks)[1], (None, None));
+        tracks[0].runs[0].measurable = false;
+        assert_eq!(ratios(&tracks)[0], (None, None));
+        assert_eq!(ratios(&tracks)[2], (None, Some(1.0)));
     }
 
     #[test]
