@@ -40,6 +40,7 @@ mod part;
 mod reader;
 mod replay;
 mod rows;
+mod shaper;
 mod shapes;
 mod team;
 mod touch_rows;
