@@ -231,7 +231,10 @@ impl ShapeEncoder {
         most: usize,
         here: &mut Here,
     ) -> Option<()> {
-        let (places, sites) = (self.places[whose as usize].as_slice(), self.sites.as_mut_slice());
+        let (places, sites) = (
+            self.places[whose as usize].as_slice(),
+            self.sites.as_mut_slice(),
+        );
         let into_trails = self.plan.trails.as_mut_slice();
         let into_displacements = self.plan.displacements.as_mut_slice();
         let Here {

@@ -44,7 +44,6 @@ pub(super) struct Shaper {
     /// Blocks that are not to be looked at, and how many they were the last time.
     wait: u32,
     pause: u32,
-    dbg: [usize; 8],
 }
 
 /// What was seen of a block.
@@ -83,7 +82,6 @@ impl Shaper {
             out: ShapedBlock::new(),
             wait: 0,
             pause: 0,
-            dbg: [0; 8],
         }
     }
 
@@ -118,7 +116,6 @@ impl Shaper {
         }
         let seen = self.shape(block);
         let good = self.pays(&seen, block.len());
-        for (d, n) in self.dbg.iter_mut().zip([1, good as usize, block.len(), self.out.shapes().len(), self.out.words().len(), seen.strange, seen.calm, seen.full as usize]) { *d += n; }
         self.pause = if good {
             0
         } else {
@@ -161,11 +158,15 @@ impl Shaper {
             let note = match self.variants.fitting(path, &addrs) {
                 Some(variant) => Some(variant),
                 None if self.shapes_full() => None,
-                None => self.variants.make((path, &rows), own, &addrs, &mut self.shapes),
+                None => self
+                    .variants
+                    .make((path, &rows), own, &addrs, &mut self.shapes),
             };
             match note {
                 Some(variant) => {
-                    let steady = self.variants.note(variant, rows.len(), &addrs, &mut self.out);
+                    let steady = self
+                        .variants
+                        .note(variant, rows.len(), &addrs, &mut self.out);
                     seen.note(rows.len(), expected && steady);
                 }
                 None => self.alone(block, at..at + rows.len(), &mut seen),
@@ -244,6 +245,5 @@ impl Site {
     }
 }
 
-impl Drop for Shaper { fn drop(&mut self) { let d = self.dbg; let r = d[2] as f64; eprintln!("DBG looked {} good {} rows/note {:.2} words/row {:.3} strange {:.3} calm {:.3} full {} shapes {} paths {}", d[0], d[1], r / d[3] as f64, d[4] as f64 / r, d[5] as f64 / r, d[6] as f64 / r, d[7], self.shapes.len(), self.variants.rows()) } }
 #[cfg(test)]
 mod tests;

@@ -108,11 +108,6 @@ impl<W: Write> Writer<W> {
                 "a block has {rows} rows, and a native file takes {MAX_BLOCK_ROWS}: hand over smaller blocks"
             )));
         }
-        if std::env::var_os("NOSHAPE").is_some() {
-        self.encoder.block(block);
-        self.index.block(&mut self.waiting, block);
-        return self.flush_if_full();
-        }
         let shaper = self.shaper.get_or_insert_with(|| Box::new(Shaper::new()));
         if shaper.block(block) {
             let (shaped, shapes) = shaper.made();

@@ -19,7 +19,7 @@ const ENOUGH: usize = MOST - 4;
 /// Places of the table of stretches.
 const SLOTS: usize = 1 << 16;
 /// The most stretches that are known.
-const MOST_PATHS: usize = SLOTS / 2;
+pub(super) const MOST_PATHS: usize = SLOTS / 2;
 /// Places that are looked at for a stretch.
 const PROBES: usize = 16;
 /// Places of the table of what was seen.
@@ -81,6 +81,11 @@ impl Paths {
 
     pub(super) fn is_full(&self) -> bool {
         self.sites.len() + MOST > MOST_PATH_ROWS || self.paths.len() > MOST_PATHS
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.paths.len() - 1
     }
 
     /// Where the rows of a stretch are.

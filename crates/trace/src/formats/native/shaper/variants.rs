@@ -119,7 +119,11 @@ impl Variants {
             let variant = &mut self.variants[number as usize];
             let rows = variant.first_row as usize..variant.first_row as usize + addrs.rows;
             variant.tries += 1;
-            if holds(&self.leaders[rows.clone()], &self.displacements[rows], addrs) {
+            if holds(
+                &self.leaders[rows.clone()],
+                &self.displacements[rows],
+                addrs,
+            ) {
                 return Some(number);
             }
             variant.misses += 1;
@@ -147,7 +151,8 @@ impl Variants {
         out: &mut ShapedBlock,
     ) -> bool {
         let variant = &self.variants[number as usize];
-        let own = variant.first_word as usize..variant.first_word as usize + usize::from(variant.words);
+        let own =
+            variant.first_word as usize..variant.first_word as usize + usize::from(variant.words);
         let (lasts, steps) = (&mut self.lasts[own.clone()], &mut self.steps[own.clone()]);
         let mut words = [0; MOST];
         let mut odd = 0;
@@ -176,10 +181,10 @@ impl Variants {
         if usize::from(own.count) + 1 == AT_ONCE {
             own.made = MOST_MADE - 1;
         }
-        let is_last = own.made + 1 >= MOST_MADE;
-        let leaders = match is_last {
+        let own = *own;
+        let leaders = match own.made + 1 >= MOST_MADE {
             true => std::array::from_fn(|row| row as u8),
-            false => self.groups(own_first(self.own[path as usize - 1].made), rows, sites, addrs),
+            false => self.groups(own.made == 0, rows, sites, addrs),
         };
         let leaders = &leaders[..addrs.rows];
         let number = self.add(leaders, sites, addrs, shapes)?;
@@ -212,7 +217,11 @@ impl Variants {
             let joins = |&leader: &usize| {
                 let far = addrs.all[row].wrapping_sub(addrs.all[leader]);
                 let near = step(row) != 0 || far.wrapping_add(NEAR) < 2 * NEAR;
-                let together = if first_time { near } else { parts[row] == parts[leader] };
+                let together = if first_time {
+                    near
+                } else {
+                    parts[row] == parts[leader]
+                };
                 usize::from(leaders[leader]) == leader
                     && !is_number(sites[leader].kind)
                     && step(row) == step(leader)
@@ -258,11 +267,6 @@ impl Variants {
         });
         Some(self.variants.len() as u32 - 1)
     }
-}
-
-/// Whether no shape was made yet.
-fn own_first(made: u8) -> bool {
-    made == 0
 }
 
 /// Whether addresses are as the leaders say.
