@@ -33,6 +33,8 @@ const MOST_PATH_ROWS: usize = 1 << 17;
 const MOST_SHAPE_ROWS: usize = 1 << 18;
 /// Notes that go on as the last time, for so many rows, would be a run of zeros.
 const LONG_RUN: usize = 64;
+/// After so many rows of a block it is given up if they do not pay, though they are known.
+const TRIED: usize = 1024;
 
 /// What is known of rows, and the block that was made of the last.
 pub(super) struct Shaper {
@@ -114,8 +116,8 @@ impl Shaper {
             self.wait -= 1;
             return false;
         }
-        let seen = self.shape(block);
-        let good = self.pays(&seen, block.len());
+        let (seen, rows) = self.shape(block, TRIED);
+        let good = rows == block.len() && self.pays(&seen, rows);
         self.pause = if good {
             0
         } else {
@@ -132,13 +134,20 @@ impl Shaper {
         fits && 2 * seen.calm <= rows && 6 * notes + 2 * words + 2 * seen.strange <= 3 * rows
     }
 
-    /// Makes notes of all rows.
-    fn shape(&mut self, block: &Block) -> Seen {
+    /// Makes notes of all rows; of how many it did, as it gives up if the first `tried` do not pay.
+    fn shape(&mut self, block: &Block, tried: usize) -> (Seen, usize) {
         self.out.clear();
         (self.out.process, self.out.thread) = (block.process, block.thread);
         (self.out.first_stamp, self.out.last_stamp) = (block.first_stamp, block.last_stamp);
         let (mut at, mut before, mut seen) = (0, START, Seen::default());
+        let mut tried = tried;
         while at < block.len() {
+            if at >= tried {
+                tried = usize::MAX;
+                if 8 * seen.strange < at && !self.pays(&seen, at) {
+                    break;
+                }
+            }
             let (path, expected) = match self.paths.expected(before, block, at) {
                 Some(found) => found,
                 None => {
@@ -175,7 +184,7 @@ impl Shaper {
             at += rows.len();
             before = path;
         }
-        seen
+        (seen, at)
     }
 
     /// A stretch that is not known. If it was seen before, it is from now on.

@@ -22,7 +22,8 @@ const MAX_EVENT: usize = 16 << 20;
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
-/// is read all the same. Block borders are kept. Memory: about 20 MiB, or what the largest block needs, and for the index some bytes per
+/// is read all the same. Block borders are kept. Rows are kept as shapes where that is cheaper to read. Memory: about 20 MiB, and up to 15 MiB once there are
+/// rows, or what the largest block needs, and for the index some bytes per
 /// chunk and thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
@@ -175,7 +176,7 @@ impl<W: Write> Writer<W> {
         self.index.summary.rows
     }
 
-    /// Accesses in the chunks that were written; those of blocks of shapes count once their chunk is.
+    /// Accesses in the chunks that were written; those of blocks that are kept as shapes count once their chunk is.
     pub fn accesses(&self) -> u64 {
         self.index.summary.accesses()
     }
