@@ -164,6 +164,28 @@ fn block(random: &mut Random, mix: Mix) -> Vec<Row> {
     rows
 }
 
+/// Much of the same code, run at places that nothing foretells: the writer makes shapes of such rows.
+fn scattered(random: &mut Random, mix: Mix) -> Vec<Row> {
+    let mut code = || -> Vec<Row> {
+        let rows = (0..1 + random.below(9)).flat_map(|_| some(random, mix));
+        rows.collect()
+    };
+    let codes = [code(), code(), code()];
+    let mut rows = Vec::new();
+    for _ in 0..200 {
+        let further = 8 * random.below(1000) as u64;
+        rows.extend(codes[random.below(3)].iter().enumerate().map(|(at, row)| {
+            let moves = row.kind != Kind::Operand;
+            Row {
+                addr: row.addr.wrapping_add(if moves { further } else { 0 }),
+                pc: row.pc + 300 * at as u64,
+                ..*row
+            }
+        }));
+    }
+    rows
+}
+
 /// The same rows as shapes of a few rows each, cut anywhere: an operand can come first.
 fn shaped(random: &mut Random, rows: &[Row], shapes: &mut Shapes) -> ShapedBlock {
     let mut block = ShapedBlock::new();
@@ -209,7 +231,10 @@ fn file(seed: u64, mix: Mix) -> Vec<u8> {
     }
     let mut shapes = Shapes::new();
     for number in 0..2 + random.below(30) {
-        let rows = block(random, mix);
+        let rows = match random.below(3) {
+            0 => scattered(random, mix),
+            _ => block(random, mix),
+        };
         let (process, thread) = match random.below(4) {
             0 => (1, 7),
             other => (0, other as u32 / 3),

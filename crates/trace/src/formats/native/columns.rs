@@ -12,6 +12,8 @@
 //!   foretells the further fields of a record that a first load found by pointer. Each site uses the
 //!   one of the two that was right when last only one of them was.
 //!
+//! What is not a loop in equal steps is cheaper to read as shapes, and mostly written so: see `shaper`.
+//!
 //! Loops thus become runs of zeros, which zstd stores in next to nothing. An operand row belongs to
 //! a site of its own for each site that it follows, as what it means depends on that one.
 

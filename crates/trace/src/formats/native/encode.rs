@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
-use crate::formats::native::encode_shaped::ShapeEncoder;
+use crate::formats::native::encode_shaped::{ShapeEncoder, Whose};
 use crate::formats::native::events;
 use crate::formats::native::output::Output;
 use crate::summary::KINDS;
@@ -83,11 +83,16 @@ impl Encoder {
 
     /// Adds a block of shapes; how many rows it has. `None`, and the chunk is of no use any more, if it does not fit
     /// `shapes`.
-    pub(super) fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Option<usize> {
+    pub(super) fn shaped(
+        &mut self,
+        block: &ShapedBlock,
+        shapes: &Shapes,
+        whose: Whose,
+    ) -> Option<usize> {
         let stamps = (block.first_stamp, block.last_stamp);
         self.head(SHAPED, block.process, block.thread, stamps);
         let streams = (&mut self.described, &mut self.tokens, &mut self.addrs);
-        let rows = self.shapes.block(block, shapes, streams)?;
+        let rows = self.shapes.block(block, (shapes, whose), streams)?;
         put(&mut self.heads, block.shapes().len() as u64);
         put(&mut self.heads, rows as u64);
         Some(rows)

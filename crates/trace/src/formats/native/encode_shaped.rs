@@ -63,9 +63,19 @@ impl Site {
     }
 }
 
+/// Who numbers the shapes of a block. Each counts from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Who adds it.
+    Source,
+    /// What made it of rows.
+    Shaper,
+}
+
 /// The rest of it.
 #[derive(Clone, Copy)]
 struct Origin {
+    whose: Whose,
     /// Its number in the source.
     shape: u32,
     /// Where the kinds of its rows are.
@@ -74,8 +84,8 @@ struct Origin {
 
 /// What the notes of a chunk have shown so far.
 pub(super) struct ShapeEncoder {
-    /// By a shape's number in the source that in the chunk, or 0.
-    places: Vec<u32>,
+    /// By a shape's number in the source that in the chunk, or 0; for each [`Whose`].
+    places: [Vec<u32>; 2],
     sites: Vec<Site>,
     /// Of all sites but the first.
     origins: Vec<Origin>,
@@ -115,7 +125,7 @@ impl Columns {
 impl ShapeEncoder {
     pub(super) fn new() -> ShapeEncoder {
         ShapeEncoder {
-            places: Vec::new(),
+            places: [Vec::new(), Vec::new()],
             sites: vec![Site::default()],
             origins: Vec::new(),
             words: Columns::default(),
@@ -144,7 +154,7 @@ impl ShapeEncoder {
             for kind in &self.kinds[first..first + usize::from(site.rows)] {
                 kinds[*kind as usize % KINDS] += u64::from(site.uses);
             }
-            self.places[origin.shape as usize] = 0;
+            self.places[origin.whose as usize][origin.shape as usize] = 0;
         }
         self.sites.truncate(1);
         self.sites[START] = Site::default();
@@ -160,11 +170,12 @@ impl ShapeEncoder {
     pub(super) fn block(
         &mut self,
         block: &ShapedBlock,
-        shapes: &Shapes,
+        (shapes, whose): (&Shapes, Whose),
         (described, tokens, addrs): (&mut Vec<u8>, &mut Output, &mut Output),
     ) -> Option<usize> {
-        if self.places.len() < shapes.len() {
-            self.places.resize(shapes.len().next_power_of_two(), 0);
+        let places = &mut self.places[whose as usize];
+        if places.len() < shapes.len() {
+            places.resize(shapes.len().next_power_of_two(), 0);
         }
         let (notes, words) = (block.shapes().len(), block.words().len());
         if words > MAX_SHAPED_WORDS {
@@ -177,7 +188,7 @@ impl ShapeEncoder {
             self.plan
                 .resize((words + WORDS_AT_ONCE).next_power_of_two());
         }
-        let (rows, named) = self.numbers(block, shapes, described)?;
+        let (rows, named) = self.numbers(block, (shapes, whose), described)?;
         self.differences_of(block.words())?;
         self.bits.clear();
         self.flags[notes..notes.next_multiple_of(8)].fill(0);
@@ -195,17 +206,17 @@ impl ShapeEncoder {
     fn numbers(
         &mut self,
         block: &ShapedBlock,
-        shapes: &Shapes,
+        (shapes, whose): (&Shapes, Whose),
         described: &mut Vec<u8>,
     ) -> Option<(usize, usize)> {
         let mut here = Here::default();
         let notes = block.shapes();
         while here.notes < notes.len() {
-            self.known(notes, block.words().len(), &mut here)?;
+            self.known((notes, whose), block.words().len(), &mut here)?;
             if let Some(&shape) = notes.get(here.notes)
-                && self.places.get(shape as usize) == Some(&0)
+                && self.places[whose as usize].get(shape as usize) == Some(&0)
             {
-                self.describe(shape, shapes, described)?;
+                self.describe(shape, (shapes, whose), described)?;
             }
         }
         (here.words == block.words().len()).then_some((here.rows, here.named))
@@ -214,8 +225,16 @@ impl ShapeEncoder {
     /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks at over and over again
     /// is in variables of its own.
     #[inline(never)]
-    fn known(&mut self, notes: &[u32], most: usize, here: &mut Here) -> Option<()> {
-        let (places, sites) = (self.places.as_slice(), self.sites.as_mut_slice());
+    fn known(
+        &mut self,
+        (notes, whose): (&[u32], Whose),
+        most: usize,
+        here: &mut Here,
+    ) -> Option<()> {
+        let (places, sites) = (
+            self.places[whose as usize].as_slice(),
+            self.sites.as_mut_slice(),
+        );
         let into_trails = self.plan.trails.as_mut_slice();
         let into_displacements = self.plan.displacements.as_mut_slice();
         let Here {
@@ -285,7 +304,12 @@ impl ShapeEncoder {
 
     #[cold]
     #[inline(never)]
-    fn describe(&mut self, shape: u32, shapes: &Shapes, described: &mut Vec<u8>) -> Option<()> {
+    fn describe(
+        &mut self,
+        shape: u32,
+        (shapes, whose): (&Shapes, Whose),
+        described: &mut Vec<u8>,
+    ) -> Option<()> {
         let rows = shapes.rows(shape);
         rows.first()?;
         let words = shapes.words(shape);
@@ -309,10 +333,11 @@ impl ShapeEncoder {
         }
         self.sites.push(site);
         self.origins.push(Origin {
+            whose,
             shape,
             first_row: self.kinds.len() as u32,
         });
-        self.places[shape as usize] = number;
+        self.places[whose as usize][shape as usize] = number;
         self.kinds.extend(rows.iter().map(|row| row.kind));
         Some(())
     }

@@ -13,6 +13,8 @@
 //! index, trailer: see `index`; files of version 1 have neither
 //! ```
 //!
+//! Rows that are handed over are written as blocks of rows or of shapes, whichever is cheaper to read (see `shaper`); readers get the same.
+//!
 //! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off is
 //! read up to its last whole chunk; a file is known to be complete by its ending. All lengths are
 //! bounded before anything is allocated, and every stored byte is under a checksum. The index says what is
@@ -40,6 +42,7 @@ mod part;
 mod reader;
 mod replay;
 mod rows;
+mod shaper;
 mod shapes;
 mod team;
 mod touch_rows;

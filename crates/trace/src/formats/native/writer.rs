@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::formats::native::aside::{Aside, Packed};
 use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
+use crate::formats::native::encode_shaped::Whose;
 use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
 use crate::formats::native::pack::Packer;
+use crate::formats::native::shaper::Shaper;
 use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::summary::KINDS;
 use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
@@ -20,12 +22,15 @@ const MAX_EVENT: usize = 16 << 20;
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
-/// is read all the same. Block borders are kept. Memory: about 20 MiB, or what the largest block needs, and for the index some bytes per
+/// is read all the same. Block borders are kept. Rows are kept as shapes where that is cheaper to read. Memory: about 20 MiB, and up to 15 MiB once there are
+/// rows, or what the largest block needs, and for the index some bytes per
 /// chunk and thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
     encoder: Encoder,
+    /// Makes shapes of rows, once there are rows.
+    shaper: Option<Box<Shaper>>,
     packer: Packer,
     /// The chunk that is written, or memory for the next.
     chunk: Packed,
@@ -55,6 +60,7 @@ impl<W: Write> Writer<W> {
             out,
             path: path.to_owned(),
             encoder: Encoder::new(),
+            shaper: None,
             packer: Packer::new().map_err(failed)?,
             chunk: Packed::default(),
             aside: None,
@@ -103,8 +109,16 @@ impl<W: Write> Writer<W> {
                 "a block has {rows} rows, and a native file takes {MAX_BLOCK_ROWS}: hand over smaller blocks"
             )));
         }
-        self.encoder.block(block);
-        self.index.block(&mut self.waiting, block);
+        let shaper = self.shaper.get_or_insert_with(|| Box::new(Shaper::new()));
+        if shaper.block(block) {
+            let (shaped, shapes) = shaper.made();
+            let rows = self.encoder.shaped(shaped, shapes, Whose::Shaper);
+            debug_assert_eq!(rows, Some(block.len()));
+            self.index.shaped(&mut self.waiting, shaped, block.len());
+        } else {
+            self.encoder.block(block);
+            self.index.block(&mut self.waiting, block);
+        }
         self.flush_if_full()
     }
 
@@ -115,7 +129,7 @@ impl<W: Write> Writer<W> {
     /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says, or if it has over
     /// [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends with the last whole chunk: later calls fail too.
     pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
-        let rows = self.encoder.shaped(block, shapes);
+        let rows = self.encoder.shaped(block, shapes, Whose::Source);
         let Some(rows) = rows.filter(|&rows| rows <= MAX_SHAPED_ROWS) else {
             self.broken = true;
             return Err(self.refuse(format!(
@@ -162,7 +176,7 @@ impl<W: Write> Writer<W> {
         self.index.summary.rows
     }
 
-    /// Accesses in the chunks that were written; those of blocks of shapes count once their chunk is.
+    /// Accesses in the chunks that were written; those of blocks that are kept as shapes count once their chunk is.
     pub fn accesses(&self) -> u64 {
         self.index.summary.accesses()
     }
@@ -207,6 +221,9 @@ impl<W: Write> Writer<W> {
             None => &mut self.chunk,
         };
         self.encoder.finish(&mut into.plain, &mut kinds);
+        if let Some(shaper) = &mut self.shaper {
+            shaper.chunk_ended();
+        }
         let mut chunk = std::mem::take(&mut self.waiting);
         self.index.rows_of_shapes(&mut chunk, &kinds);
         self.take_chunk()?;

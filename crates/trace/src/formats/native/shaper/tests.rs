@@ -1,0 +1,245 @@
+use super::paths::MOST_PATHS;
+use super::*;
+use crate::Row;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 32)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+}
+
+/// A stretch of code: rows, each with the register that its address is relative to.
+type Code = Vec<(Row, usize)>;
+
+/// Code of all sorts of rows, also such as have operands that are missing, or too many.
+fn code(random: &mut Random) -> Code {
+    let mut code = Vec::new();
+    for pc in 0..1 + random.below(30) as u64 {
+        let kind = match random.below(4) {
+            0 => Kind::from_u8(1 + random.below(14) as u8).unwrap_or(Kind::Operand),
+            1 => Kind::Store,
+            _ => Kind::Load,
+        };
+        let row = Row {
+            kind,
+            size: [8, 4][random.below(2)],
+            pc: 0x40_0000 + 4 * pc + random.below(100) as u64,
+            addr: 8 * random.below(50) as u64,
+        };
+        code.push((row, random.below(6)));
+        let operands = match random.below(60) {
+            0 => 70,
+            1..10 => random.below(5),
+            _ => row.kind.operands(),
+        };
+        let operand = Row {
+            kind: Kind::Operand,
+            size: 0,
+            pc: 0,
+            addr: 8,
+        };
+        code.extend(vec![(operand, random.below(9)); operands]);
+    }
+    code
+}
+
+/// What some code did that ran in any order, in blocks of any size.
+fn blocks(random: &mut Random) -> Vec<Block> {
+    let codes: Vec<Code> = (0..1 + random.below(12)).map(|_| code(random)).collect();
+    let mut registers = [0x7000_0000_0000, 0x10_0000, 0x20_0000, 0, 77, u64::MAX];
+    let (mut blocks, most) = (Vec::new(), [40, 3000][random.below(2)]);
+    for _ in 0..12 {
+        let mut block = Block::new();
+        let rows = random.below(most);
+        while block.len() < rows {
+            let code = &codes[random.below(codes.len())];
+            for _ in 0..1 + random.below(9) {
+                let moved = random.below(registers.len());
+                registers[moved] = match random.below(3) {
+                    0 => random.next(),
+                    1 => registers[moved],
+                    _ => registers[moved].wrapping_add(8 * random.below(9) as u64),
+                };
+                block.extend(code.iter().map(|(row, register)| {
+                    Row {
+                        addr: row
+                            .addr
+                            .wrapping_add(registers.get(*register).copied().unwrap_or(0)),
+                        ..*row
+                    }
+                }));
+            }
+        }
+        blocks.push(block);
+    }
+    blocks
+}
+
+/// The rows that the last block stands for.
+fn rows(shaper: &Shaper) -> Block {
+    let (shaped, shapes) = shaper.made();
+    let mut block = Block::new();
+    shaped.expand(shapes, &mut block);
+    block
+}
+
+#[test]
+fn rows_come_back() {
+    let mut notes = 0;
+    let mut all = 0;
+    for seed in 0..300 {
+        let random = &mut Random(seed);
+        let mut shaper = Shaper::new();
+        for block in blocks(random) {
+            let (seen, _) = shaper.shape(&block, usize::MAX);
+            assert!(!seen.full);
+            assert!(rows(&shaper) == block, "seed {seed}");
+            notes += shaper.made().0.shapes().len();
+            all += block.len();
+            if random.below(5) == 0 {
+                shaper.chunk_ended();
+            }
+        }
+    }
+    assert!(3 * notes < 2 * all, "{notes} notes of {all} rows");
+}
+
+/// Rows that are different, and the same to [`Site::mix`].
+#[test]
+fn what_has_the_same_hash_is_told_apart() {
+    let row = |at: u64, size: u8| Row {
+        kind: Kind::Load,
+        size,
+        pc: (0x40_0000 + 4 * (at % 20)) ^ u64::from(size) << 48,
+        addr: at.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+    };
+    let site = |row: Row| Site {
+        pc: row.pc,
+        kind: row.kind,
+        size: row.size,
+    };
+    assert_eq!(site(row(1, 4)).mix(5), site(row(1, 8)).mix(5));
+    let (mut shaper, mut random) = (Shaper::new(), Random(1));
+    for _ in 0..50 {
+        let mut block = Block::new();
+        for _ in 0..50 {
+            let size = [1, 2, 4, 8][random.below(4)];
+            let lap = 20 * random.below(90) as u64;
+            block.extend((lap..lap + 20).map(|at| row(at, size)));
+        }
+        shaper.shape(&block, usize::MAX);
+        assert!(rows(&shaper) == block);
+    }
+    assert!(shaper.paths.count() > 4);
+}
+
+/// Stretches of 13 rows from place `first` on, each twice.
+fn much(first: u64) -> Block {
+    let mut block = Block::new();
+    for path in first..first + 100 {
+        for at in 0..39 {
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: (path << 8) + at % 13,
+                addr: (at * path * path) << 20,
+            });
+        }
+    }
+    block
+}
+
+#[test]
+fn memory_is_bounded_and_forgotten_when_it_is_full() {
+    let mut shaper = Shaper::new();
+    let mut first = 1;
+    while !shaper.paths.is_full() {
+        let block = much(first);
+        let (seen, _) = shaper.shape(&block, usize::MAX);
+        assert!(seen.full || rows(&shaper) == block);
+        first += 100;
+    }
+    let shapes = shaper.shapes.len();
+    for _ in 0..50 {
+        shaper.shape(&much(first), usize::MAX);
+        first += 100;
+    }
+    assert!(shaper.paths.count() <= MOST_PATHS + 1);
+    assert!(shaper.shapes.len() < shapes + 2 * (1 << 14));
+    assert!(shaper.variants.rows() <= MOST_SHAPE_ROWS + MOST);
+    shaper.chunk_ended();
+    assert!(!shaper.paths.is_full() && shaper.shapes.is_empty());
+    let block = much(7);
+    for _ in 0..5 {
+        shaper.shape(&block, usize::MAX);
+        assert!(rows(&shaper) == block);
+    }
+    assert!(shaper.shape(&block, usize::MAX).0.strange < 100);
+}
+
+/// How many of the second half of some blocks became shapes.
+fn good(blocks: usize, row: impl Fn(u64) -> Row) -> usize {
+    let mut shaper = Shaper::new();
+    let mut good = 0;
+    for number in 0..blocks as u64 {
+        let mut block = Block::new();
+        (number * 4000..(number + 1) * 4000).for_each(|at| block.push(row(at)));
+        let shaped = shaper.block(&block);
+        good += usize::from(shaped && number >= blocks as u64 / 2);
+    }
+    good
+}
+
+#[test]
+fn only_what_is_cheaper_becomes_shapes() {
+    let row = |pc, addr| Row {
+        kind: Kind::Load,
+        size: 8,
+        pc,
+        addr,
+    };
+    let scattered = |at: u64| Random(at).next() >> 20;
+    assert_eq!(
+        good(100, |at| row(at % 5, scattered(at / 5) + 8 * (at % 5))),
+        50
+    );
+    // Runs of zeros, and nothing that comes again.
+    assert_eq!(good(100, |at| row(at % 5, 8 * at)), 0);
+    assert_eq!(good(100, |at| row(scattered(at), 8 * at)), 0);
+    // Each row is of a stretch of its own.
+    let ranges = |at: u64| Row {
+        kind: Kind::RangeLoad,
+        ..row(at % 5, scattered(at))
+    };
+    assert_eq!(good(100, ranges), 0);
+}
+
+#[test]
+fn small_and_huge_blocks_stay_rows() {
+    let mut shaper = Shaper::new();
+    for rows in [0, 1, LEAST_BLOCK - 1, MAX_SHAPED_ROWS + 1] {
+        for _ in 0..20 {
+            let mut block = Block::new();
+            (0..rows as u64).for_each(|at| {
+                block.push(Row {
+                    kind: Kind::Load,
+                    size: 8,
+                    pc: at % 9,
+                    addr: Random(at / 9).next(),
+                });
+            });
+            assert!(!shaper.block(&block));
+        }
+    }
+}
