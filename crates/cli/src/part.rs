@@ -111,7 +111,7 @@ pub fn warning(chosen: &str) -> Warning {
         code: "part".to_owned(),
         message: format!(
             "only a part of the trace was looked at ({chosen}): what was used before it counts as never touched, and blocks \
-             that were allocated before it are unknown"
+             that were allocated before it, or by threads left out, are unknown"
         ),
         hint: "first touches and the longest distances are those of the part; leave out --from, --until and --thread for all"
             .to_owned(),
@@ -128,6 +128,12 @@ pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(
         return Ok(());
     }
     let trace = trace.display();
+    if profile.method.data != "all" {
+        return Err(Usage(format!(
+            "nothing that counts lies in the part of {trace} that was chosen ({chosen}); data that were allocated before it, or by threads \
+             left out, are unknown there: leave out --data, or take all threads and begin earlier"
+        )));
+    }
     Err(Usage(format!(
         "nothing that counts lies in the part of {trace} that was chosen ({chosen}); see which threads, rows and times there \
          are: reuselens info {trace}"

@@ -29,6 +29,44 @@ fn analyzed(place: &Place, trace: &str, options: &[&str]) -> Json {
 }
 
 #[test]
+fn the_form_is_that_of_the_outputs_name() {
+    let place = recorded();
+    for output in ["copy.rltrace", "rows.parquet"] {
+        place
+            .run(&["convert", "count.rltrace", output])
+            .succeeds()
+            .prints(&["Next: "]);
+        let bytes = std::fs::read(place.path(output)).unwrap();
+        let head = std::fs::read(place.path("count.rltrace")).unwrap();
+        match output {
+            "copy.rltrace" => assert_eq!(bytes[..8], head[..8]),
+            _ => assert!(bytes.starts_with(b"PAR1")),
+        }
+    }
+    place
+        .run(&["convert", "count.rltrace", "t.parquet", "--to", "text"])
+        .succeeds();
+    assert!(!place.text("t.parquet").is_empty());
+}
+
+#[test]
+fn data_that_others_allocated_are_not_known_in_a_part() {
+    let place = recorded();
+    let words = [
+        "analyze",
+        "count.rltrace",
+        "--thread",
+        "1",
+        "--data",
+        "heap",
+    ];
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["by threads left out", "leave out --data"]);
+}
+
+#[test]
 fn text_of_items_has_the_same_distances() {
     let place = recorded();
     for granularity in ["8", "64", "4096"] {

@@ -41,6 +41,9 @@ pub struct SizeRange {
     pub to: u64,
     /// The size in the range that changes most.
     pub most: SizeChange,
+    /// Whether no larger one was looked at: both curves are flat from there on, so all larger ones change by as much as the
+    /// largest.
+    pub is_last: bool,
 }
 
 /// What changes in one log2 bin.
@@ -184,6 +187,7 @@ fn ranges(sizes: &[SizeChange], belongs: impl Fn(&SizeChange) -> bool) -> Vec<Si
             from: first.items,
             to: last.items,
             most: *most,
+            is_last: sizes.last() == Some(last),
         })
     };
     runs.filter_map(range).collect()
@@ -213,6 +217,7 @@ mod tests {
         assert_eq!((losses[0].from, losses[0].to), (2, 19));
         assert_eq!((losses[0].most.before, losses[0].most.after), (60, 80));
         assert_eq!((losses[1].from, losses[1].to), (108, 400));
+        assert!(losses.iter().all(|range| !range.is_last));
         let wins = change.wins(0.0);
         assert_eq!((wins.len(), wins[0].from, wins[0].to), (1, 21, 100));
         assert_eq!(
@@ -223,6 +228,15 @@ mod tests {
         assert_eq!((best.items, best.before, best.after), (21, 60, 40));
         assert!((best.change() + 1.0 / 3.0).abs() < 1e-12);
         assert!(change.losses(0.5).len() == 1 && change.wins(0.5).is_empty());
+    }
+
+    #[test]
+    fn fewer_first_touches_are_fewer_misses_at_all_larger_sizes() {
+        let before = histogram(&[(3, 50), (u64::MAX, 10)]);
+        let after = histogram(&[(3, 50), (u64::MAX, 8)]);
+        let wins = LocalityChange::new(&before, &after).wins(0.1);
+        assert!(wins.len() == 1 && wins[0].is_last, "{wins:?}");
+        assert_eq!((wins[0].most.before, wins[0].most.after), (10, 8));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the reader of a prediction must know.
 
 use reuselens_locality::{Profile, Warning};
+use reuselens_units::counted;
 
 use crate::group::GroupForecast;
 use crate::prediction::{GroupMisses, PredictOptions, Scale};
@@ -40,10 +41,13 @@ pub(crate) fn warnings(
         .filter(|(forecast, _)| forecast.below_zero)
         .count();
     if whole.below_zero > 0 || below > 0 {
-        let message = format!(
-            "less than 0 was predicted for {} of 1000 parts of the program and {below} groups, which became 0",
-            whole.below_zero
-        );
+        let groups = counted(below as u64, "group", "groups");
+        let of_what = match (whole.below_zero, below) {
+            (0, _) => groups,
+            (parts, 0) => format!("{parts} of 1000 parts of the program"),
+            (parts, _) => format!("{parts} of 1000 parts of the program and {groups}"),
+        };
+        let message = format!("less than 0 was predicted for {of_what}, which became 0");
         let hint = "profile a larger input, or ask for a smaller size: distances that shrink cannot be extrapolated far";
         all.push(warn("below-zero", message, hint));
     }
@@ -54,7 +58,8 @@ pub(crate) fn warnings(
         .count();
     if beyond > 0 {
         let message = format!(
-            "{beyond} groups leave a cache at a size beyond what any machine holds: they grow so slowly that nothing can be said of it"
+            "{} would leave a cache at a size beyond what any machine holds: growth is so slow that nothing can be said of it",
+            counted(beyond as u64, "group", "groups")
         );
         let hint = "take them as staying, or profile inputs that differ more";
         all.push(warn("beyond-any", message, hint));

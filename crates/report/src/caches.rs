@@ -1,6 +1,6 @@
 //! Which cache sizes a report talks about.
 
-use reuselens_locality::{Cache, Histogram, Profile, SetAssociative};
+use reuselens_locality::{Cache, Histogram, Profile, SetAssociative, Sharing};
 use reuselens_units::{Bytes, Granularity, Items};
 
 use crate::numbers;
@@ -142,6 +142,11 @@ fn choose(profile: &Profile, asked: Option<Bytes>, misses: impl Fn(&Level) -> u6
         return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
     }
     let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
+    let mut levels = levels;
+    // Threads share the last, so that distances within each of them say little of it.
+    if profile.method.sharing == Sharing::Private && levels.len() > 1 {
+        levels.pop();
+    }
     // Of equal ones the last is taken: the smallest comes last.
     let most = levels.into_iter().rev().max_by_key(cost);
     most.unwrap_or_else(|| assumed(profile))

@@ -267,6 +267,9 @@ impl View<'_> {
             change(range.most.before, range.most.after),
             self.size(range.most.items)
         );
+        if range.is_last {
+            return format!("from {} on; most: {most}", self.size(range.from));
+        }
         if range.from == range.to {
             return most;
         }

@@ -50,6 +50,24 @@ fn every_dimension_and_any_cache_can_be_asked_for() {
 }
 
 #[test]
+fn distances_within_threads_are_not_ranked_by_the_cache_that_threads_share() {
+    let (mut before, mut after) = (common::matmul(48, false), common::matmul(48, true));
+    // Most of what changes are misses in the last cache, which cost most.
+    let l3 = before.machine.caches.last_mut().unwrap();
+    l3.size = Bytes(256 * 64 * 3);
+    after.machine = before.machine.clone();
+    let ranked = |before: &Profile, after: &Profile| {
+        let text = diff(before, after, &DiffOptions::default()).unwrap();
+        text.contains("Misses in L3")
+    };
+    assert!(ranked(&before, &after));
+    for profile in [&mut before, &mut after] {
+        profile.method.sharing = Sharing::Private;
+    }
+    assert!(!ranked(&before, &after));
+}
+
+#[test]
 fn the_hottest_elements_are_listed() {
     let options = TextOptions {
         by: vec![Dimension::Element],

@@ -19,9 +19,9 @@ pub struct Args {
     input: PathBuf,
     /// The file to write; `-` is standard output (text only)
     output: PathBuf,
-    /// The form to write
-    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "parquet", "native"])]
-    to: String,
+    /// The form to write; without it, what the output's name ends in: native for .rltrace, parquet for .parquet, else text
+    #[arg(long, value_name = "FORM", value_parser = ["text", "parquet", "native"])]
+    to: Option<String>,
     /// The format of the input; without it, found from its content
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
@@ -50,7 +50,7 @@ impl Args {
             if !matches!(target, Target::Text(_)) {
                 return Err(Usage(format!(
                     "only text goes to standard output; name a file for --to {}",
-                    self.to
+                    self.form()
                 ))
                 .into());
             }
@@ -86,7 +86,7 @@ impl Args {
     }
 
     fn next(&self) -> String {
-        match self.to.as_str() {
+        match self.form() {
             "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
             "text" => format!(
                 "reuselens analyze {}, for its distances; lines and objects have names in {} alone",
@@ -97,14 +97,25 @@ impl Args {
         }
     }
 
+    /// The form to write: the one asked for, or that of the output's name.
+    fn form(&self) -> &str {
+        let ending = self.output.extension().and_then(|ending| ending.to_str());
+        match (&self.to, ending) {
+            (Some(form), _) => form,
+            (None, Some("rltrace")) => "native",
+            (None, Some("parquet")) => "parquet",
+            _ => "text",
+        }
+    }
+
     fn target(&self) -> Result<Target, Usage> {
         let granularity = self.granularity.map(Granularity::new).transpose();
         let granularity = granularity.map_err(|error| Usage(error.to_string()))?;
-        match (Target::named(&self.to), granularity) {
+        match (Target::named(self.form()), granularity) {
             (Some(Target::Text(_)), granularity) => Ok(Target::Text(granularity)),
             (Some(target), None) => Ok(target),
             (Some(_), Some(_)) => Err(Usage("--granularity goes with --to text only".to_owned())),
-            (None, _) => Err(Usage(format!("'{}' cannot be written", self.to))),
+            (None, _) => Err(Usage(format!("'{}' cannot be written", self.form()))),
         }
     }
 }

@@ -125,6 +125,9 @@ impl Stage<'_> {
             change(range.most.before, range.most.after),
             self.size(range.most.items)
         );
+        if range.is_last {
+            return format!("in caches from {} on; most, {most}", self.size(range.from));
+        }
         if range.from == range.to {
             return format!("in caches of {}: {most}", self.size(range.from));
         }

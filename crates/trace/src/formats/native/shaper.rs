@@ -25,8 +25,11 @@ mod variants;
 const MOST: usize = 64;
 /// Blocks of fewer rows stay rows.
 const LEAST_BLOCK: usize = 32;
-/// The most blocks that are not looked at after one that did not become shapes.
-const LONGEST_PAUSE: u32 = 15;
+/// The most blocks of a thread that are not looked at after one that did not become shapes. All pauses are even, so that of two sorts by
+/// turns both are looked at.
+const LONGEST_PAUSE: u32 = 14;
+/// Threads whose pauses are told apart.
+const PAUSES: usize = 64;
 /// The most rows of stretches that are known. It bounds how many stretches there are, and memory.
 const MOST_PATH_ROWS: usize = 1 << 17;
 /// The same of shapes.
@@ -43,9 +46,15 @@ pub(super) struct Shaper {
     singles: Singles,
     shapes: Shapes,
     out: ShapedBlock,
-    /// Blocks that are not to be looked at, and how many they were the last time.
-    wait: u32,
-    pause: u32,
+    /// By thread: what does not pay for one pays for another, whose blocks come in between.
+    pauses: [Pause; PAUSES],
+}
+
+/// Blocks that are not to be looked at, and how many they were the last time.
+#[derive(Clone, Copy, Default)]
+struct Pause {
+    left: u32,
+    length: u32,
 }
 
 /// What was seen of a block.
@@ -82,8 +91,7 @@ impl Shaper {
             singles: Singles::new(),
             shapes: Shapes::new(),
             out: ShapedBlock::new(),
-            wait: 0,
-            pause: 0,
+            pauses: [Pause::default(); PAUSES],
         }
     }
 
@@ -112,22 +120,24 @@ impl Shaper {
         if !(LEAST_BLOCK..=MAX_SHAPED_ROWS).contains(&block.len()) {
             return false;
         }
-        if self.wait > 0 {
-            self.wait -= 1;
+        let thread = block.thread.0.wrapping_add(u32::from(block.process.0) << 3) as usize;
+        let place = thread % PAUSES;
+        if self.pauses[place].left > 0 {
+            self.pauses[place].left -= 1;
             return false;
         }
         let (seen, rows) = self.shape(block, TRIED);
         let good = rows == block.len() && self.pays(&seen, rows);
-        self.pause = if good {
-            0
-        } else {
-            (2 * self.pause + 1).min(LONGEST_PAUSE)
+        let length = match good {
+            true => 0,
+            false => (2 * self.pauses[place].length + 2).min(LONGEST_PAUSE),
         };
-        self.wait = self.pause;
+        let left = length;
+        self.pauses[place] = Pause { left, length };
         good
     }
 
-    /// Whether the notes take less time to read than their rows. A note takes about as long as two rows, and a word a third of one.
+    /// Whether the notes take less time to read than their rows. A note takes about as long as two rows, and a word two thirds of one.
     fn pays(&self, seen: &Seen, rows: usize) -> bool {
         let (notes, words) = (self.out.shapes().len(), self.out.words().len());
         let fits = !seen.full && words <= MAX_SHAPED_WORDS;

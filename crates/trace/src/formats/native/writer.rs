@@ -114,6 +114,10 @@ impl<W: Write> Writer<W> {
             let (shaped, shapes) = shaper.made();
             let rows = self.encoder.shaped(shaped, shapes, Whose::Shaper);
             debug_assert_eq!(rows, Some(block.len()));
+            if rows != Some(block.len()) {
+                self.broken = true;
+                return Err(self.refuse("rows became shapes that do not fit them".to_owned()));
+            }
             self.index.shaped(&mut self.waiting, shaped, block.len());
         } else {
             self.encoder.block(block);

@@ -165,7 +165,7 @@ impl Paths {
     /// The stretch that was cut, if it is known.
     pub(super) fn find(&self, block: &Block, at: usize, cut: &Cut) -> Option<u32> {
         for probe in 0..PROBES {
-            let number = self.slots[(cut.hash as usize + probe) % SLOTS];
+            let number = self.slots[(cut.hash as usize).wrapping_add(probe) % SLOTS];
             if number == START {
                 return None;
             }
@@ -192,7 +192,7 @@ impl Paths {
         if self.is_full() || block.kinds().get(at + cut.rows) == Some(&Kind::Operand) {
             return false;
         }
-        let mut places = (0..PROBES).map(|probe| (cut.hash as usize + probe) % SLOTS);
+        let mut places = (0..PROBES).map(|probe| (cut.hash as usize).wrapping_add(probe) % SLOTS);
         let Some(place) = places.find(|&place| self.slots[place] == START) else {
             return false;
         };

@@ -15,6 +15,8 @@ pub(super) struct Singles {
     /// Each with its shape's number.
     slots: Box<[Option<(Site, u32)>]>,
     count: usize,
+    /// A row found no place.
+    refused: bool,
 }
 
 impl Singles {
@@ -22,23 +24,24 @@ impl Singles {
         Singles {
             slots: vec![None; SLOTS].into(),
             count: 0,
+            refused: false,
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.slots.fill(None);
-        self.count = 0;
+        (self.count, self.refused) = (0, false);
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.count >= MOST
+        self.refused || self.count >= MOST
     }
 
     /// The shape of a row of this site. `None` if there is no room for it.
     pub(super) fn find(&mut self, site: Site, shapes: &mut Shapes) -> Option<u32> {
         let first = site.mix(0) as usize;
         for probe in 0..PROBES {
-            let slot = &mut self.slots[(first + probe) % SLOTS];
+            let slot = &mut self.slots[first.wrapping_add(probe) % SLOTS];
             match slot {
                 Some((other, shape)) if *other == site => return Some(*shape),
                 Some(_) => {}
@@ -51,6 +54,7 @@ impl Singles {
                 }
             }
         }
+        self.refused = true;
         None
     }
 }

@@ -243,3 +243,69 @@ fn small_and_huge_blocks_stay_rows() {
         }
     }
 }
+
+#[test]
+fn a_thread_that_does_not_pay_stops_no_other() {
+    let mut shaper = Shaper::new();
+    let mut good = 0;
+    for number in 0..200_u64 {
+        let mut block = Block::new();
+        block.thread = crate::ThreadId(number as u32 % 2);
+        for at in number * 4000..(number + 1) * 4000 {
+            let scattered = Random(at / 5).next() >> 20;
+            block.push(Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: if number % 2 == 0 {
+                    at % 5
+                } else {
+                    scattered ^ at
+                },
+                addr: scattered + 8 * (at % 5),
+            });
+        }
+        let shaped = shaper.block(&block);
+        assert!(!shaped || number % 2 == 0);
+        good += usize::from(shaped);
+    }
+    assert!(good > 90, "{good}");
+}
+
+/// A row of which [`Site::mix`] makes a number near the end of all.
+fn near_the_end(last: u64) -> Row {
+    const CONSTANT: u64 = 0x9E37_79B9_7F4A_7C15;
+    let target = u64::MAX - last;
+    let mut mixed = target;
+    for _ in 0..3 {
+        mixed = target ^ mixed >> 29;
+    }
+    // Each round of Newton's method doubles the bits that are right.
+    let mut inverse = CONSTANT;
+    for _ in 0..6 {
+        let off = 2_u64.wrapping_sub(CONSTANT.wrapping_mul(inverse));
+        inverse = inverse.wrapping_mul(off);
+    }
+    let rest = (Kind::Load as u64) << 56 ^ 8 << 48;
+    Row {
+        kind: Kind::Load,
+        size: 8,
+        pc: mixed.wrapping_mul(inverse) ^ rest,
+        addr: 64,
+    }
+}
+
+#[test]
+fn places_are_looked_at_beyond_the_last() {
+    let mut shaper = Shaper::new();
+    for last in 0..20 {
+        let row = near_the_end(last);
+        let mut block = Block::new();
+        block.push(row);
+        assert_eq!(Site::of(&block, 0).mix(0), u64::MAX - last);
+        (0..40).for_each(|_| block.push(row));
+        for _ in 0..4 {
+            shaper.shape(&block, usize::MAX);
+            assert!(rows(&shaper) == block);
+        }
+    }
+}
