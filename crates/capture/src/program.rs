@@ -208,6 +208,11 @@ impl Started {
     }
 }
 
+/// Whether anybody may execute a file.
+fn is_executable(about: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
+}
+
 /// What to do with a file that cannot be executed; a guess, by its name.
 fn not_executable(path: &Path) -> String {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
@@ -229,8 +234,7 @@ fn not_looked_for(program: &Path) -> Option<String> {
     if !about.is_file() || program.components().count() > 1 || program.is_absolute() {
         return None;
     }
-    let executable = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0;
-    Some(match executable {
+    Some(match is_executable(&about) {
         true => format!(
             "no such program; the file in this directory is ./{}",
             program.display()
@@ -245,10 +249,9 @@ fn explained(program: &OsString, error: io::Error) -> io::Error {
     let Ok(about) = std::fs::metadata(path) else {
         return error;
     };
-    let executable = std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0;
     let why = if about.is_dir() {
         "it is a directory; name a program in it".to_owned()
-    } else if error.kind() == io::ErrorKind::PermissionDenied && !executable {
+    } else if error.kind() == io::ErrorKind::PermissionDenied && !is_executable(&about) {
         not_executable(path)
     } else {
         return error;

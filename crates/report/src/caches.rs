@@ -136,13 +136,12 @@ pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<By
 
 /// The cache asked for; else that whose misses, weighed by what one costs, are the most; the smallest of equal ones.
 fn choose(profile: &Profile, asked: Option<Bytes>, misses: impl Fn(&Level) -> u64) -> Level {
-    let levels = levels(profile);
+    let mut levels = levels(profile);
     if let Some(bytes) = asked {
         let known = levels.into_iter().find(|level| level.bytes == bytes);
         return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
     }
     let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
-    let mut levels = levels;
     // Threads share the last, so that distances within each of them say little of it.
     if profile.method.sharing == Sharing::Private && levels.len() > 1 {
         levels.pop();

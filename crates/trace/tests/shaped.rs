@@ -7,8 +7,7 @@ use std::path::Path;
 use common::{Piece, Random, drain, open};
 use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
 use reuselens_trace::{
-    Block, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, Selection, ShapeRow, ShapedBlock, Shapes,
-    Summary, ThreadId,
+    Block, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId,
 };
 
 const KINDS: [Kind; 7] = [
@@ -118,18 +117,7 @@ fn what_the_index_says_is_what_is_read() {
     let mut random = Random(2);
     for _ in 0..50 {
         let (bytes, pieces) = file(&mut random);
-        let mut all = Summary::default();
-        for piece in &pieces {
-            if let Piece::Block(block) = piece {
-                all.block(block);
-            }
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("trace.rltrace");
-        std::fs::write(&path, &bytes).unwrap();
-        let survey = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
-        assert_eq!(survey.no_index, None);
-        assert_eq!(survey.summary, all);
+        common::index_says(&bytes, &pieces);
     }
 }
 

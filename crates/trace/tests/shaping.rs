@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{Piece, Random, drain};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::{Block, Input, Kind, ProcessId, Row, Selection, Summary, ThreadId};
+use reuselens_trace::{Block, Input, Kind, ProcessId, Row, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often something that never comes again.
 fn block(random: &mut Random, functions: u64) -> Block {
@@ -101,18 +101,7 @@ fn rows_come_out_as_they_were() {
 fn the_index_and_parts_are_as_of_rows() {
     let random = &mut Random(2);
     let pieces = pieces(random, 20);
-    let mut all = Summary::default();
-    for piece in &pieces {
-        if let Piece::Block(block) = piece {
-            all.block(block);
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace.rltrace");
-    std::fs::write(&path, write(&pieces, false)).unwrap();
-    let survey = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
-    assert_eq!(survey.no_index, None);
-    assert_eq!(survey.summary, all);
+    common::index_says(&write(&pieces, false), &pieces);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use reuselens_trace::formats::native::{Header, Writer};
 use reuselens_trace::{
     AnySource, Block, Event, Input, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
-    Row, Source, Step, Thread, ThreadId, TraceError,
+    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
 };
 
 /// A block or an event.
@@ -50,6 +50,22 @@ pub fn open(bytes: &[u8], format: Option<&str>) -> Result<AnySource, TraceError>
         Input::new(std::io::Cursor::new(bytes.to_vec()), "trace"),
         format,
     )
+}
+
+/// The index of a native file of these pieces says what is in them.
+pub fn index_says(bytes: &[u8], pieces: &[Piece]) {
+    let mut all = Summary::default();
+    for piece in pieces {
+        if let Piece::Block(block) = piece {
+            all.block(block);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.rltrace");
+    std::fs::write(&path, bytes).unwrap();
+    let survey = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
+    assert_eq!(survey.no_index, None);
+    assert_eq!(survey.summary, all);
 }
 
 /// The rows of all blocks.

@@ -27,6 +27,22 @@ use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
 
+/// Whether rows of a kind are accesses to few bytes, or nothing to readers that want accesses only. Those take the rows of a shape
+/// that has any others one by one, so who makes shapes keeps the others apart.
+pub(super) fn is_plain(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Load
+            | Kind::Store
+            | Kind::Atomic
+            | Kind::Enter
+            | Kind::Exit
+            | Kind::Statement
+            | Kind::BasicBlock
+            | Kind::Operand
+    )
+}
+
 /// The shape before the first note of every block.
 pub(super) const START: usize = 0;
 /// Token: as last time.

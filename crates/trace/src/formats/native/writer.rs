@@ -113,7 +113,6 @@ impl<W: Write> Writer<W> {
         if shaper.block(block) {
             let (shaped, shapes) = shaper.made();
             let rows = self.encoder.shaped(shaped, shapes, Whose::Shaper);
-            debug_assert_eq!(rows, Some(block.len()));
             if rows != Some(block.len()) {
                 self.broken = true;
                 return Err(self.refuse("rows became shapes that do not fit them".to_owned()));

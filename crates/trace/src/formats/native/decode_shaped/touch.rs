@@ -4,6 +4,7 @@ use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::rows::Streams;
+use crate::formats::native::shapes::is_plain;
 use crate::formats::native::touch_rows::Touching;
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Kind, Row, Wish};
@@ -69,22 +70,9 @@ pub(super) fn enter(eights: &mut Vec<Eight>, rows: &[ShapeRow], left: Left) -> u
 
 /// Leaves of a shape's rows the accesses that count, if no others matter.
 pub(super) fn leave(rows: &mut Vec<ShapeRow>, words: usize, wish: &Wish) -> Left {
-    let plain = |kind| {
-        matches!(
-            kind,
-            Kind::Load
-                | Kind::Store
-                | Kind::Atomic
-                | Kind::Enter
-                | Kind::Exit
-                | Kind::Statement
-                | Kind::BasicBlock
-                | Kind::Operand
-        )
-    };
     // An operand that comes first is of a row before the shape.
     let starts = rows.first().is_some_and(|row| row.kind != Kind::Operand);
-    if !starts || !rows.iter().all(|row| plain(row.kind)) {
+    if !starts || !rows.iter().all(|row| is_plain(row.kind)) {
         return Left::All;
     }
     rows.retain(|row| wish.counts(row.kind));
@@ -122,27 +110,19 @@ impl ShapeDecoder {
         // Whether it is known that plain accesses become touches. An operand that comes first may be of a row before.
         let mut plain = false;
         for note in &self.notes {
-            let first = note.first_word as usize;
-            plain = plain || note.left != Left::All && to.toucher.starts_plain(to.out);
-            if note.left == Left::Few && plain {
-                let words = self.values.get(first..).and_then(<[u64]>::first_chunk);
-                let eights = self.eights.get(note.first_eight as usize..);
-                let (Some(words), Some(eights)) = (words, eights) else {
-                    return Err(ROWS);
-                };
-                if few(squeeze, eights, words, note, to) {
-                    continue;
-                }
-            }
-            let words = self.values.get(first..).and_then(<[u64]>::first_chunk);
+            let words = self.values.get(note.first_word as usize..);
+            let words: Option<&[u64; SHAPE_WORDS_MOST]> = words.and_then(<[u64]>::first_chunk);
+            let eights = self.eights.get(note.first_eight as usize..);
             let groups = self.groups.get(note.first_group as usize..);
-            let (Some(words), Some(groups)) = (words, groups) else {
+            let (Some(words), Some(eights), Some(groups)) = (words, eights, groups) else {
                 return Err(ROWS);
             };
-            if note.left == Left::All || !plain {
-                by_row(groups, words, note, to);
-            } else {
-                touch(groups, words, note, to);
+            plain = plain || note.left != Left::All && to.toucher.starts_plain(to.out);
+            match note.left {
+                Left::Few if plain && few(squeeze, eights, words, note, to) => continue,
+                Left::Few if plain => by_item(groups, words, note, to),
+                Left::Accesses if plain => touch(groups, words, note, to),
+                _ => by_row(groups, words, note, to),
             }
             plain = false;
         }
@@ -150,12 +130,13 @@ impl ShapeDecoder {
     }
 }
 
-/// Takes the accesses of a note eight at a time; whether each of them is to one item, and nothing is taken if not.
+/// Takes the accesses of a note eight at a time; whether each of them is to one item, and nothing is taken if not. There is room for
+/// all of them then.
 #[inline(always)]
 fn few(
     squeeze: impl Squeeze,
     eights: &[Eight],
-    words: &[u64; EIGHT],
+    words: &[u64; SHAPE_WORDS_MOST],
     note: &Note,
     to: &mut Touching<'_, false>,
 ) -> bool {
@@ -163,7 +144,8 @@ fn few(
     let (free, mask) = to.toucher.free();
     let count = usize::from(note.rows);
     let (into, _) = free.as_chunks_mut::<EIGHT>();
-    let (Some(eight), Some(first)) = (eights.first(), into.first_mut()) else {
+    let words = words.first_chunk();
+    let (Some(words), Some(eight), Some(first)) = (words, eights.first(), into.first_mut()) else {
         return false;
     };
     let mut fits = squeeze.complete(eight, words, mask, first);

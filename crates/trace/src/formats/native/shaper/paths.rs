@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::{MOST, MOST_PATH_ROWS, Site};
+use crate::formats::native::shapes::is_plain;
 use crate::{Block, Kind};
 
 /// No stretch.
@@ -145,7 +146,7 @@ impl Paths {
                 let back = row >= LEAST
                     && (matches!(kind, Kind::Enter | Kind::Exit)
                         || (pcs[row] <= pcs[row - 1] && kinds[row - 1] != Kind::Operand));
-                let odd = row > 0 && (is_odd(kind) || is_odd(owner));
+                let odd = row > 0 && !(is_plain(kind) && is_plain(owner));
                 if back || odd || row >= ENOUGH {
                     break;
                 }
@@ -211,19 +212,4 @@ impl Paths {
         self.sites.extend(rows.map(|at| Site::of(block, at)));
         true
     }
-}
-
-/// Whether a row is more than an access to few bytes, and may matter to readers that want accesses only.
-fn is_odd(kind: Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::Load
-            | Kind::Store
-            | Kind::Atomic
-            | Kind::Enter
-            | Kind::Exit
-            | Kind::Statement
-            | Kind::BasicBlock
-            | Kind::Operand
-    )
 }
