@@ -53,6 +53,9 @@ struct Mix {
     missing: usize,
 }
 
+/// Of ranges.
+const LENGTHS: [u64; 12] = [8, 8, 16, 1, 0, 64, 65, 200, 300, 5000, 1 << 41, u64::MAX];
+
 fn address(random: &mut Random) -> u64 {
     match random.below(40) {
         0 => random.next(),
@@ -82,7 +85,7 @@ fn some(random: &mut Random, mix: Mix) -> Vec<Row> {
     if at < mix.ranges {
         let kind = random.one(&[Kind::RangeLoad, Kind::RangeStore]);
         rows.push(row(kind, 0, addr));
-        let length = random.one(&[8, 8, 16, 1, 0, 64, 65, 200, 300, 5000, 1 << 41, u64::MAX]);
+        let length = random.one(&LENGTHS);
         operand(random, mix, &mut rows, length);
         return rows;
     }
@@ -174,13 +177,18 @@ fn scattered(random: &mut Random, mix: Mix) -> Vec<Row> {
     let mut rows = Vec::new();
     for _ in 0..200 {
         let further = 8 * random.below(1000) as u64;
-        rows.extend(codes[random.below(3)].iter().enumerate().map(|(at, row)| {
-            let moves = row.kind != Kind::Operand;
-            Row {
-                addr: row.addr.wrapping_add(if moves { further } else { 0 }),
-                pc: row.pc + 300 * at as u64,
-                ..*row
-            }
+        let mut before = Kind::Load;
+        let code = codes[random.below(3)].iter().enumerate();
+        rows.extend(code.map(|(at, row)| {
+            let is_length = matches!(before, Kind::RangeLoad | Kind::RangeStore);
+            before = row.kind;
+            let addr = match row.kind {
+                Kind::Operand if is_length && at % 2 == 0 => random.one(&LENGTHS),
+                Kind::Operand => row.addr,
+                _ => row.addr.wrapping_add(further),
+            };
+            let pc = row.pc + 300 * at as u64;
+            Row { addr, pc, ..*row }
         }));
     }
     rows
@@ -191,25 +199,34 @@ fn shaped(random: &mut Random, rows: &[Row], shapes: &mut Shapes) -> ShapedBlock
     let mut block = ShapedBlock::new();
     let mut from = 0;
     while from < rows.len() {
-        let part = &rows[from..rows.len().min(from + 1 + random.below(20))];
+        let part = &rows[from..rows.len().min(from + 1 + random.below(30))];
         from += part.len();
-        let word = part[0].addr;
+        let mut words = vec![part[0].addr];
+        let apart = random.one(&[0, 30, 100]);
         let shape: Vec<ShapeRow> = part
             .iter()
-            .map(|row| ShapeRow {
-                kind: row.kind,
-                size: row.size,
-                pc: row.pc,
-                word: (row.kind != Kind::Operand).then_some(0),
-                displacement: match row.kind {
-                    Kind::Operand => row.addr,
-                    _ => row.addr.wrapping_sub(word),
-                },
+            .map(|row| {
+                let (word, displacement) = if random.below(100) < apart {
+                    words.push(row.addr);
+                    (Some(words.len() as u8 - 1), 0)
+                } else if row.kind == Kind::Operand {
+                    (None, row.addr)
+                } else {
+                    (Some(0), row.addr.wrapping_sub(words[0]))
+                };
+                ShapeRow {
+                    kind: row.kind,
+                    size: row.size,
+                    pc: row.pc,
+                    word,
+                    displacement,
+                }
             })
             .collect();
-        let words = usize::from(part.iter().any(|row| row.kind != Kind::Operand));
+        let used = shape.iter().filter_map(|row| row.word).max();
+        words.truncate(used.map_or(0, |word| usize::from(word) + 1));
         let number = shapes.add(&shape).unwrap();
-        block.push(number, part.len(), &[word][..words]);
+        block.push(number, part.len(), &words);
     }
     block
 }

@@ -28,7 +28,7 @@ struct Note {
     first_group: u32,
     first_eight: u32,
     first_word: u32,
-    /// How many rows are in groups: all, or, where touches are made, the accesses that count if no others matter.
+    /// How many rows are in groups: all, or, where touches are made, the accesses that count if none but plain rows are there.
     rows: u16,
     left: Left,
 }
@@ -322,10 +322,9 @@ impl ShapeDecoder {
         self.paths.resize(self.trails.len(), Trail::default());
         self.lasts.resize(self.trails.len(), 0);
         let wish = self.wish.as_ref();
-        let left = wish.map_or(Left::All, |wish| {
-            touch::leave(&mut self.described, words, wish)
+        let (left, first_eight) = wish.map_or((Left::All, 0), |wish| {
+            touch::enter(&mut self.eights, &mut self.described, wish)
         });
-        let first_eight = touch::enter(&mut self.eights, &self.described, left);
         let groups = self.groups.len() - GROUPS;
         self.sites.push(Site {
             note: Note {

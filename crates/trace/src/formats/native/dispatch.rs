@@ -3,7 +3,7 @@
 
 use crate::Columns;
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, several, spread, squeezed};
-use crate::formats::native::decode_shaped::touch::Eight;
+use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS, completed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
 use crate::formats::native::rows::{Rows, Sink, Streams};
 use crate::formats::native::touch_rows::Touching;
@@ -72,17 +72,16 @@ pub(super) trait Squeeze: Copy {
         over == 0
     }
 
-    /// The addresses of some accesses, relative to `words`. Whether each is in one item; of an item `mask` are the bits below it.
+    /// [`completed`]. All words are among these.
     #[inline(always)]
-    fn complete(self, of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
-        let mut over = 0;
-        for (lane, addr) in into.iter_mut().enumerate() {
-            let relative = u64::from(of.relative >> lane & 1).wrapping_neg();
-            let word = words[usize::from(of.words[lane] % 8)];
-            *addr = (word & relative).wrapping_add(of.displacements[lane]);
-            over |= u64::from((*addr & mask) + u64::from(of.sizes[lane]) > mask + 1);
-        }
-        over == 0
+    fn complete(
+        self,
+        of: &Eight,
+        words: &[u64; FEW_WORDS],
+        mask: u64,
+        into: &mut [u64; 8],
+    ) -> bool {
+        completed(of, words, mask, into)
     }
 }
 
@@ -214,7 +213,13 @@ impl Squeeze for Widest {
     }
 
     #[inline(always)]
-    fn complete(self, of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
+    fn complete(
+        self,
+        of: &Eight,
+        words: &[u64; FEW_WORDS],
+        mask: u64,
+        into: &mut [u64; 8],
+    ) -> bool {
         // SAFETY: as in `bits`.
         unsafe { widest::complete(of, words, mask, into) }
     }

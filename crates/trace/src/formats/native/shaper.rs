@@ -27,7 +27,7 @@ const MOST: usize = 64;
 const LEAST_BLOCK: usize = 32;
 /// The most blocks of a thread that are not looked at after one that did not become shapes. All pauses are even, so that of two sorts by
 /// turns both are looked at.
-const LONGEST_PAUSE: u32 = 14;
+const LONGEST_PAUSE: u32 = 2;
 /// Threads whose pauses are told apart.
 const PAUSES: usize = 64;
 /// The most rows of stretches that are known. It bounds how many stretches there are, and memory.
@@ -35,9 +35,9 @@ const MOST_PATH_ROWS: usize = 1 << 17;
 /// The same of shapes.
 const MOST_SHAPE_ROWS: usize = 1 << 18;
 /// Notes that go on as the last time, for so many rows, would be a run of zeros.
-const LONG_RUN: usize = 64;
+const LONG_RUN: usize = 128;
 /// After so many rows of a block it is given up if they do not pay, though they are known.
-const TRIED: usize = 1024;
+const TRIED: usize = 512;
 
 /// What is known of rows, and the block that was made of the last.
 pub(super) struct Shaper {
@@ -50,11 +50,24 @@ pub(super) struct Shaper {
     pauses: [Pause; PAUSES],
 }
 
-/// Blocks that are not to be looked at, and how many they were the last time.
+/// Blocks that are not to be looked at, and how many there are to be after the next that does not become shapes.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     left: u32,
-    length: u32,
+    next: u32,
+}
+
+impl Pause {
+    /// After a block was looked at. One alone that does not become shapes is no reason to pass over others.
+    fn after(self, good: bool) -> Pause {
+        match good {
+            true => Pause::default(),
+            false => Pause {
+                left: self.next,
+                next: (2 * self.next + 2).min(LONGEST_PAUSE),
+            },
+        }
+    }
 }
 
 /// What was seen of a block.
@@ -128,20 +141,16 @@ impl Shaper {
         }
         let (seen, rows) = self.shape(block, TRIED);
         let good = rows == block.len() && self.pays(&seen, rows);
-        let length = match good {
-            true => 0,
-            false => (2 * self.pauses[place].length + 2).min(LONGEST_PAUSE),
-        };
-        let left = length;
-        self.pauses[place] = Pause { left, length };
+        self.pauses[place] = self.pauses[place].after(good);
         good
     }
 
-    /// Whether the notes take less time to read than their rows. A note takes about as long as two rows, and a word two thirds of one.
+    /// Whether the notes take less time to read than their rows. A note takes about as long as two rows, a word two thirds of
+    /// one, and a row in a run of zeros a tenth.
     fn pays(&self, seen: &Seen, rows: usize) -> bool {
         let (notes, words) = (self.out.shapes().len(), self.out.words().len());
         let fits = !seen.full && words <= MAX_SHAPED_WORDS;
-        fits && 2 * seen.calm <= rows && 6 * notes + 2 * words + 2 * seen.strange <= 3 * rows
+        fits && 20 * notes + 7 * words + 7 * seen.strange <= 10 * rows - 9 * seen.calm
     }
 
     /// Makes notes of all rows; of how many it did, as it gives up if the first `tried` do not pay.

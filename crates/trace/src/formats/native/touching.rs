@@ -218,14 +218,26 @@ impl Toucher {
         simple
     }
 
-    /// Whether plain accesses become touches. No operand comes before them.
+    /// What comes next begins with no operand.
     #[inline(always)]
-    pub(super) fn starts_plain(&mut self, out: &mut Block) -> bool {
+    pub(super) fn starts(&mut self, out: &mut Block) {
         if !self.is_closed() {
             self.settle();
             self.close(out);
         }
-        !self.by_name
+    }
+
+    /// Whether named accesses become touches, by their addresses alone.
+    #[inline(always)]
+    pub(super) fn takes_names(&self) -> bool {
+        self.by_name && self.bare
+    }
+
+    /// Whether rows of a kind are plain accesses that become touches.
+    #[inline(always)]
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        let plain = matches!(kind, Kind::Load | Kind::Store | Kind::Atomic);
+        plain && !self.by_name && self.wish.counts(kind)
     }
 
     /// Takes up to [`AT_ONCE`] plain accesses that count, if each is to one item; whether it did.

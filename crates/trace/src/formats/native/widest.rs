@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::formats::native::decode_shaped::touch::Eight;
+use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS};
 
 /// Bit i is set if byte i has one of these bits.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -74,31 +74,47 @@ pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) ->
 /// As [`super::dispatch::Squeeze::complete`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn complete(of: &Eight, words: &[u64; 8], mask: u64, into: &mut [u64; 8]) -> bool {
+pub(super) fn complete(
+    of: &Eight,
+    words: &[u64; FEW_WORDS],
+    mask: u64,
+    into: &mut [u64; 8],
+) -> bool {
+    let (low, high) = words.split_at(8);
     // SAFETY: eight numbers lie in each place.
-    let (words, displacements, places, sizes) = unsafe {
+    let (low, high, displacements) = unsafe {
         (
-            _mm512_loadu_epi64(words.as_ptr().cast()),
+            _mm512_loadu_epi64(low.as_ptr().cast()),
+            _mm512_loadu_epi64(high.as_ptr().cast()),
             _mm512_loadu_epi64(of.displacements.as_ptr().cast()),
-            _mm_loadl_epi64(of.words.as_ptr().cast()),
-            _mm_loadl_epi64(of.sizes.as_ptr().cast()),
         )
     };
-    let places = _mm512_cvtepu8_epi64(places);
-    let words = _mm512_maskz_permutexvar_epi64(of.relative, places, words);
+    // SAFETY: as above.
+    let (places, sizes, lengths) = unsafe {
+        (
+            _mm_loadl_epi64(of.words.as_ptr().cast()),
+            _mm_loadl_epi64(of.sizes.as_ptr().cast()),
+            _mm_loadl_epi64(of.lengths.as_ptr().cast()),
+        )
+    };
+    let (places, sizes) = (_mm512_cvtepu8_epi64(places), _mm512_cvtepu8_epi64(sizes));
+    let lengths = _mm512_cvtepu8_epi64(lengths);
+    let words = _mm512_maskz_permutex2var_epi64(of.relative, low, places, high);
     let addrs = _mm512_add_epi64(words, displacements);
     // SAFETY: as above.
     unsafe { _mm512_storeu_epi64(into.as_mut_ptr().cast(), addrs) };
+    let lengths = _mm512_permutex2var_epi64(low, lengths, high);
+    let bytes = _mm512_mask_mov_epi64(sizes, of.variable, lengths);
     let below = _mm512_set1_epi64(mask.cast_signed());
     let most = _mm512_add_epi64(below, _mm512_set1_epi64(1));
-    let from = _mm512_and_epi64(addrs, below);
-    let end = _mm512_add_epi64(from, _mm512_cvtepu8_epi64(sizes));
-    _mm512_cmpgt_epu64_mask(end, most) == 0
+    let room = _mm512_sub_epi64(most, _mm512_and_epi64(addrs, below));
+    let over = _mm512_cmpgt_epu64_mask(bytes, room);
+    over | _mm512_mask_testn_epi64_mask(of.variable, bytes, bytes) == 0
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Eight;
+    use super::{Eight, FEW_WORDS};
     use crate::formats::native::dispatch::{Portable, Squeeze, widest};
 
     #[test]
@@ -132,12 +148,20 @@ mod tests {
             assert_eq!(Portable.copy(&numbers, &sizes, mask, &mut other), fits);
             assert_eq!((one, fits), (other, over_of(&numbers, &sizes, mask) == 0));
             let steps = other;
-            let some: &[u64; 8] = numbers.first_chunk().unwrap();
+            // Some are lengths that fit, some are none.
+            for number in &mut numbers[8..16] {
+                *number %= 1 << (random() % 64);
+            }
+            let some: &[u64; FEW_WORDS] = numbers.first_chunk().unwrap();
             let eight = Eight {
                 displacements: std::array::from_fn(|_| random() >> (random() % 64)),
-                words: std::array::from_fn(|_| random() as u8 % 8),
+                words: std::array::from_fn(|_| random() as u8 % 16),
                 sizes: std::array::from_fn(|_| random() as u8 % 9),
+                lengths: std::array::from_fn(|_| random() as u8 % 16),
                 relative: random() as u8,
+                variable: (random() & random()) as u8,
+                few_words: true,
+                accesses: 8,
             };
             let (mut one, mut other) = ([0; 8], [0; 8]);
             let fits = wide.complete(&eight, some, mask, &mut one);

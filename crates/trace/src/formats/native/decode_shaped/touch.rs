@@ -12,10 +12,12 @@ use crate::{Kind, Row, Wish};
 /// What is known of a shape of which rows are to become touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Accesses that count, and nothing else that matters, relative to few words: they are in [`Eight`]s.
-    Few,
-    /// The same, relative to any words.
-    Accesses,
+    /// Accesses that count, and nothing else that matters. They are in [`Eight`]s too.
+    Plain,
+    /// All rows, and those that become touches are in [`Eight`]s too: accesses, some of them to ranges.
+    Mixed,
+    /// The same, but what becomes touches is what the program names.
+    Named,
     /// All rows: there are some that are to be looked at by themselves.
     #[default]
     All,
@@ -23,6 +25,8 @@ pub(super) enum Left {
 
 /// Accesses that are taken together.
 const EIGHT: usize = 8;
+/// The most words from which those for eight accesses are taken at once.
+pub(in super::super) const FEW_WORDS: usize = 16;
 
 /// Some accesses of a shape, as words complete them.
 #[derive(Clone, Copy)]
@@ -32,54 +36,132 @@ pub(in super::super) struct Eight {
     /// Which word each is relative to.
     pub(in super::super) words: [u8; EIGHT],
     pub(in super::super) sizes: [u8; EIGHT],
+    /// Which word is the size of those that are to ranges of any length.
+    pub(in super::super) lengths: [u8; EIGHT],
     /// A bit for each that has a word.
     pub(in super::super) relative: u8,
+    /// A bit for each that is to a range of any length.
+    pub(in super::super) variable: u8,
+    /// Whether all of them are among the first [`FEW_WORDS`].
+    pub(in super::super) few_words: bool,
+    /// How many accesses of the shape there are from here on.
+    pub(in super::super) accesses: u16,
 }
 
 pub(super) const NO_EIGHT: Eight = Eight {
     displacements: [0; EIGHT],
     words: [0; EIGHT],
     sizes: [0; EIGHT],
+    lengths: [0; EIGHT],
     relative: 0,
+    variable: 0,
+    few_words: true,
+    accesses: 0,
 };
+
+/// A row of a shape that becomes a touch.
+#[derive(Clone, Copy)]
+struct Access {
+    word: Option<u8>,
+    displacement: u64,
+    size: Size,
+}
+
+/// How many bytes an access is to.
+#[derive(Clone, Copy)]
+enum Size {
+    Bytes(u8),
+    /// As many as that word says.
+    Word(u8),
+}
 
 impl Eight {
     /// Up to eight accesses. What is too much touches nothing.
-    fn of(rows: &[ShapeRow]) -> Eight {
+    fn of(accesses: &[Access]) -> Eight {
         let mut eight = NO_EIGHT;
-        for (lane, row) in rows.iter().enumerate().take(EIGHT) {
-            eight.displacements[lane] = row.displacement;
-            eight.words[lane] = row.word.unwrap_or(0) % EIGHT as u8;
-            eight.sizes[lane] = row.size;
-            eight.relative |= u8::from(row.word.is_some()) << lane;
+        for (lane, access) in accesses.iter().enumerate().take(EIGHT) {
+            eight.displacements[lane] = access.displacement;
+            eight.words[lane] = access.word.unwrap_or(0);
+            eight.relative |= u8::from(access.word.is_some()) << lane;
+            match access.size {
+                Size::Bytes(bytes) => eight.sizes[lane] = bytes,
+                Size::Word(word) => {
+                    eight.lengths[lane] = word;
+                    eight.variable |= 1 << lane;
+                }
+            }
         }
+        let mut words = eight.words.iter().chain(&eight.lengths);
+        eight.few_words = words.all(|word| usize::from(*word) < FEW_WORDS);
+        eight.accesses = accesses.len() as u16;
         eight
     }
 }
 
-/// Adds the accesses of a shape, if they are to be there; where they begin.
-pub(super) fn enter(eights: &mut Vec<Eight>, rows: &[ShapeRow], left: Left) -> u32 {
+/// What is left of a shape's rows, and where its accesses begin. `rows` become the accesses that count if no others matter.
+pub(super) fn enter(eights: &mut Vec<Eight>, rows: &mut Vec<ShapeRow>, wish: &Wish) -> (Left, u32) {
     let first = eights.len() - 1;
-    if left == Left::Few {
-        eights.truncate(first);
-        eights.extend(rows.chunks(EIGHT).map(Eight::of));
-        eights.push(NO_EIGHT);
-    }
-    first as u32
-}
-
-/// Leaves of a shape's rows the accesses that count, if no others matter.
-pub(super) fn leave(rows: &mut Vec<ShapeRow>, words: usize, wish: &Wish) -> Left {
     // An operand that comes first is of a row before the shape.
     let starts = rows.first().is_some_and(|row| row.kind != Kind::Operand);
-    if !starts || !rows.iter().all(|row| is_plain(row.kind)) {
-        return Left::All;
+    let plain = starts && rows.iter().all(|row| is_plain(row.kind));
+    if plain {
+        rows.retain(|row| wish.counts(row.kind));
     }
-    rows.retain(|row| wish.counts(row.kind));
-    if words <= EIGHT {
-        Left::Few
-    } else {
-        Left::Accesses
+    let found = starts.then(|| accesses(rows, wish)).flatten();
+    let left = match &found {
+        Some(_) if plain => Left::Plain,
+        Some((_, true)) => Left::Named,
+        Some((_, false)) => Left::Mixed,
+        None => Left::All,
+    };
+    if let Some((accesses, _)) = found {
+        eights.truncate(first);
+        // One without any has the first, which says so.
+        for at in (0..accesses.len().max(1)).step_by(EIGHT) {
+            eights.push(Eight::of(&accesses[at..]));
+        }
+        eights.push(NO_EIGHT);
+    }
+    (left, first as u32)
+}
+
+/// The rows of a shape that become touches, and whether they are what the program names. `None` if there are rows that are to
+/// be looked at by themselves.
+fn accesses(rows: &[ShapeRow], wish: &Wish) -> Option<(Vec<Access>, bool)> {
+    let (mut found, mut named, mut seen) = (Vec::new(), false, false);
+    let mut rows = rows.iter().peekable();
+    while let Some(row) = rows.next() {
+        let mut operand = || rows.next_if(|next| next.kind == Kind::Operand);
+        let size = match row.kind {
+            Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock | Kind::Operand => {
+                continue;
+            }
+            Kind::Load | Kind::Store | Kind::Atomic if !wish.counts(row.kind) => continue,
+            Kind::Load | Kind::Store | Kind::Atomic => Size::Bytes(row.size),
+            Kind::RangeLoad | Kind::RangeStore if wish.counts(row.kind) => length(operand()?)?,
+            Kind::Named => {
+                operand()?;
+                named = true;
+                Size::Bytes(0)
+            }
+            _ => return None,
+        };
+        seen |= row.kind != Kind::Named;
+        found.push(Access {
+            word: row.word,
+            displacement: row.displacement,
+            size,
+        });
+    }
+    (!(named && seen)).then_some((found, named))
+}
+
+/// How many bytes a range has, if it is a word or few.
+fn length(operand: &ShapeRow) -> Option<Size> {
+    match (operand.word, operand.displacement) {
+        (Some(word), 0) => Some(Size::Word(word)),
+        (None, bytes @ 1..=255) => Some(Size::Bytes(bytes as u8)),
+        _ => None,
     }
 }
 
@@ -107,8 +189,8 @@ impl ShapeDecoder {
         to: &mut Touching<'_, false>,
     ) -> Result<(), Damage> {
         self.read(squeeze, streams, notes)?;
-        // Whether it is known that plain accesses become touches. An operand that comes first may be of a row before.
-        let mut plain = false;
+        // Whether it is known that operands that come next are of nothing before.
+        let mut closed = false;
         for note in &self.notes {
             let words = self.values.get(note.first_word as usize..);
             let words: Option<&[u64; SHAPE_WORDS_MOST]> = words.and_then(<[u64]>::first_chunk);
@@ -117,84 +199,95 @@ impl ShapeDecoder {
             let (Some(words), Some(eights), Some(groups)) = (words, eights, groups) else {
                 return Err(ROWS);
             };
-            plain = plain || note.left != Left::All && to.toucher.starts_plain(to.out);
+            if !closed && note.left != Left::All {
+                to.toucher.starts(to.out);
+                closed = true;
+            }
+            let plain = !to.toucher.is_by_name();
+            let takes = match note.left {
+                Left::Plain | Left::Mixed => plain,
+                Left::Named => to.toucher.takes_names(),
+                Left::All => false,
+            };
+            if takes && accesses_of(squeeze, eights, words, to) {
+                continue;
+            }
             match note.left {
-                Left::Few if plain && few(squeeze, eights, words, note, to) => continue,
-                Left::Few if plain => by_item(groups, words, note, to),
-                Left::Accesses if plain => touch(groups, words, note, to),
+                Left::Plain if plain => by_item(groups, words, note, to),
                 _ => by_row(groups, words, note, to),
             }
-            plain = false;
+            closed = false;
         }
         Ok(())
     }
 }
 
-/// Takes the accesses of a note eight at a time; whether each of them is to one item, and nothing is taken if not. There is room for
+/// Takes the accesses of a note, eight at a time; whether each of them is to one item, and nothing is taken if not. There is room for
 /// all of them then.
 #[inline(always)]
-fn few(
+fn accesses_of(
     squeeze: impl Squeeze,
     eights: &[Eight],
     words: &[u64; SHAPE_WORDS_MOST],
-    note: &Note,
     to: &mut Touching<'_, false>,
 ) -> bool {
     to.toucher.make_room(to.out);
     let (free, mask) = to.toucher.free();
-    let count = usize::from(note.rows);
     let (into, _) = free.as_chunks_mut::<EIGHT>();
-    let words = words.first_chunk();
-    let (Some(words), Some(eight), Some(first)) = (words, eights.first(), into.first_mut()) else {
+    let (Some(eight), Some(first)) = (eights.first(), into.first_mut()) else {
         return false;
     };
-    let mut fits = squeeze.complete(eight, words, mask, first);
+    let count = usize::from(eight.accesses);
+    let mut fits = complete(squeeze, eight, words, mask, first);
     if count > EIGHT {
         for (eight, into) in eights[..count.div_ceil(EIGHT)].iter().zip(into).skip(1) {
-            fits &= squeeze.complete(eight, words, mask, into);
+            fits &= complete(squeeze, eight, words, mask, into);
         }
     }
     to.toucher.append(if fits { count } else { 0 });
     fits
 }
 
-/// Takes the accesses of a note, whole groups at a time.
+/// [`Squeeze::complete`], but for accesses that are relative to many words.
 #[inline(always)]
-fn touch(
-    groups: &[Group],
+fn complete(
+    squeeze: impl Squeeze,
+    eight: &Eight,
     words: &[u64; SHAPE_WORDS_MOST],
-    note: &Note,
-    to: &mut Touching<'_, false>,
-) {
-    to.toucher.make_room(to.out);
-    let (free, mask) = to.toucher.free();
-    let count = usize::from(note.rows);
-    let mut odd = 0;
-    if let Some(few) = groups.first_chunk::<GROUPS>() {
-        odd |= fill(few, words, free, mask);
-    }
-    if count > GROUPS * GROUP {
-        let groups = &groups[GROUPS..count.div_ceil(GROUP)];
-        odd |= fill(groups, words, &mut free[GROUPS * GROUP..], mask);
-    }
-    if odd == 0 {
-        to.toucher.append(count);
-    } else {
-        by_item(groups, words, note, to);
+    mask: u64,
+    into: &mut [u64; EIGHT],
+) -> bool {
+    match words.first_chunk() {
+        Some(few) if eight.few_words => squeeze.complete(eight, few, mask, into),
+        _ => completed(eight, words, mask, into),
     }
 }
 
-/// Writes the addresses of groups; not 0 if one of them is of more than an item.
+/// The addresses of some accesses, relative to `words`. Whether each is in one item, and to a byte at least if it is to a range; of an
+/// item `mask` are the bits below it.
 #[inline(always)]
-fn fill(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], into: &mut [u64], mask: u64) -> u8 {
+pub(in super::super) fn completed<const WORDS: usize>(
+    of: &Eight,
+    words: &[u64; WORDS],
+    mask: u64,
+    into: &mut [u64; EIGHT],
+) -> bool {
     let mut odd = 0;
-    for (group, into) in groups.iter().zip(into.as_chunks_mut::<GROUP>().0) {
-        *into = group.addrs(words);
-        for (addr, size) in into.iter().zip(group.sizes) {
-            odd |= u8::from((addr & mask) + u64::from(size) > mask + 1);
-        }
+    let word = |of: u8| words[usize::from(of) % WORDS];
+    for (lane, addr) in into.iter_mut().enumerate() {
+        let relative = u64::from(of.relative >> lane & 1).wrapping_neg();
+        *addr = (word(of.words[lane]) & relative).wrapping_add(of.displacements[lane]);
+        odd |= u64::from(u64::from(of.sizes[lane]) > mask + 1 - (*addr & mask));
     }
-    odd
+    let mut variable = of.variable;
+    while variable != 0 {
+        let lane = variable.trailing_zeros() as usize;
+        variable &= variable - 1;
+        let bytes = word(of.lengths[lane]);
+        // Nothing comes round, whatever the length is.
+        odd |= u64::from(bytes.wrapping_sub(1) >= mask + 1 - (into[lane] & mask));
+    }
+    odd == 0
 }
 
 /// Takes the accesses of a note one by one: some are to several items.
@@ -222,11 +315,16 @@ fn by_row(
     note: &Note,
     to: &mut Touching<'_, false>,
 ) {
+    to.toucher.make_room(to.out);
     let mut left = usize::from(note.rows);
     for group in groups {
         let addrs = group.addrs(words);
         for (lane, addr) in addrs.into_iter().enumerate().take(left) {
-            to.toucher.row(group.row(lane, addr), to.out);
+            let simple = to.toucher.takes(group.kinds[lane])
+                && to.toucher.push_simple(addr, group.sizes[lane]);
+            if !simple {
+                to.toucher.row(group.row(lane, addr), to.out);
+            }
         }
         left = left.saturating_sub(GROUP);
         if left == 0 {

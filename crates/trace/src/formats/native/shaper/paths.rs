@@ -1,8 +1,8 @@
 //! Stretches of rows, by what their rows are without addresses.
 //!
 //! A stretch ends in front of a row that lies further up in the program than the row before, as loops and calls do, and in front of calls and
-//! returns, if it has [`LEAST`] rows by then; and before and behind what is more than an access, as a reader takes the rows of a shape
-//! that has such together one by one. A row and its operands stay together. So the same code is cut in the same
+//! returns, if it has [`LEAST`] rows by then; and before and behind what is more than an access (blocks of memory that begin and end, for
+//! one), as a reader takes the rows of a shape that has such one by one. A row and its operands stay together. So the same code is cut in the same
 //! way. One that was seen twice is known from then on, until there is no more room.
 
 use std::ops::Range;
@@ -25,6 +25,11 @@ pub(super) const MOST_PATHS: usize = SLOTS / 2;
 const PROBES: usize = 16;
 /// Places of the table of what was seen.
 const MARKS: usize = 1 << 15;
+
+/// Whether a reader that wants accesses only takes the rows of a shape that has one of this kind one by one.
+fn is_alone(kind: Kind) -> bool {
+    !is_plain(kind) && !matches!(kind, Kind::RangeLoad | Kind::RangeStore | Kind::Named)
+}
 
 /// A stretch of rows: how many, whether it ends with its block, and what to find it by.
 pub(super) struct Cut {
@@ -146,7 +151,7 @@ impl Paths {
                 let back = row >= LEAST
                     && (matches!(kind, Kind::Enter | Kind::Exit)
                         || (pcs[row] <= pcs[row - 1] && kinds[row - 1] != Kind::Operand));
-                let odd = row > 0 && !(is_plain(kind) && is_plain(owner));
+                let odd = row > 0 && (is_alone(kind) || is_alone(owner));
                 if back || odd || row >= ENOUGH {
                     break;
                 }

@@ -218,11 +218,11 @@ fn only_what_is_cheaper_becomes_shapes() {
     assert_eq!(good(100, |at| row(at % 5, 8 * at)), 0);
     assert_eq!(good(100, |at| row(scattered(at), 8 * at)), 0);
     // Each row is of a stretch of its own.
-    let ranges = |at: u64| Row {
-        kind: Kind::RangeLoad,
+    let blocks = |at: u64| Row {
+        kind: Kind::Free,
         ..row(at % 5, scattered(at))
     };
-    assert_eq!(good(100, ranges), 0);
+    assert_eq!(good(100, blocks), 0);
 }
 
 #[test]
