@@ -10,6 +10,17 @@ const LARGE: f64 = 1e250;
 /// A bin of a histogram that is wider than this is asked about at this many of its distances.
 const SAMPLES: u64 = 8;
 
+/// Distances that are no further apart than this come from each other; after as many times as many they are worked out anew.
+const CLOSE: u64 = 16;
+
+/// A distance, the probability to hit there, and the last term of its sum.
+#[derive(Clone, Copy, Debug, Default)]
+struct At {
+    items: u64,
+    hit: f64,
+    last: f64,
+}
+
 /// A set-associative LRU cache of `sets` sets of `ways` lines, for lines that fall on sets at random.
 ///
 /// An access at distance d hits if fewer than A of the d distinct lines since are in its set:
@@ -61,17 +72,20 @@ impl SetAssociative {
     /// The terms are summed relative to the first, whose logarithm is kept apart: for a long distance
     /// that term is far below the smallest number (10⁻⁶⁸³⁷⁶⁴⁷ for 10⁹ lines and 64 sets).
     pub fn hit_probability(&self, distance: Distance) -> f64 {
-        let Some(items) = distance.items() else {
-            return 0.0;
-        };
+        distance.items().map_or(0.0, |items| self.at(items).hit)
+    }
+
+    /// What is known at a finite distance.
+    fn at(&self, items: u64) -> At {
+        let at = |hit, last| At { items, hit, last };
         if self.sets == 0 || self.ways == 0 {
-            return 0.0;
+            return at(0.0, 0.0);
         }
         if items < self.ways {
-            return 1.0;
+            return at(1.0, 0.0);
         }
         if self.sets == 1 {
-            return 0.0;
+            return at(0.0, 0.0);
         }
         let odds = 1.0 / (self.sets - 1) as f64;
         let mut ln_scale = items as f64 * self.ln_elsewhere;
@@ -84,21 +98,53 @@ impl SetAssociative {
                 (term, sum) = (term / LARGE, sum / LARGE);
             }
             if term < sum * (f64::EPSILON / 4.0) && lines as f64 > items as f64 / self.sets as f64 {
-                break; // Past the largest term, and too small to matter: so are all that follow.
+                // Past the largest term, and too small to matter: so are all that follow.
+                term = 0.0;
+                break;
             }
         }
-        (ln_scale + sum.ln()).exp().min(1.0)
+        let hit = (ln_scale + sum.ln()).exp().min(1.0);
+        at(hit, (ln_scale + term.ln()).exp())
+    }
+
+    /// Goes on to a larger distance. An access that hits at d and does not at d + 1 has A − 1 lines in its set, and the
+    /// next line comes there too: P(d + 1) = P(d) − t(d)/S, where t is the last term of the sum, and
+    /// t(d + 1) = t(d) · (1 − 1/S) · (d + 1)/(d + 2 − A).
+    fn go_on(&self, at: &mut At, items: u64) {
+        let into = 1.0 / self.sets as f64;
+        while at.items < items {
+            at.hit -= at.last * into;
+            let more = (at.items + 1) as f64 / (at.items + 2 - self.ways) as f64;
+            at.last *= (1.0 - into) * more;
+            at.items += 1;
+        }
     }
 
     /// The misses to expect for a histogram of distances in lines. Bins of one distance are exact
     /// under the model; a wider bin is taken at eight distances spread evenly over it.
-    /// Cost: one probability per distance that occurs, up to where none hits any more.
+    /// Cost: one probability per distance that occurs, up to where none hits any more; where they follow each other closely, most
+    /// come from the one before.
     pub fn misses(&self, histogram: &impl Histogram) -> f64 {
         let mut misses = histogram.cold() as f64;
         let mut hopeless = false;
+        let (mut at, mut anew) = (At::default(), 0);
         for (low, high, count) in histogram.bins() {
             let hit = if hopeless {
                 0.0
+            } else if low == high && self.sets > 1 {
+                if (self.ways.saturating_add(1)..anew).contains(&at.items)
+                    && low - at.items <= CLOSE
+                {
+                    self.go_on(&mut at, low);
+                } else {
+                    at = self.at(low);
+                    // A term that was not worked out becomes large some hundred distances on.
+                    anew = match at.last > 0.0 {
+                        true => low.saturating_add(CLOSE * CLOSE),
+                        false => 0,
+                    };
+                }
+                at.hit
             } else {
                 self.hits_in(low, high)
             };
@@ -177,6 +223,24 @@ mod tests {
                     assert!((closed - counted).abs() < 1e-13, "{distance} {sets} {ways}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn distances_one_by_one_and_from_each_other_are_the_same() {
+        for (sets, ways) in [(64, 1), (64, 8), (1024, 20), (8192, 12), (2, 300)] {
+            let model = SetAssociative::new(sets, ways);
+            let (mut all, mut expected) = (ExactHistogram::new(), 0.0);
+            let mut items = 0;
+            for step in 0..60_000_u64 {
+                items += [1, 1, 1, 7, 1, 16, 17, 2, 900][(step * step % 9) as usize];
+                all.add(Distance::new(items), step % 5 + 1);
+                let hit = model.hit_probability(Distance::new(items));
+                expected += (step % 5 + 1) as f64 * (1.0 - hit);
+            }
+            let misses = model.misses(&all);
+            let off = (misses - expected).abs() / expected;
+            assert!(off < 1e-12, "{sets}×{ways}: {misses} {expected}");
         }
     }
 
