@@ -7,10 +7,26 @@ use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::laps;
 use crate::formats::native::rows::{Entry, Here, Rows, Sink, TOGETHER};
 use crate::formats::native::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
-use crate::{Block, Row};
+use crate::{Block, Kind, Row, Wish};
 
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;
+
+/// What rows are, by number of a kind: one of those above, or 0 for what does not matter.
+pub(super) fn classes(wish: &Wish) -> [u8; 16] {
+    let mut classes = [SPECIAL; 16];
+    for (number, class) in (0..).zip(&mut classes) {
+        *class = match Kind::from_u8(number) {
+            Some(Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock) => 0,
+            Some(Kind::Operand) => OPERAND,
+            Some(Kind::Named) => NAMED,
+            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => u8::from(wish.counts(kind)),
+            Some(kind @ (Kind::RangeLoad | Kind::RangeStore)) if wish.counts(kind) => RANGE,
+            _ => SPECIAL,
+        };
+    }
+    classes
+}
 
 /// Rows that wait to be judged.
 pub(super) struct Stage {

@@ -29,22 +29,6 @@ pub(super) const OPERAND: u8 = 8;
 /// An access to a range, which has its length behind it, and counts.
 pub(super) const RANGE: u8 = 16;
 
-/// What rows are, by number of a kind: one of those above, or 0 for what does not matter.
-pub(super) fn classes(wish: &Wish) -> [u8; 16] {
-    let mut classes = [SPECIAL; 16];
-    for (number, class) in (0..).zip(&mut classes) {
-        *class = match Kind::from_u8(number) {
-            Some(Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock) => 0,
-            Some(Kind::Operand) => OPERAND,
-            Some(Kind::Named) => NAMED,
-            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => u8::from(wish.counts(kind)),
-            Some(kind @ (Kind::RangeLoad | Kind::RangeStore)) if wish.counts(kind) => RANGE,
-            _ => SPECIAL,
-        };
-    }
-    classes
-}
-
 /// What operands that come next are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
