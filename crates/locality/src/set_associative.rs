@@ -13,12 +13,13 @@ const SAMPLES: u64 = 8;
 /// Distances that are no further apart than this come from each other; after as many times as many they are worked out anew.
 const CLOSE: u64 = 16;
 
-/// A distance, the probability to hit there, and the last term of its sum.
+/// A distance, the probability to hit there, and the last term of its sum. From here others follow below `until`.
 #[derive(Clone, Copy, Debug, Default)]
 struct At {
     items: u64,
     hit: f64,
     last: f64,
+    until: u64,
 }
 
 /// A set-associative LRU cache of `sets` sets of `ways` lines, for lines that fall on sets at random.
@@ -77,7 +78,17 @@ impl SetAssociative {
 
     /// What is known at a finite distance.
     fn at(&self, items: u64) -> At {
-        let at = |hit, last| At { items, hit, last };
+        let at = |hit, last| At {
+            items,
+            hit,
+            last,
+            // What hits for certain, and a term that was not worked out though it becomes large some hundred distances on, say
+            // nothing of the next distance.
+            until: match last > 0.0 && items > self.ways {
+                true => items.saturating_add(CLOSE * CLOSE),
+                false => 0,
+            },
+        };
         if self.sets == 0 || self.ways == 0 {
             return at(0.0, 0.0);
         }
@@ -107,10 +118,15 @@ impl SetAssociative {
         at(hit, (ln_scale + term.ln()).exp())
     }
 
-    /// Goes on to a larger distance. An access that hits at d and does not at d + 1 has A − 1 lines in its set, and the
+    /// What is known at a distance that is larger than that of `at`.
+    ///
+    /// An access that hits at d and does not at d + 1 has A − 1 lines in its set, and the
     /// next line comes there too: P(d + 1) = P(d) − t(d)/S, where t is the last term of the sum, and
     /// t(d + 1) = t(d) · (1 − 1/S) · (d + 1)/(d + 2 − A).
-    fn go_on(&self, at: &mut At, items: u64) {
+    fn further(&self, mut at: At, items: u64) -> At {
+        if at.items >= at.until || items - at.items > CLOSE {
+            return self.at(items);
+        }
         let into = 1.0 / self.sets as f64;
         while at.items < items {
             at.hit -= at.last * into;
@@ -118,6 +134,7 @@ impl SetAssociative {
             at.last *= (1.0 - into) * more;
             at.items += 1;
         }
+        at
     }
 
     /// The misses to expect for a histogram of distances in lines. Bins of one distance are exact
@@ -127,23 +144,12 @@ impl SetAssociative {
     pub fn misses(&self, histogram: &impl Histogram) -> f64 {
         let mut misses = histogram.cold() as f64;
         let mut hopeless = false;
-        let (mut at, mut anew) = (At::default(), 0);
+        let mut at = At::default();
         for (low, high, count) in histogram.bins() {
             let hit = if hopeless {
                 0.0
             } else if low == high && self.sets > 1 {
-                if (self.ways.saturating_add(1)..anew).contains(&at.items)
-                    && low - at.items <= CLOSE
-                {
-                    self.go_on(&mut at, low);
-                } else {
-                    at = self.at(low);
-                    // A term that was not worked out becomes large some hundred distances on.
-                    anew = match at.last > 0.0 {
-                        true => low.saturating_add(CLOSE * CLOSE),
-                        false => 0,
-                    };
-                }
+                at = self.further(at, low);
                 at.hit
             } else {
                 self.hits_in(low, high)

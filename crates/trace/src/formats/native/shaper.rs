@@ -25,9 +25,9 @@ mod variants;
 const MOST: usize = 64;
 /// Blocks of fewer rows stay rows.
 const LEAST_BLOCK: usize = 32;
-/// The most blocks of a thread that are not looked at after one that did not become shapes. All pauses are even, so that of two sorts by
-/// turns both are looked at.
-const LONGEST_PAUSE: u32 = 2;
+/// Blocks of a thread that are not looked at after two that did not become shapes. They are even, so that of two sorts by turns both
+/// are looked at.
+const PAUSE: u32 = 2;
 /// Threads whose pauses are told apart.
 const PAUSES: usize = 64;
 /// The most rows of stretches that are known. It bounds how many stretches there are, and memory.
@@ -50,22 +50,20 @@ pub(super) struct Shaper {
     pauses: [Pause; PAUSES],
 }
 
-/// Blocks that are not to be looked at, and how many there are to be after the next that does not become shapes.
+/// Blocks that are not to be looked at, and whether the last that was did not become shapes.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     left: u32,
-    next: u32,
+    failed: bool,
 }
 
 impl Pause {
     /// After a block was looked at. One alone that does not become shapes is no reason to pass over others.
     fn after(self, good: bool) -> Pause {
-        match good {
-            true => Pause::default(),
-            false => Pause {
-                left: self.next,
-                next: (2 * self.next + 2).min(LONGEST_PAUSE),
-            },
+        let left = if !good && self.failed { PAUSE } else { 0 };
+        Pause {
+            left,
+            failed: !good,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{Block, Kind, Row, Wish};
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;
 
-/// What rows are, by number of a kind: one of those above, or 0 for what does not matter.
+/// What rows are, by number of a kind: [`COUNTED`], [`RANGE`], [`NAMED`], [`OPERAND`], [`SPECIAL`], or 0 for what does not matter.
 pub(super) fn classes(wish: &Wish) -> [u8; 16] {
     let mut classes = [SPECIAL; 16];
     for (number, class) in (0..).zip(&mut classes) {

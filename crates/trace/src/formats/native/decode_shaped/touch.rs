@@ -203,19 +203,15 @@ impl ShapeDecoder {
                 to.toucher.starts(to.out);
                 closed = true;
             }
-            let plain = !to.toucher.is_by_name();
             let takes = match note.left {
-                Left::Plain | Left::Mixed => plain,
+                Left::Plain | Left::Mixed => !to.toucher.is_by_name(),
                 Left::Named => to.toucher.takes_names(),
                 Left::All => false,
             };
             if takes && accesses_of(squeeze, eights, words, to) {
                 continue;
             }
-            match note.left {
-                Left::Plain if plain => by_item(groups, words, note, to),
-                _ => by_row(groups, words, note, to),
-            }
+            by_row(groups, words, note, to);
             closed = false;
         }
         Ok(())
@@ -288,23 +284,6 @@ pub(in super::super) fn completed<const WORDS: usize>(
         odd |= u64::from(bytes.wrapping_sub(1) >= mask + 1 - (into[lane] & mask));
     }
     odd == 0
-}
-
-/// Takes the accesses of a note one by one: some are to several items.
-#[inline(never)]
-fn by_item(
-    groups: &[Group],
-    words: &[u64; SHAPE_WORDS_MOST],
-    note: &Note,
-    to: &mut Touching<'_, false>,
-) {
-    for access in 0..usize::from(note.rows) {
-        let (group, lane) = (&groups[access / GROUP], access % GROUP);
-        let addr = group.addrs(words)[lane];
-        if !to.toucher.push_simple(addr, group.sizes[lane]) {
-            to.toucher.row(group.row(lane, addr), to.out);
-        }
-    }
 }
 
 /// Takes the rows of a note one by one.
