@@ -9,7 +9,9 @@ use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
 use reuselens::trace::formats::Confidence;
 use reuselens::trace::warp::file as warps;
-use reuselens::trace::{AnySource, Selection, formats};
+use reuselens::trace::{AnySource, Noted, Selection, formats};
+
+use crate::part;
 
 /// Bytes that are looked at.
 const MARK: u64 = 8;
@@ -21,13 +23,18 @@ pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource
     Ok(formats::open(path, format)?)
 }
 
-/// [`open_trace`] for a part of it.
+/// [`open_trace`] for a part of it, which says first that it is one.
 pub fn open_part(path: &Path, format: Option<&str>, part: Selection) -> anyhow::Result<AnySource> {
     if part.is_all() {
         return open_trace(path, format);
     }
     refuse_what_is_no_trace(path, format)?;
-    Ok(formats::open_part(path, format, part)?)
+    let note = part::note(&part);
+    let source = formats::open_part(path, format, part)?;
+    Ok(match note {
+        Some(note) => Box::new(Noted::new(source, note)),
+        None => source,
+    })
 }
 
 /// Tells our own files that are no traces, unless a format was named.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use reuselens::locality::{self, Profile, Warning};
-use reuselens::trace::{Extent, Place, Selection, ThreadId, survey};
+use reuselens::locality::{self, Profile};
+use reuselens::trace::{Extent, Note, Place, Selection, ThreadId, survey};
 
 use crate::exit::Usage;
 
@@ -105,17 +105,17 @@ pub fn chosen(selection: &Selection) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// What a profile of a part has to say.
-pub fn warning(chosen: &str) -> Warning {
-    Warning {
+/// What there is to know of a part, and of a copy or a profile of it; nothing of all of a trace.
+pub fn note(selection: &Selection) -> Option<Note> {
+    chosen(selection).map(|chosen| Note {
         code: "part".to_owned(),
         message: format!(
-            "only a part of the trace was looked at ({chosen}): what was used before it counts as never touched, and blocks \
-             that were allocated before it, or by threads left out, are unknown"
+            "only a part of the trace was looked at ({chosen}): what was used before it counts as never touched"
         ),
-        hint: "first touches and the longest distances are those of the part; leave out --from, --until and --thread for all"
+        hint: "first touches and the longest distances are those of the part; without --from, --until and --thread all is \
+               looked at"
             .to_owned(),
-    }
+    })
 }
 
 /// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result is replaced by
@@ -130,8 +130,7 @@ pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(
     let trace = trace.display();
     if profile.method.data != "all" {
         return Err(Usage(format!(
-            "nothing that counts lies in the part of {trace} that was chosen ({chosen}); data that were allocated before it, or by threads \
-             left out, are unknown there: leave out --data, or take all threads and begin earlier"
+            "nothing that counts lies in the part of {trace} that was chosen ({chosen}): it uses no such data; leave out --data"
         )));
     }
     Err(Usage(format!(

@@ -50,20 +50,37 @@ fn the_form_is_that_of_the_outputs_name() {
 }
 
 #[test]
-fn data_that_others_allocated_are_not_known_in_a_part() {
-    let place = recorded();
-    let words = [
-        "analyze",
-        "count.rltrace",
-        "--thread",
-        "1",
-        "--data",
-        "heap",
-    ];
-    place
-        .run(&words)
-        .fails(2)
-        .says(&["by threads left out", "leave out --data"]);
+fn what_was_allocated_and_called_outside_of_a_part_is_known() {
+    let place = Place::new();
+    place.build("count/handed.c", &["-pthread"]);
+    place.run(&["record", "-q", "--", "./handed"]).succeeds();
+    let by = ["--by", "object,context,line"];
+    let from_block = |found: &Json| -> u64 {
+        let objects = found.groups("object").into_iter();
+        let of_make = objects.filter(|group| group.name.starts_with("heap from make"));
+        of_make.map(|group| group.accesses).sum()
+    };
+    for part in [&["--thread", "1"][..], &["--from", "60%", "--until", "90%"]] {
+        let found = analyzed(&place, "handed.rltrace", &[part, &by].concat());
+        let (here, all) = (from_block(&found), found.number("accesses"));
+        assert!(here > all * 9 / 10, "{part:?}: {here} of {all}");
+        assert_eq!(found.warnings(), ["part"]);
+        let mut contexts = found.groups("context").into_iter();
+        let begun = contexts.any(|group| group.accesses > all / 2 && group.name.contains("sum"));
+        assert!(begun, "{part:?}: calls that were begun before are known");
+        let words = [&["convert", "-f", "handed.rltrace", "p.rltrace"], part].concat();
+        place.run(&words).succeeds();
+        let copy = analyzed(&place, "p.rltrace", &by);
+        assert_eq!(copy.without_command(), found.without_command(), "{part:?}");
+    }
+    let words = ["--thread", "1", "--data", "heap"];
+    let heap = analyzed(&place, "handed.rltrace", &words);
+    assert!(from_block(&heap) > 0);
+    let whole = ["--thread", "1", "--data", "heap", "--by", "program"];
+    assert_eq!(
+        analyzed(&place, "handed.rltrace", &whole).number("accesses"),
+        heap.number("accesses")
+    );
 }
 
 #[test]

@@ -88,6 +88,15 @@ impl Kind {
         )
     }
 
+    /// Whether a row of this kind says what rows behind it mean, rather than that something was used: calls, and what memory holds.
+    #[inline]
+    pub const fn is_state(self) -> bool {
+        matches!(
+            self,
+            Kind::Enter | Kind::Exit | Kind::Alloc | Kind::Free | Kind::Data | Kind::PartialData
+        )
+    }
+
     /// How many operand rows follow a row of this kind, without those of a name ([`Kind::Data`]).
     #[inline]
     pub const fn operands(self) -> usize {
@@ -283,6 +292,23 @@ impl Block {
         self.sizes.drain(..rows.start);
         self.pcs.drain(..rows.start);
         self.addrs.drain(..rows.start);
+    }
+
+    /// Keeps of the rows before `end` those that `wanted` says, and those of which [`Kind::is_state`] is true with their operands.
+    pub(crate) fn keep_state(&mut self, wanted: Range<usize>, end: usize) {
+        let (mut kept, mut state) = (0, false);
+        for row in 0..end.min(self.len()) {
+            let kind = self.kinds[row];
+            state = kind.is_state() || (state && kind == Kind::Operand);
+            if state || wanted.contains(&row) {
+                self.kinds[kept] = kind;
+                self.sizes[kept] = self.sizes[row];
+                self.pcs[kept] = self.pcs[row];
+                self.addrs[kept] = self.addrs[row];
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
     }
 
     /// Appends an operand row.

@@ -10,6 +10,9 @@ use crate::{Block, Kind, Source, Step, ThreadId, TraceError};
 ///
 /// Events are always delivered, all of them and in their places: what a row means depends on modules and threads
 /// that came before. Blocks of which no row is wanted are left out.
+///
+/// What they mean depends on calls and on allocated memory too: with [`Self::state`] rows that say so are delivered as well, of all
+/// threads and from the beginning of the trace to the end of the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Numbers of rows, from 0 over all threads in the order of the trace. A row and its operand rows stay
@@ -19,6 +22,8 @@ pub struct Selection {
     pub stamps: Range<u64>,
     /// Threads; all if it is empty.
     pub threads: BTreeSet<ThreadId>,
+    /// Whether to keep the rows outside, but not behind, of which [`Kind::is_state`] is true.
+    pub state: bool,
 }
 
 impl Default for Selection {
@@ -27,6 +32,7 @@ impl Default for Selection {
             rows: 0..u64::MAX,
             stamps: 0..u64::MAX,
             threads: BTreeSet::new(),
+            state: false,
         }
     }
 }
@@ -34,15 +40,13 @@ impl Default for Selection {
 impl Selection {
     /// Whether it is all of a trace.
     pub fn is_all(&self) -> bool {
-        *self == Selection::default()
+        let all = Selection::default();
+        self.rows == all.rows && self.stamps == all.stamps && self.threads.is_empty()
     }
 
     /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its first row.
     pub fn cut(&self, block: &mut Block, first: u64) -> bool {
         let stamps = stamps(block.first_stamp, block.last_stamp);
-        if !self.wants_thread(block.thread) || !self.wants_stamps(stamps) {
-            return false;
-        }
         let kinds = block.kinds();
         let place = |row: u64| row.saturating_sub(first).min(kinds.len() as u64) as usize;
         let operands = |from: usize| {
@@ -51,27 +55,40 @@ impl Selection {
         };
         // An operand is of the row before it, if that is in the block.
         let whole = |at: usize| if at == 0 { 0 } else { at + operands(at) };
-        let (start, end) = (whole(place(self.rows.start)), whole(place(self.rows.end)));
-        if start >= end {
-            return false;
-        }
-        if (start, end) != (0, kinds.len()) {
+        let end = whole(place(self.rows.end));
+        let start = match self.wants_thread(block.thread) && self.wants_stamps(stamps) {
+            true => whole(place(self.rows.start)).min(end),
+            false => end,
+        };
+        if self.state && start > 0 && !self.is_before(stamps) {
+            block.keep_state(start..end, end);
+        } else if (start, end) != (0, kinds.len()) {
             block.keep(start..end);
         }
-        true
+        !block.is_empty()
     }
 
-    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps.
+    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps. `has_state` says whether rows of which
+    /// [`Kind::is_state`] is true may be among them.
     pub(crate) fn wants(
         &self,
         rows: Range<u64>,
         stamps: Option<(u64, u64)>,
         mut threads: impl Iterator<Item = ThreadId>,
+        has_state: bool,
     ) -> bool {
-        rows.start < self.rows.end.min(rows.end)
-            && rows.end > self.rows.start
+        if rows.is_empty() || rows.start >= self.rows.end {
+            return false;
+        }
+        let itself = rows.end > self.rows.start
             && self.wants_stamps(stamps)
-            && threads.any(|thread| self.wants_thread(thread))
+            && threads.any(|thread| self.wants_thread(thread));
+        itself || (self.state && has_state && !self.is_before(stamps))
+    }
+
+    /// Whether its time is over before something that was made between these stamps.
+    fn is_before(&self, stamps: Option<(u64, u64)>) -> bool {
+        stamps.is_some_and(|(first, _)| first >= self.stamps.end)
     }
 
     fn wants_thread(&self, thread: ThreadId) -> bool {

@@ -24,21 +24,24 @@ fn filtered(whole: &[Piece], wanted: &Selection) -> Vec<Piece> {
         let mut kept = Block::new();
         (kept.process, kept.thread) = (block.process, block.thread);
         (kept.first_stamp, kept.last_stamp) = (block.first_stamp, block.last_stamp);
-        let mut first = number;
-        for row in block.rows() {
-            if row.kind != Kind::Operand {
-                first = number;
-            }
-            if wanted.rows.contains(&first) {
-                kept.push(row);
-            }
-            number += 1;
-        }
         let thread = wanted.threads.is_empty() || wanted.threads.contains(&block.thread);
         let all_time = wanted.stamps == (0..u64::MAX);
         let stamped = (block.first_stamp, block.last_stamp) != (0, 0);
         let then = block.last_stamp >= wanted.stamps.start && block.first_stamp < wanted.stamps.end;
-        if !kept.is_empty() && thread && (all_time || stamped && then) {
+        let over = stamped && block.first_stamp >= wanted.stamps.end;
+        let (mut first, mut kind) = (number, Kind::Load);
+        for row in block.rows() {
+            if row.kind != Kind::Operand {
+                (first, kind) = (number, row.kind);
+            }
+            let itself = wanted.rows.contains(&first) && thread && (all_time || stamped && then);
+            let before = first < wanted.rows.end && !over;
+            if itself || (wanted.state && kind.is_state() && before) {
+                kept.push(row);
+            }
+            number += 1;
+        }
+        if !kept.is_empty() {
             left.push(Piece::Block(kept));
         }
     }
@@ -70,10 +73,11 @@ fn selection() -> impl Strategy<Value = Selection> {
     };
     let stamps = prop_oneof![2 => Just(0..u64::MAX), 1 => (stamp(), stamp()).prop_map(|(one, two)| one..two)];
     let threads = prop::collection::btree_set((0..4_u32).prop_map(ThreadId), 0..3);
-    (rows, stamps, threads).prop_map(|(rows, stamps, threads)| Selection {
+    (rows, stamps, threads, any::<bool>()).prop_map(|(rows, stamps, threads, state)| Selection {
         rows,
         stamps,
         threads,
+        state,
     })
 }
 

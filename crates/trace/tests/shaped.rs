@@ -7,7 +7,8 @@ use std::path::Path;
 use common::{Piece, Random, drain, open};
 use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
 use reuselens_trace::{
-    Block, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId,
+    Block, Event, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes,
+    ThreadId,
 };
 
 const KINDS: [Kind; 7] = [
@@ -205,6 +206,9 @@ fn who_packs_makes_no_difference() {
         let shaped = shaped(&mut random, &shapes, 2000);
         alone.shaped(&shaped, &shapes).unwrap();
         two.shaped(&shaped, &shapes).unwrap();
+        // The index says which chunk each is in.
+        alone.event(&Event::ThreadEnded(ThreadId(number))).unwrap();
+        two.event(&Event::ThreadEnded(ThreadId(number))).unwrap();
         let again = refused.shaped(&shaped, &shapes);
         error = error.or(again.err().map(|error| error.to_string()));
         if number % 30 == 7 {

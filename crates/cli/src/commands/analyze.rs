@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reuselens::attribute::DataFilter;
 use reuselens::trace::{Source, Stoppable};
 
 use crate::exit::Outcome;
@@ -42,7 +43,9 @@ impl Args {
         self.show.check()?;
         let options = self.analysis.options(&self.show.by)?;
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
-        let part = self.part.selection(&self.trace, self.format.as_deref())?;
+        let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
+        // What was allocated and called before the part, and by others, says what its accesses are to.
+        part.state = !options.whole || options.data != DataFilter::All;
         let chosen = part::chosen(&part);
         let source = open_part(&self.trace, self.format.as_deref(), part)?;
         let mut source = Stoppable::new(source, interrupt::graceful());
@@ -51,13 +54,12 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let mut profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
+        let profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
             meter.tick(progress);
         })?;
         meter.finish();
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;
-            profile.warnings.push(part::warning(&chosen));
         }
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;

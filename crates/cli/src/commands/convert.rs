@@ -42,9 +42,10 @@ impl Args {
     /// Copies.
     pub fn run(self) -> Outcome {
         refuse_what_is_no_trace(&self.input, self.format.as_deref())?;
-        let part = self.part.selection(&self.input, self.format.as_deref())?;
-        let mut source = open_part(&self.input, self.format.as_deref(), part)?;
+        let mut part = self.part.selection(&self.input, self.format.as_deref())?;
         let target = self.target()?;
+        part.state = matches!(target, Target::Native);
+        let mut source = open_part(&self.input, self.format.as_deref(), part)?;
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
             if !matches!(target, Target::Text(_)) {

@@ -2,42 +2,8 @@
 
 use std::path::Path;
 
-use crate::formats::{AnySource, din, ending, text};
-use crate::{Block, Event, Note, Source, Step, TraceError};
-
-/// A source that first says what speaks against its format.
-pub(super) struct Doubted {
-    source: AnySource,
-    note: Option<Note>,
-}
-
-impl Doubted {
-    pub(super) fn new(source: AnySource, note: Note) -> Doubted {
-        let note = Some(note);
-        Doubted { source, note }
-    }
-}
-
-impl Source for Doubted {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        match self.note.take() {
-            Some(note) => Ok(Step::Event(Event::Note(note))),
-            None => self.source.next(block),
-        }
-    }
-
-    fn has_addresses(&self) -> bool {
-        self.source.has_addresses()
-    }
-
-    fn describe(&self) -> String {
-        self.source.describe()
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.source.progress()
-    }
-}
+use crate::Note;
+use crate::formats::{din, ending, text};
 
 /// What speaks against `format`, found from the content `head`: words that could be Dinero's lines, in a file whose
 /// name says that they are.

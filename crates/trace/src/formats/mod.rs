@@ -27,9 +27,7 @@ mod signature;
 
 use std::path::Path;
 
-use doubt::Doubted;
-
-use crate::{Input, Selected, Selection, Source, TraceError};
+use crate::{Input, Noted, Selected, Selection, Source, TraceError};
 
 /// A source of which only the interface is known.
 pub type AnySource = Box<dyn Source + Send>;
@@ -207,7 +205,7 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
     }
     let source = (format.open)(input)?;
     Ok(match doubt {
-        Some(note) => Box::new(Doubted::new(source, note)),
+        Some(note) => Box::new(Noted::new(source, note)),
         None => source,
     })
 }

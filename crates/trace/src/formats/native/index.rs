@@ -89,10 +89,10 @@ impl Index {
         chunk.accesses += self.summary.accesses() - accesses;
     }
 
-    /// Adds an event of the chunk that is being written.
-    pub(super) fn event(&mut self, event: &Event) {
+    /// Adds an event of the chunk `number`, the one that is being written.
+    pub(super) fn event(&mut self, number: usize, event: &Event) {
         self.summary.events.push(event.clone());
-        self.event_chunks.push(self.chunks.len() as u32);
+        self.event_chunks.push(number as u32);
     }
 
     /// What it says that the file has.
@@ -118,7 +118,9 @@ impl Index {
     pub(super) fn wants(&self, selection: &Selection, number: usize, first: u64) -> bool {
         let chunk = &self.chunks[number];
         let rows = first..first + chunk.rows;
-        selection.wants(rows, chunk.stamps, chunk.threads.keys().copied())
+        let has_state = self.summary.kinds().any(|(kind, _)| kind.is_state());
+        let threads = chunk.threads.keys().copied();
+        selection.wants(rows, chunk.stamps, threads, has_state)
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {

@@ -94,7 +94,9 @@ impl<W: Write> Writer<W> {
             return Err(self.refuse("an event is larger than 16 MiB".into()));
         }
         self.encoder.event(event);
-        self.index.event(event);
+        // Before it are those that are written, and the one on its way.
+        let number = self.index.chunks.len() + usize::from(self.on_its_way.is_some());
+        self.index.event(number, event);
         self.flush_if_full()
     }
 

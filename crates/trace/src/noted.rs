@@ -1,0 +1,38 @@
+//! A source that has something to say first.
+
+use crate::{Block, Event, Note, Source, Step, TraceError};
+
+/// What another source delivers, behind a note.
+pub struct Noted<S> {
+    source: S,
+    note: Option<Note>,
+}
+
+impl<S: Source> Noted<S> {
+    /// `source` behind `note`.
+    pub fn new(source: S, note: Note) -> Noted<S> {
+        let note = Some(note);
+        Noted { source, note }
+    }
+}
+
+impl<S: Source> Source for Noted<S> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        match self.note.take() {
+            Some(note) => Ok(Step::Event(Event::Note(note))),
+            None => self.source.next(block),
+        }
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.source.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
