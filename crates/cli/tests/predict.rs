@@ -379,7 +379,7 @@ fn what_was_observed_is_beside_what_was_predicted() {
     ];
     place.run(&words).succeeds().prints(&[
         "observed",
-        "more lines",
+        " others",
         "predicted beside observed",
         "with mean distances within a tenth",
     ]);
@@ -400,6 +400,21 @@ fn what_was_observed_is_beside_what_was_predicted() {
         }
     }
     assert!(compared > 2, "{json:?}");
+    // What cannot be predicted has the misses that it would have as in the largest training run.
+    let failed = groups
+        .iter()
+        .filter(|group| group["unpredictable"].is_string());
+    let failed: Vec<_> = failed.collect();
+    assert!(!failed.is_empty());
+    for group in failed {
+        let misses = group["misses_as_trained"].as_array().unwrap();
+        let least = group["cold"]["value"].as_f64().unwrap().round();
+        assert!(
+            misses
+                .iter()
+                .all(|misses| misses.as_f64().unwrap() >= least)
+        );
+    }
 }
 
 #[test]
@@ -448,9 +463,9 @@ fn paths_of_a_real_program_are_predicted() {
     }
 }
 
-/// What makes a number less than it seems is read before the number.
+/// What makes a number less than it seems is read before the number, and what to do about it right there.
 #[test]
-fn warnings_come_first_and_what_to_do_last() {
+fn warnings_come_first_each_with_what_to_do() {
     let place = loops();
     let done = place.run(&with(&["--loose", "--size", "90000"])).succeeds();
     let at = |text: &str| {
@@ -459,9 +474,9 @@ fn warnings_come_first_and_what_to_do_last() {
     };
     let order = [
         "warning: the size asked for",
+        "try: ",
         " accesses to ",
         "All lines together",
-        "try: ",
         "Next: ",
     ];
     assert!(order.map(at).is_sorted(), "{}", done.out);

@@ -35,6 +35,22 @@ pub struct GroupRun {
     pub rest: bool,
 }
 
+impl GroupRun {
+    /// Its misses per access in a fully associative cache of so many items; a bin that the size lies in, by what of it is beyond.
+    fn miss_ratio(&self, items: u64) -> f64 {
+        let beyond = |bin: &PatternBin| {
+            let beyond = (bin.max + 1).saturating_sub(items.max(bin.min)) as f64;
+            bin.accesses as f64 * beyond / (bin.max + 1 - bin.min) as f64
+        };
+        let reuses = self
+            .bins
+            .iter()
+            .map(beyond)
+            .fold(0.0, |sum, more| sum + more);
+        (self.cold as f64 + reuses) / self.accesses.max(1) as f64
+    }
+}
+
 /// The groups of one run, by name.
 pub type Groups = BTreeMap<String, GroupRun>;
 
@@ -99,6 +115,9 @@ pub struct GroupForecast {
     /// What is too rare to tell patterns by ([`Merging::rare`]), from near to far: it grows and misses all the same,
     /// but is not compared. Empty if nothing was left out. Seen only in the runs that have it.
     pub rare: Vec<PatternPrediction>,
+    /// The largest training run of one that cannot be predicted; empty of others.
+    #[serde(skip)]
+    pub(crate) trained_run: GroupRun,
 }
 
 /// The run that groups are predicted of.
@@ -194,11 +213,13 @@ fn predict(
         patterns: Ok(Vec::new()),
         below_zero: false,
         rare: Vec::new(),
+        trained_run: GroupRun::default(),
     };
     let found = match seen(name, runs, merging) {
         Ok(found) => found,
         Err(why) => {
             forecast.patterns = Err(why);
+            forecast.trained_run = last.cloned().unwrap_or_default();
             return forecast;
         }
     };
@@ -306,6 +327,14 @@ impl GroupForecast {
     pub(crate) fn misses(&self, items: u64) -> u64 {
         let histogram = self.histogram();
         histogram.map_or(self.cold.value.round() as u64, |all| all.misses(items))
+    }
+
+    /// Of one that cannot be predicted its misses in such a cache if it missed as often as in the largest training run, and its cold
+    /// ones at least.
+    pub(crate) fn misses_as_trained(&self, items: u64) -> Option<u64> {
+        self.patterns.as_ref().err()?;
+        let misses = self.trained_run.miss_ratio(items) * self.accesses.value;
+        Some(misses.max(self.cold.value).round() as u64)
     }
 
     /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare ones included, of at

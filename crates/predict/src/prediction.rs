@@ -87,6 +87,16 @@ pub struct GroupMisses {
     /// The data size from which on a pattern of the group misses: the size asked from if it does there already,
     /// infinite (in JSON null) beyond [`MOST_ITEMS`].
     pub misses_from: Option<f64>,
+    /// Of a group that cannot be predicted: its misses if it missed as often as in the largest training run.
+    #[serde(skip)]
+    pub as_trained: Option<u64>,
+}
+
+impl GroupMisses {
+    /// What is likeliest, fully associative.
+    pub fn likely(&self) -> u64 {
+        self.as_trained.unwrap_or(self.misses)
+    }
 }
 
 /// A prediction.
@@ -114,7 +124,7 @@ pub struct Prediction {
     pub caches: Vec<CacheForecast>,
     /// What the groups add up to.
     pub sums: GroupSums,
-    /// Groups, most misses in the first cache first, then by accesses and name; those that cannot be predicted last.
+    /// Groups, most misses in the first cache first ([`GroupMisses::likely`]), then by accesses and name.
     pub groups: Vec<(GroupForecast, Vec<GroupMisses>)>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
@@ -194,6 +204,7 @@ pub fn predict(
     let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
     let sums = GroupSums::of(&groups, whole.accesses.value, &caches, training.len());
     warnings.extend(sums.warning(whole.accesses.value, &caches));
+    warnings.extend(sums.unpredictable(options.by));
     Ok(Prediction {
         granularity,
         size,
@@ -303,13 +314,9 @@ fn check_size(size: f64) -> Result<(), ProgramError> {
 }
 
 /// What comes first.
-fn rank((forecast, misses): &(GroupForecast, Vec<GroupMisses>)) -> (bool, u64, u64) {
-    let first = misses.first().map_or(0, |misses| misses.misses);
-    (
-        forecast.patterns.is_ok(),
-        first,
-        forecast.accesses.value as u64,
-    )
+fn rank((forecast, misses): &(GroupForecast, Vec<GroupMisses>)) -> (u64, u64) {
+    let first = misses.first().map_or(0, GroupMisses::likely);
+    (first, forecast.accesses.value as u64)
 }
 
 /// The data caches of a machine whose lines are the items, with their items; none if items have no size.
@@ -348,6 +355,7 @@ fn group_misses(
     });
     let misses = |(cache, items): &(Cache, u64)| GroupMisses {
         misses: histogram.misses(*items),
+        as_trained: forecast.misses_as_trained(*items),
         with_sets: cache.model().map(|model| model.misses(&histogram)),
         misses_from: forecast.misses_from(*items, from).map(|size| {
             if size < MOST_ITEMS {

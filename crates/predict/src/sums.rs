@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::group::GroupForecast;
 use crate::prediction::{CacheForecast, GroupMisses};
+use crate::program::By;
 
 /// All groups together, beside the whole program.
 ///
@@ -29,6 +30,9 @@ const TOO_MUCH: f64 = 2.0;
 
 /// Misses of fewer than this share of the accesses contradict nothing: one of the thousand parts of a program.
 const TOO_FEW: f64 = 1e-3;
+
+/// Groups that cannot be predicted are worth a warning from this share of the accesses on.
+const MUCH: f64 = 0.1;
 
 /// Misses in one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -77,6 +81,33 @@ impl GroupSums {
         }
     }
 
+    /// What to say where much of the program is in groups that cannot be predicted.
+    pub(crate) fn unpredictable(&self, by: By) -> Option<Warning> {
+        let (what, hint) = match by {
+            By::Line => (
+                "lines",
+                "--by instruction: a line whose patterns differ from run to run has instructions of which most do not",
+            ),
+            By::Instruction => (
+                "instructions",
+                "believe the whole program; or profile with --by path and ask for it here: on each path to it an instruction does one thing",
+            ),
+            By::Path(_) => (
+                "paths",
+                "believe the whole program; or profile larger inputs",
+            ),
+        };
+        (self.unpredictable > MUCH).then(|| Warning {
+            code: "unpredictable".to_owned(),
+            message: format!(
+                "{:.1} % of the accesses of the largest training run are of {what} whose distances cannot be predicted; their misses, with a \
+                 question mark, are as if they missed as often as there",
+                100.0 * self.unpredictable
+            ),
+            hint: hint.to_owned(),
+        })
+    }
+
     /// What to say where the groups have far more misses than the whole program, of which they are parts: the distances of one
     /// or the other grow out of proportion.
     pub(crate) fn warning(&self, whole: f64, caches: &[CacheForecast]) -> Option<Warning> {
@@ -104,6 +135,7 @@ mod tests {
     use super::*;
     use crate::Unpredictable;
     use crate::estimate::Estimate;
+    use crate::group::GroupRun;
 
     fn group(trained: u64, accesses: f64, predictable: bool) -> GroupForecast {
         GroupForecast {
@@ -121,6 +153,7 @@ mod tests {
             },
             below_zero: false,
             rare: Vec::new(),
+            trained_run: GroupRun::default(),
         }
     }
 
@@ -130,6 +163,7 @@ mod tests {
             misses,
             with_sets,
             misses_from: None,
+            as_trained: None,
         };
         let groups = [
             (group(30, 300.0, true), vec![misses(7, Some(7.5))]),
@@ -157,6 +191,11 @@ mod tests {
         assert_eq!(nothing.to_string(), "0");
         assert_eq!(GroupSums::of(&[], 0.0, &[], 2).accesses.to_string(), "0");
         assert_eq!(sums.warning(1000.0, &[cache()]), None);
+        let told = |by| sums.unpredictable(by).map(|warning| warning.hint);
+        assert!(told(By::Line).is_some_and(|hint| hint.contains("--by instruction")));
+        assert!(told(By::Instruction).is_some_and(|hint| hint.contains("--by path")));
+        let few = GroupSums::default();
+        assert_eq!(few.unpredictable(By::Line), None);
         // All are from two of three runs: none from all.
         let fewer = |training| GroupSums::of(&groups, 1000.0, &[], training).fewer;
         assert_eq!((fewer(2), fewer(3)), (0.0, 0.7));

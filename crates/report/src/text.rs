@@ -137,9 +137,10 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
         paint.ink(Ink::Strong, &count(accesses)),
         if accesses == 1 { "access" } else { "accesses" }
     );
-    if profile.references != accesses {
-        let (references, kinds) = (profile.references, words::kinds(&profile.method));
-        let _ = write!(out, " by {} {kinds}", count(references));
+    let references = count(profile.references);
+    // A few accesses to two items do not show.
+    if references != count(accesses) {
+        let _ = write!(out, " by {references} {}", words::kinds(&profile.method));
     }
     if profile.method.max_distance.is_some() {
         let (cold, share) = (words::cold(profile), percent(distinct, accesses));

@@ -176,6 +176,26 @@ fn what_cannot_be_predicted_says_why() {
             .iter()
             .all(|f| f.histogram().is_none() && f.misses_from(1, 1.0).is_none())
     );
+    // Of 13 accesses in the largest run one is cold and three are at 900: as often as there.
+    let [gone, _, splits] = &found[..] else {
+        panic!("three groups")
+    };
+    let share = |items| splits.misses_as_trained(items).unwrap() as f64 / splits.accesses.value;
+    assert!((share(100) - 4.0 / 13.0).abs() < 0.5 / splits.accesses.value);
+    assert!((share(1 << 20) - 1.0 / 13.0).abs() < 0.5 / splits.accesses.value);
+    assert_eq!(splits.misses(100), splits.cold.value.round() as u64);
+    assert!(gone.misses_as_trained(1) >= Some(gone.cold.value.round() as u64));
+}
+
+#[test]
+fn what_is_predicted_is_not_taken_from_a_training_run() {
+    let [small, large] = [1, 4].map(|times| groups(&[("a", run(&[(2, 900 * times)], 50))]));
+    let runs = [(1000.0, &small), (4000.0, &large)];
+    let found = predicted(&runs, Merging::default(), 16_000.0);
+    assert_eq!(found[0].misses_as_trained(8), None);
+    assert_eq!(run(&[(5, 10)], 0).miss_ratio(5), 1.0);
+    assert_eq!(run(&[(5, 10)], 0).miss_ratio(6), 0.0);
+    assert_eq!(run(&[], 0).miss_ratio(6), 0.0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
+use super::lines::with_doubt;
 use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
@@ -220,10 +221,10 @@ fn groups(out: &mut String, forecast: &Forecast) {
     let lines = forecast.lines(500);
     let nothing = GroupSeen::default();
     let row = |(group, misses): &(GroupForecast, Vec<GroupMisses>)| {
-        let misses: Vec<u64> = misses.iter().map(|misses| misses.misses).collect();
+        let misses = misses.iter().map(with_doubt);
         let seen = forecast.seen(group).unwrap_or(&nothing);
         let mut row = vec![short_name(&group.name)];
-        row.extend(beside(forecast, group.accesses.value, &misses, seen));
+        row.extend(beside(forecast, group.accesses.value, misses, seen));
         row.push(patterns(group));
         row
     };
@@ -234,7 +235,7 @@ fn groups(out: &mut String, forecast: &Forecast) {
         more.extend(beside(
             forecast,
             others.accesses,
-            &others.misses,
+            others.misses.iter().map(|misses| count(*misses)),
             &others.seen,
         ));
         more.push(String::new());
@@ -246,9 +247,13 @@ fn groups(out: &mut String, forecast: &Forecast) {
 }
 
 /// Predicted accesses and misses in each cache; what was observed beside each, if there is something to compare with.
-fn beside(forecast: &Forecast, accesses: f64, misses: &[u64], seen: &GroupSeen) -> Vec<String> {
-    let expected =
-        std::iter::once(about(accesses)).chain(misses.iter().map(|misses| count(*misses)));
+fn beside(
+    forecast: &Forecast,
+    accesses: f64,
+    misses: impl Iterator<Item = String>,
+    seen: &GroupSeen,
+) -> Vec<String> {
+    let expected = std::iter::once(about(accesses)).chain(misses);
     let seen_misses = seen.misses.iter().map(|misses| about(*misses));
     let none = std::iter::repeat("0".to_owned());
     let seen = std::iter::once(count(seen.accesses))
@@ -264,7 +269,7 @@ fn beside(forecast: &Forecast, accesses: f64, misses: &[u64], seen: &GroupSeen) 
 /// How the patterns of a group grow, and their mean distances.
 fn patterns(group: &GroupForecast) -> String {
     let Ok(common) = &group.patterns else {
-        return "not predictable: first touches".to_owned();
+        return "not predictable (?): as often as in the largest training run".to_owned();
     };
     let words =
         |p: &PatternPrediction| format!("{}: {}", p.fit.shape.name(), interval(&p.mean, about));

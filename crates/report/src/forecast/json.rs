@@ -85,6 +85,8 @@ enum Group<'a> {
         accesses: Estimate,
         cold: Estimate,
         unpredictable: String,
+        /// Misses by cache if it missed as often as in the largest training run.
+        misses_as_trained: Vec<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<&'a GroupSeen>,
     },
@@ -110,6 +112,7 @@ impl<'a> Group<'a> {
                 accesses: group.accesses,
                 cold: group.cold,
                 unpredictable: why(reason, &forecast.training, &forecast.prediction.training),
+                misses_as_trained: misses.iter().map(GroupMisses::likely).collect(),
                 observed: forecast.seen(group),
             },
             Ok(patterns) => Group::Predicted {

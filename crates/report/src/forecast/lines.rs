@@ -2,7 +2,10 @@
 
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, Shape};
 
+use reuselens_units::counted;
+
 use super::Forecast;
+use crate::numbers::count;
 
 /// Less than this share of all accesses and of the misses in each cache, predicted and observed, is noise: it has no row of its own.
 const NOISE: f64 = 1e-3;
@@ -38,7 +41,7 @@ impl Others {
         self.accesses += group.accesses.value;
         self.misses.resize(misses.len(), 0);
         for (sum, misses) in self.misses.iter_mut().zip(misses) {
-            *sum = sum.saturating_add(misses.misses);
+            *sum = sum.saturating_add(misses.likely());
         }
         if let Some(seen) = seen {
             self.seen.add(seen);
@@ -66,7 +69,7 @@ impl Forecast<'_> {
                 self.seen(&line.0),
             );
             let misses = line.1.iter().zip(&all.misses);
-            let mut misses = misses.map(|(part, all)| (part.misses as f64, *all as f64));
+            let mut misses = misses.map(|(part, all)| (part.likely() as f64, *all as f64));
             let seen = seen.is_none_or(|seen| seen.is_below(NOISE, &all.seen));
             few(line.0.accesses.value, all.accesses)
                 && misses.all(|(part, all)| few(part, all))
@@ -74,7 +77,7 @@ impl Forecast<'_> {
         };
         let mut lines: Vec<&Line> = self.prediction.groups.iter().collect();
         if self.observed.is_some() {
-            let first = |line: &Line| line.1.first().map_or(0.0, |misses| misses.misses as f64);
+            let first = |line: &Line| line.1.first().map_or(0.0, |misses| misses.likely() as f64);
             let seen = |line: &Line| {
                 self.seen(&line.0)
                     .and_then(|seen| seen.misses.first().copied())
@@ -93,17 +96,26 @@ impl Forecast<'_> {
         Lines { shown, others }
     }
 
-    /// `12 more lines`.
+    /// `12 others`.
     pub(super) fn more(&self, others: &Others) -> String {
-        let plural = if others.number == 1 { "" } else { "s" };
-        format!("{} more {}{plural}", others.number, self.by)
+        counted(others.number as u64, "other", "others")
     }
+}
+
+/// Misses, with a question mark where they are not predicted.
+pub(super) fn with_doubt(misses: &GroupMisses) -> String {
+    let doubt = if misses.as_trained.is_some() {
+        " ?"
+    } else {
+        ""
+    };
+    format!("{}{doubt}", count(misses.likely()))
 }
 
 /// How the patterns of a group grow, in words; of its rare ones only those that do.
 pub(super) fn growth(group: &GroupForecast) -> String {
     let Ok(patterns) = &group.patterns else {
-        return "not predictable: first touches".to_owned();
+        return "not predictable".to_owned();
     };
     let shapes: Vec<&str> = patterns
         .iter()

@@ -6,11 +6,11 @@ use std::fmt::Write;
 
 use reuselens_predict::{Estimate, GroupForecast, GroupMisses};
 
-use super::lines::{Others, growth};
+use super::lines::{Others, growth, with_doubt};
 use super::sums::{sums_heads, sums_rows, sums_words};
 use super::{Forecast, why};
 use crate::numbers::{count, ratio_percent};
-use crate::text::{Column, Ink, Paint, rows, wrap};
+use crate::text::{Column, Ink, Paint, rows, warnings, wrap};
 use crate::words;
 
 /// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and the lines that they
@@ -28,7 +28,6 @@ pub fn forecast(forecast: &Forecast) -> String {
     view.sums(&mut out);
     view.unpredictable(&mut out);
     view.check(&mut out);
-    view.hints(&mut out);
     out
 }
 
@@ -92,7 +91,8 @@ impl View<'_> {
             );
             self.soft(out, &text);
         }
-        self.warnings(out);
+        // What makes the numbers less than they seem, before they are read.
+        warnings(out, &prediction.warnings, self.width, self.paint);
         let whole = &prediction.whole;
         let (accesses, cold) = (
             interval(&whole.accesses, about),
@@ -196,6 +196,9 @@ impl View<'_> {
             Some(_) => "predicted beside observed; the size at which a line leaves each cache is shown without --check",
             None => "leaves … at: the size of the data at which half of one of its patterns (rare ones too, down to 1 in 10,000 reuses) misses; \"already\" on the largest training run, \"beyond any\" machine's memory. Constant distances never leave: where such a line does, it is by what grows among its rare reuses (rare: …)",
         });
+        if lines.shown.iter().any(|(group, _)| group.patterns.is_err()) {
+            self.soft(out, "?: not predictable; so many if it misses as often as in the largest training run, and more where its data outgrow a cache on the way");
+        }
     }
 
     /// A row of predicted and observed numbers.
@@ -203,7 +206,7 @@ impl View<'_> {
         let seen = self.forecast.seen(group);
         let seen_misses = seen.and_then(|seen| seen.misses.first());
         vec![
-            count(misses.first().map_or(0, |misses| misses.misses)),
+            misses.first().map_or("0".to_owned(), with_doubt),
             about(seen_misses.copied().unwrap_or(0.0)),
             about(group.accesses.value),
             count(seen.map_or(0, |seen| seen.accesses)),
@@ -264,10 +267,16 @@ impl View<'_> {
 
     fn group(&self, group: &GroupForecast, misses: &[GroupMisses]) -> Vec<String> {
         let accesses = group.accesses.value.max(1.0);
-        let first = misses.first().map_or(0, |misses| misses.misses);
+        let first = misses.first().map_or(0, GroupMisses::likely);
+        let ratio = ratio_percent((first as f64 / accesses).min(1.0));
+        let predicted = group.patterns.is_ok();
         let mut row = vec![
-            count(first),
-            ratio_percent((first as f64 / accesses).min(1.0)),
+            misses.first().map_or("0".to_owned(), with_doubt),
+            if predicted {
+                ratio
+            } else {
+                format!("{ratio} ?")
+            },
         ];
         let largest = self
             .forecast
@@ -276,6 +285,7 @@ impl View<'_> {
             .last()
             .map_or(0.0, |(_, size)| *size);
         row.extend(misses.iter().map(|misses| match misses.misses_from {
+            None if !predicted => "?".to_owned(),
             None => "never".to_owned(),
             Some(size) if size <= largest => "already".to_owned(),
             Some(size) if size.is_infinite() => "beyond any".to_owned(),
@@ -320,28 +330,6 @@ impl View<'_> {
             .filter(|more| *more > 0)
         {
             let _ = writeln!(out, "  {more} others");
-        }
-    }
-
-    /// What makes the numbers less than they seem, before they are read.
-    fn warnings(&self, out: &mut String) {
-        for (index, warning) in self.forecast.prediction.warnings.iter().enumerate() {
-            let gap = if index == 0 { "\n" } else { "" };
-            let word = self.paint.ink(Ink::Warn, "warning:");
-            let text = wrap(&warning.message, self.width, 9);
-            let _ = writeln!(out, "{gap}{word} {}", text.trim());
-        }
-    }
-
-    /// What to do about it, where one looks for what to do next.
-    fn hints(&self, out: &mut String) {
-        let warnings = self.forecast.prediction.warnings.iter();
-        let hints = warnings.filter(|warning| !warning.hint.is_empty());
-        for (index, warning) in hints.enumerate() {
-            let gap = if index == 0 { "\n" } else { "" };
-            let word = self.paint.ink(Ink::Soft, "try:");
-            let text = wrap(&warning.hint, self.width, 9);
-            let _ = writeln!(out, "{gap}{word}     {}", text.trim());
         }
     }
 }
