@@ -222,6 +222,12 @@ fn not_executable(path: &Path) -> String {
         _ => "cc",
     };
     let name = path.display();
+    if ending == "rltrace" {
+        return format!("it is a trace; analyse it: reuselens analyze {name}");
+    }
+    if ending == "rlprof" {
+        return format!("it is a profile; show it: reuselens report {name}");
+    }
     format!(
         "it is not executable; compile it if it is source code (reuselens {verb} {name} -o NAME, then ./NAME), else chmod +x {name}"
     )

@@ -16,6 +16,9 @@ use crate::part;
 /// Bytes that are looked at.
 const MARK: u64 = 8;
 
+/// What programs begin with.
+const PROGRAM: &[u8] = b"\x7fELF";
+
 /// Opens a trace, in the format of this name or in the one that its content shows. Our own files that are
 /// no traces are told.
 pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource> {
@@ -69,6 +72,11 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
             "{path} is no trace but a part of an analysis; put it together with the other parts: `reuselens merge {path} PART…`"
         );
     }
+    if head.starts_with(PROGRAM) {
+        anyhow::bail!(
+            "{path} is a program, not a trace; run it and look at it with `reuselens profile -- {path}`"
+        );
+    }
     if warps::detect(head) == Confidence::Certain {
         anyhow::bail!(
             "{path} is a stream of warp instructions of a GPU kernel; analyse it with `reuselens simt analyze {path}`"
@@ -85,6 +93,7 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
             path.display()
         )
     })?;
+    refuse_what_a_profile_is_made_of(path, &bytes)?;
     if Part::is_part(&bytes) {
         anyhow::bail!(
             "{0} is no profile but a part of one; put it together with the other parts: `reuselens merge {0} PART…`",
@@ -92,6 +101,22 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
         );
     }
     Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// Tells traces and programs, by the first bytes of a file.
+fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<()> {
+    let path = path.display();
+    if formats::native::detect(head) == Confidence::Certain {
+        anyhow::bail!(
+            "{path} is a trace and no profile yet; make one of it with `reuselens analyze {path}`"
+        );
+    }
+    if head.starts_with(PROGRAM) {
+        anyhow::bail!(
+            "{path} is a program and no profile; make one of a run of it with `reuselens profile -- {path}`"
+        );
+    }
+    Ok(())
 }
 
 /// Reads a part of an analysis.

@@ -22,8 +22,8 @@ pub struct Part {
     #[arg(long, value_name = "PLACE", value_parser = place)]
     until: Option<Place>,
 
-    /// Only this thread, by its number in `reuselens info`; several allowed
-    #[arg(long, value_name = "N", value_parser = thread)]
+    /// Only this thread, by its number in `reuselens info`; several allowed (--thread 1,2)
+    #[arg(long, value_name = "N", value_parser = thread, value_delimiter = ',')]
     thread: Vec<u32>,
 }
 

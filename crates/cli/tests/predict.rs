@@ -463,6 +463,20 @@ fn paths_of_a_real_program_are_predicted() {
     }
 }
 
+#[test]
+fn profiles_need_no_option() {
+    let place = loops();
+    let with_option = place
+        .run(&with(&["--size", "90000", "--json", "-"]))
+        .succeeds();
+    let words = with(&["--size", "90000", "--json", "-"]);
+    let words: Vec<&str> = words
+        .into_iter()
+        .filter(|word| *word != "--train")
+        .collect();
+    assert_eq!(place.run(&words).succeeds().out, with_option.out);
+}
+
 /// What makes a number less than it seems is read before the number, and what to do about it right there.
 #[test]
 fn warnings_come_first_each_with_what_to_do() {

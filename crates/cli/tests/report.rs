@@ -220,3 +220,44 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
         assert_eq!(done.err, "", "{words:?}");
     }
 }
+
+#[test]
+fn other_files_are_told_with_what_to_type() {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+        .run(&["record", "-q", "--", "./count", "10", "3"])
+        .succeeds();
+    for what in ["one.rlprof", "two.rlprof"] {
+        place
+            .run(&["analyze", "-q", "count.rltrace", "-o", what])
+            .succeeds();
+    }
+    let told: [(&[&str], i32, &str); 6] = [
+        (
+            &["report", "count.rltrace"],
+            1,
+            "`reuselens analyze count.rltrace`",
+        ),
+        (
+            &["diff", "one.rlprof", "count.rltrace"],
+            1,
+            "`reuselens analyze count.rltrace`",
+        ),
+        (&["report", "./count"], 1, "`reuselens profile -- ./count`"),
+        (&["analyze", "./count"], 1, "`reuselens profile -- ./count`"),
+        (
+            &["profile", "count.rltrace"],
+            1,
+            "reuselens analyze count.rltrace",
+        ),
+        (
+            &["report", "one.rlprof", "two.rlprof"],
+            2,
+            "reuselens diff one.rlprof two.rlprof",
+        ),
+    ];
+    for (words, code, say) in told {
+        place.run(words).ends_with(code).says(&[say]);
+    }
+}

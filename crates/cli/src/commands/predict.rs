@@ -18,8 +18,12 @@ use crate::output::{color, terminal_width, top, write_text};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Profiles of two or more inputs of different size
-    #[arg(long, value_name = "PROFILE", num_args = 1.., required = true)]
+    #[arg(long, value_name = "PROFILE", num_args = 1.., required_unless_present = "profiles")]
     train: Vec<PathBuf>,
+
+    /// The same, without --train
+    #[arg(value_name = "PROFILE", conflicts_with = "train")]
+    profiles: Vec<PathBuf>,
 
     /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of ids
     #[arg(long, value_name = "SIZE", conflicts_with = "like")]
@@ -107,13 +111,16 @@ enum Models {
 impl Args {
     /// Predicts.
     pub fn run(self) -> Outcome {
+        let train = match self.train.is_empty() {
+            true => &self.profiles,
+            false => &self.train,
+        };
         // clap would name --size alone.
         if self.size.is_none() && self.like.is_none() && self.check.is_none() {
             let text = "there is no size to predict for; add one of --size SIZE (64M), --like PROFILE (a run of that size), --check PROFILE (a run to predict and compare with)";
             return Err(Usage(text.to_owned()).into());
         }
-        let runs: Vec<Profile> = self
-            .train
+        let runs: Vec<Profile> = train
             .iter()
             .map(|path| read_profile(path))
             .collect::<Result<_, _>>()?;
@@ -126,7 +133,7 @@ impl Args {
             .as_ref()
             .map(|run| prediction.check(run, &runs, &options))
             .transpose()?;
-        let names: Vec<String> = self.train.iter().map(|path| name(path)).collect();
+        let names: Vec<String> = train.iter().map(|path| name(path)).collect();
         let checked = self.check.as_deref().map(name).unwrap_or_default();
         let forecast = Forecast {
             prediction: &prediction,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{Show, write_whole};
 
@@ -13,6 +13,10 @@ use crate::output::{Show, write_whole};
 pub struct Args {
     /// The profile
     profile: PathBuf,
+
+    /// One too many
+    #[arg(hide = true)]
+    others: Vec<PathBuf>,
 
     /// Write the page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -30,6 +34,12 @@ impl Args {
     /// Shows it.
     pub fn run(self) -> Outcome {
         self.show.check_exports()?;
+        if let Some(other) = self.others.first() {
+            let (one, other) = (self.profile.display(), other.display());
+            let text =
+                format!("report shows one profile; to compare two: reuselens diff {one} {other}");
+            return Err(Usage(text).into());
+        }
         let profile = read_profile(&self.profile)?;
         let name = self
             .profile
