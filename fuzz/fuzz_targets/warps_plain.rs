@@ -1,7 +1,10 @@
 //! Any bytes as the inside of a chunk of warp instructions, with good checksums: what only the decoder can refuse.
 #![no_main]
 
-use reuselens_trace::{Input, warp::file::{Reader, Writer}};
+use reuselens_trace::{
+    Input,
+    warp::file::{Reader, Writer},
+};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let begun = Writer::new(Vec::new(), "fuzz".as_ref(), "").and_then(Writer::finish);

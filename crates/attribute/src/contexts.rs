@@ -1,5 +1,9 @@
 //! The calling context tree.
 //!
+//! A function is on a path once: a call of one that is on it already, by itself or through others, leads back to its node. Else a
+//! recursion that goes two ways, as sorting does, would double the contexts with each level, and what it is called from would not
+//! be told apart from how deep it is.
+//!
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and context
 //! sensitive profiling", section 4.
 
@@ -24,6 +28,8 @@ pub(crate) struct Node {
     depth: u32,
     /// The object that the function's frames are.
     pub frames: u32,
+    /// The node where accesses count: this one, or that of the function further up on the path.
+    counts_for: u32,
     key: Call,
 }
 
@@ -77,6 +83,7 @@ impl Contexts {
             parent: 0,
             depth: 0,
             frames: 0,
+            counts_for: 0,
             key: NO_CALL,
         };
         Contexts {
@@ -96,7 +103,7 @@ impl Contexts {
         &self.places[node as usize]
     }
 
-    /// The child of a node for this call, if it exists.
+    /// The node that this call leads to from another, if it was made before.
     #[inline]
     pub fn child(&self, parent: u32, call: &Call) -> Option<u32> {
         let hash = hash(parent, call);
@@ -110,7 +117,7 @@ impl Contexts {
             if tag == (hash >> 32) as u32 {
                 let node = self.node(number);
                 if node.parent == parent && node.key == *call {
-                    return Some(number);
+                    return Some(node.counts_for);
                 }
             }
             at = (at + 1) & mask;
@@ -140,7 +147,17 @@ impl Contexts {
         self.nodes.len() >= MAX_NODES
     }
 
-    /// Adds a child, where there is room.
+    /// The node of a function on the path to another node, which may be that one itself.
+    fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
+        let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
+        let mut path = std::iter::successors(Some(to), parent).take_while(|node| *node != 0);
+        path.find(|node| {
+            let of = &self.nodes[*node as usize].key;
+            (of.code, of.pc) == (key.code, key.pc)
+        })
+    }
+
+    /// The node that a call leads to which was not made before, where there is room. Cost: linear in the depth.
     pub fn add(&mut self, parent: u32, key: Call, places: Places, frames: u32) -> u32 {
         if 2 * (self.nodes.len() + 1) > self.children.len() {
             self.children = vec![(0, 0); 2 * self.children.len()];
@@ -150,14 +167,20 @@ impl Contexts {
             }
         }
         let node = self.nodes.len() as u32;
+        let back = self.on_path(parent, &key);
         self.nodes.push(Node {
             parent,
             depth: self.nodes[parent as usize].depth + 1,
             frames,
+            counts_for: back.unwrap_or(node),
             key,
         });
-        self.places.push(places);
         self.insert(node);
+        if let Some(back) = back {
+            self.places.push(NOWHERE);
+            return back;
+        }
+        self.places.push(places);
         let is_lost = |place: Place, pc: u64| place.module == Place::NO_MODULE && pc != 0;
         if is_lost(places.function, key.pc) || is_lost(places.call, key.return_address) {
             self.unplaced.push(node);
@@ -170,6 +193,7 @@ impl Contexts {
         *self.other.get_or_insert_with(|| {
             self.nodes.push(Node {
                 depth: 1,
+                counts_for: self.nodes.len() as u32,
                 ..self.nodes[0]
             });
             self.places.push(NOWHERE);

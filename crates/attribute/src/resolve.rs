@@ -71,6 +71,8 @@ struct Resolver<'a> {
     object_numbers: Numbers,
     equal_objects: FastMap<(Object, Origin), u32>,
     contexts: Vec<Context>,
+    /// Of each the module and the function, where it is known.
+    context_functions: Vec<Option<(u32, Function)>>,
     context_numbers: Numbers,
     equal_contexts: FastMap<Context, u32>,
     /// Per module: whether any of its sites has a line.
@@ -99,6 +101,7 @@ impl<'a> Resolver<'a> {
             object_numbers: Numbers::from_iter([(0, 0)]),
             equal_objects: FastMap::default(),
             contexts: vec![root],
+            context_functions: vec![None],
             context_numbers: Numbers::from_iter([(0, 0)]),
             equal_contexts: FastMap::default(),
             has_lines: BTreeMap::new(),
@@ -178,6 +181,13 @@ impl<'a> Resolver<'a> {
         }
         let mut parent = self.context_numbers[&node];
         for node in path.into_iter().rev() {
+            let of = self.shared.contexts.places(node).function;
+            let known = self.function(of).map(|function| (of.module, function));
+            if let Some(number) = self.on_path(parent, known.as_ref()) {
+                self.context_numbers.insert(node, number);
+                parent = number;
+                continue;
+            }
             let (function, call) = self.call(node);
             let context = Context {
                 parent,
@@ -188,11 +198,21 @@ impl<'a> Resolver<'a> {
             let number = *self.equal_contexts.entry(context.clone()).or_insert(next);
             if number == next {
                 self.contexts.push(context);
+                self.context_functions.push(known);
             }
             self.context_numbers.insert(node, number);
             parent = number;
         }
         parent
+    }
+
+    /// The context of a function on the path to another one, which may be that itself. Nodes of one function are one already, but
+    /// for functions with several places to enter them.
+    fn on_path(&self, to: u32, function: Option<&(u32, Function)>) -> Option<u32> {
+        let function = function?;
+        let parent = |number: &u32| Some(self.contexts[*number as usize].parent);
+        let mut path = std::iter::successors(Some(to), parent).take_while(|number| *number != 0);
+        path.find(|number| self.context_functions[*number as usize].as_ref() == Some(function))
     }
 
     /// The function of a node and the place of its call.

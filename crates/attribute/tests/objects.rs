@@ -149,19 +149,56 @@ fn two_entry_points_of_a_function_are_one_object() {
 }
 
 #[test]
-fn deep_recursion_is_capped_and_balanced() {
+fn recursion_leads_back_and_is_balanced() {
     let mut run = Run::new(Options::default());
     run.enter(0x100, STACK.1 - 0x100, 0);
+    // By itself, and through another.
+    let frame = |depth: u64| STACK.1 - 0x200 - depth * 0x100;
+    let function = |depth: u64| 0x200 + 0x100 * (depth % 3 / 2);
     for depth in 0..3000 {
-        run.enter(0x200, STACK.1 - 0x200 - depth * 0x100, at(0x200, 3));
+        run.enter(
+            function(depth),
+            frame(depth),
+            at(function(depth.max(1) - 1), depth % 7),
+        );
     }
-    run.load(at(0x200, 4), STACK.1 - 0x200 - 2999 * 0x100);
+    run.load(at(function(2999), 4), frame(2999));
     for depth in (0..3000).rev() {
-        run.exit(STACK.1 - 0x200 - depth * 0x100);
+        run.exit(frame(depth));
     }
     run.load(at(0x100, 4), STACK.1 - 8);
     let done = run.finish();
-    assert_eq!(done.objects(), ["stack of f", "stack of main"]);
+    assert_eq!(done.objects(), ["stack of g", "stack of main"]);
+    let contexts = done.contexts();
+    assert_eq!(contexts[1], ">main");
+    assert_eq!(contexts[0], ">main>f>g");
+    // From different lines of the first two.
+    assert!(
+        done.tables.contexts.len() < 10,
+        "{}",
+        done.tables.contexts.len()
+    );
+}
+
+#[test]
+fn deep_calls_are_capped_and_balanced() {
+    let mut run = Run::new(Options::default());
+    run.enter(0x100, STACK.1 - 0x100, 0);
+    // Each is of code of its own, of which no name is known.
+    let function = |depth: u64| 0x9000_0000 + depth * 0x1000;
+    for depth in 0..3000 {
+        run.enter(
+            function(depth),
+            STACK.1 - 0x200 - depth * 0x10,
+            at(0x200, 3),
+        );
+    }
+    run.load(function(2999) + 4, STACK.1 - 0x200 - 2999 * 0x10);
+    for depth in (0..3000).rev() {
+        run.exit(STACK.1 - 0x200 - depth * 0x10);
+    }
+    run.load(at(0x100, 4), STACK.1 - 8);
+    let done = run.finish();
     assert_eq!(done.contexts()[1], ">main");
     assert_eq!(done.tables.contexts.len(), 513);
 }

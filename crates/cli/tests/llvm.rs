@@ -199,9 +199,11 @@ fn exceptions_leave_functions_without_confusing_contexts() {
     let after = names.iter().find(|name| name.contains("after")).unwrap();
     assert_eq!(after.split(" > ").count(), 2, "called from main: {after}");
     assert_eq!(json.accesses("context", after), 2000);
-    // Ten calls deep and no deeper, in each of a thousand rounds.
+    // A function that calls itself is one context, in each of a thousand rounds.
     let deepest = names.iter().map(|name| name.split(" > ").count()).max();
-    assert_eq!(deepest, Some(1 + 11), "{names:?}");
+    assert_eq!(deepest, Some(2), "{names:?}");
+    let down = names.iter().find(|name| name.contains("descend")).unwrap();
+    assert_eq!(json.accesses("context", down), 1000 * 11 * 4);
 }
 
 #[test]
