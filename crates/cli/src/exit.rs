@@ -1,6 +1,7 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded. A broken pipe is success:
 //! whoever read our output had enough. Work cut short by a signal ends with 128 and its number.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -22,6 +23,18 @@ impl std::fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
+
+/// A failure to write over something, where `--force` stands behind the program's name and so was given to the program: says that.
+pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Error {
+    let mut given = command.iter().skip(1);
+    match given.find(|word| *word == "--force" || *word == "-f") {
+        Some(word) if error.to_string().contains("--force") => anyhow::anyhow!(
+            "{error} ({} behind the program's name is the program's: put it before)",
+            word.display()
+        ),
+        _ => error,
+    }
+}
 
 /// Turns what a command ended with into an exit code; a failure is told on standard error.
 pub fn code(outcome: Outcome) -> ExitCode {

@@ -36,10 +36,12 @@ fn words(out: &mut String, path: &Path, survey: &Survey) -> std::fmt::Result {
     writeln!(
         out,
         "; {}",
-        if survey.incomplete.is_none() {
-            "complete"
-        } else {
-            "NOT COMPLETE"
+        match &survey.incomplete {
+            Some(_) => "NOT COMPLETE",
+            // Nothing else was read.
+            None if survey.chunks.is_some() && survey.no_index.is_none() =>
+                "complete, by its index",
+            None => "complete",
         }
     )?;
     writeln!(out, "{}\n", survey.description)?;

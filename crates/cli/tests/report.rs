@@ -257,6 +257,12 @@ fn other_files_are_told_with_what_to_type() {
             "reuselens diff one.rlprof two.rlprof",
         ),
     ];
+    // What stands behind the program's name is not ours.
+    for verb in ["profile", "record"] {
+        let words = [verb, "--", "./count", "10", "3", "--force"];
+        place.run(&words[..5]);
+        place.run(&words).fails(1).says(&["put it before"]);
+    }
     for (words, code, say) in told {
         place.run(words).ends_with(code).says(&[say]);
     }

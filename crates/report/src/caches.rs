@@ -191,3 +191,18 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
         "the smallest cache here; hardly a reuse misses in it"
     }
 }
+
+/// Why [`chosen_between`] chose what it chose, as half a sentence.
+pub(crate) fn reason_between(
+    before: &Profile,
+    after: &Profile,
+    asked: Option<Bytes>,
+    level: &Level,
+) -> &'static str {
+    let misses = |profile: &Profile| profile.histogram.misses(level.items);
+    let changed = misses(before) != misses(after);
+    if asked.is_some() || level.name.is_none() || !changed {
+        return reason(before, asked, level);
+    }
+    "the cache where what changed costs the most time"
+}

@@ -68,12 +68,16 @@ pub fn diff(
     let are_inputs = options
         .inputs
         .unwrap_or_else(|| inputs::are_inputs(before, after));
-    let chosen = if are_inputs {
+    let (chosen, reason) = if are_inputs {
         // More data is touched first everywhere: that tells nothing.
         let (_, large) = inputs::by_size(before, after);
-        caches::chosen(large, options.cache)
+        let chosen = caches::chosen(large, options.cache);
+        let reason = caches::reason(large, options.cache, &chosen);
+        (chosen, reason)
     } else {
-        caches::chosen_between(before, after, options.cache)
+        let chosen = caches::chosen_between(before, after, options.cache);
+        let reason = caches::reason_between(before, after, options.cache, &chosen);
+        (chosen, reason)
     };
     let view = View {
         before,
@@ -105,8 +109,9 @@ pub fn diff(
         view.sizes(&mut out, &difference);
     }
     view.bins(&mut out, &difference);
+    let mut reason = Some(reason);
     for by in &options.by {
-        view.groups(&mut out, *by);
+        view.groups(&mut out, *by, &mut reason);
     }
     Ok(out)
 }

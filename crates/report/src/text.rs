@@ -98,10 +98,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
             "seen",
             words::or(&profile.method.source, "not stated").to_owned(),
         ),
-        (
-            "order",
-            words::or(&profile.method.order, "not stated").to_owned(),
-        ),
+        ("order", words::order(&profile.method)),
         ("method", method),
         ("machine", machine),
         ("ended", words::outcome(&profile.outcome)),

@@ -105,6 +105,17 @@ fn bounds(method: &Method) -> String {
     )
 }
 
+/// How the order between threads came about, and what follows from it.
+pub(crate) fn order(method: &Method) -> String {
+    let order = or(&method.order, "not stated");
+    match method.sharing {
+        Sharing::Shared => {
+            format!("{order}; all threads share one cache (--sharing private: each has its own)")
+        }
+        Sharing::Private => order.to_owned(),
+    }
+}
+
 /// Which accesses count: `loads and stores, all data`.
 pub(crate) fn filter(method: &Method) -> String {
     let kinds = match method.kinds.as_str() {

@@ -56,7 +56,8 @@ impl Args {
         self.show.check()?;
         self.show.check_cache(true, &options)?;
         let name = program_name(&self.command);
-        let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
+        let results = Results::begin(self.output.as_deref(), &name, self.show.force)
+            .map_err(|error| exit::without_force(error, &self.command))?;
         let launch = Launch {
             command: self.command.clone(),
             randomise: self.randomise,

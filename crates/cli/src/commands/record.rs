@@ -10,7 +10,7 @@ use reuselens::units::{Bytes, counted};
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::control::{Control, refuse_gaps};
-use crate::exit::{Outcome, Usage};
+use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 
@@ -105,7 +105,7 @@ impl Args {
             data: self.data.into(),
         };
         let recorded = reuselens::record_program(&launch, &path, &options)
-            .map_err(|error| what_is_left(error, &path))?;
+            .map_err(|error| without_force(what_is_left(error, &path), &self.command))?;
         let Some(recorded) = recorded else {
             anyhow::bail!(not_instrumented(&self.command))
         };

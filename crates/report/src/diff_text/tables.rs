@@ -54,7 +54,8 @@ impl View<'_> {
         rows(out, &columns, &cells, self.width, self.paint);
     }
 
-    pub(super) fn groups(&self, out: &mut String, by: Dimension) {
+    /// The groups that changed. The first such table says for what `reason` its cache was chosen.
+    pub(super) fn groups(&self, out: &mut String, by: Dimension, reason: &mut Option<&str>) {
         if ![self.before, self.after]
             .iter()
             .any(|profile| profile.tells(by))
@@ -73,12 +74,16 @@ impl View<'_> {
         if all.is_empty() {
             return;
         }
-        self.title(
+        let title = format!(
+            "Misses in {} by {by}, the largest changes",
+            self.chosen.label()
+        );
+        let reason = reason.take().map(|reason| format!(" ({reason})"));
+        let _ = writeln!(
             out,
-            &format!(
-                "Misses in {} by {by}, the largest changes",
-                self.chosen.label()
-            ),
+            "\n{}{}",
+            self.paint.ink(Ink::Strong, &title),
+            self.paint.ink(Ink::Soft, &reason.unwrap_or_default())
         );
         let columns = [
             Column::right("before"),
