@@ -78,11 +78,13 @@ fn lines(series: &Series) -> Panel {
             .filter_map(|heat| point(heat, &name))
             .collect(),
         name,
+        ..Line::default()
     };
     Panel::Lines {
         title: format!("Throughput over {}, {}", series.over, series.stream),
         x: series.over.to_owned(),
         y: "M references/s".to_owned(),
         lines: names(&series.heats).into_iter().map(line).collect(),
+        marks: Vec::new(),
     }
 }

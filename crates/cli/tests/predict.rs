@@ -129,6 +129,8 @@ fn the_page_is_offline_and_written_once() {
         "moves",
         "stays",
         ">observed<",
+        " strong\"",
+        " pale\"",
     ] {
         assert!(text.contains(words), "{words}");
     }

@@ -25,7 +25,7 @@ mod text;
 mod times;
 mod words;
 
-pub use chart::{Line, Panel, Row, chart};
+pub use chart::{Line, Look, Panel, Row, chart};
 pub use csv::{groups_csv, histogram_csv};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};

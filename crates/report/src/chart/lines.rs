@@ -3,11 +3,16 @@
 use std::fmt::Write;
 
 use super::scale::{Scale, is_shown};
-use super::{HEAD, LEFT, Line, RIGHT, class, horizontal};
+use super::{HEAD, LEFT, Line, Look, RIGHT, class, horizontal};
 use crate::html::escape;
 
 /// Appends axes and curves, each point a dot.
-pub(super) fn write(out: &mut String, names: (&str, &str), lines: &[Line], area: f64) {
+pub(super) fn write(
+    out: &mut String,
+    names: (&str, &str),
+    (lines, marks): (&[Line], &[(f64, String)]),
+    area: f64,
+) {
     let points = || lines.iter().flat_map(|line| line.points.iter());
     let x = Scale::around(points().map(|point| point.0));
     let y = Scale::around(points().map(|point| point.1));
@@ -21,6 +26,17 @@ pub(super) fn write(out: &mut String, names: (&str, &str), lines: &[Line], area:
              {label}</text>",
             LEFT - 8.0,
             at + 4.0
+        );
+    }
+    for (value, name) in marks.iter().filter(|mark| x.holds(mark.0)) {
+        let at = x.place(*value, LEFT, RIGHT);
+        let _ = write!(
+            out,
+            "<path class=\"mark\" d=\"M{at:.1} {HEAD}V{bottom}\"/><text class=\"marked\" transform=\"translate({:.1} {:.0}) \
+             rotate(-90)\" text-anchor=\"end\">{}</text>",
+            at - 5.0,
+            HEAD + 6.0,
+            escape(name)
         );
     }
     let middle = f64::midpoint(HEAD, bottom);
@@ -49,11 +65,16 @@ fn curve(out: &mut String, line: &Line, class: &str, place: impl Fn((f64, f64)) 
     for (index, (x, y)) in places.iter().enumerate() {
         let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { "M" } else { "L" });
     }
+    let look = match line.look {
+        Look::Strong => " strong",
+        Look::Plain => "",
+        Look::Soft => " pale",
+    };
     if !path.is_empty() {
-        let _ = write!(out, "<path class=\"l {class}\" d=\"{path}\"/>");
+        let _ = write!(out, "<path class=\"l {class}{look}\" d=\"{path}\"/>");
     }
-    // Where points lie close, the curve says enough.
-    if places.len() <= 30 {
+    // Where points lie close, the curve says enough, and dots of what is to be compared with are in the way.
+    if places.len() <= 30 && line.look != Look::Soft {
         for (x, y) in places {
             let _ = write!(
                 out,

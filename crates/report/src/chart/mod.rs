@@ -14,12 +14,26 @@ use crate::html::escape;
 use scale::Scale;
 
 /// A named series of points, `(x, y)`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// What it is, in the legend.
     pub name: String,
     /// Ascending by x.
     pub points: Vec<(f64, f64)>,
+    /// How much it is to be looked at.
+    pub look: Look,
+}
+
+/// How much a curve is to be looked at, beside the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Look {
+    /// It is what the others are there for: wide.
+    Strong,
+    /// As any other.
+    #[default]
+    Plain,
+    /// It is there to compare with: narrow and pale.
+    Soft,
 }
 
 /// A row of dots, each with the index of its series.
@@ -44,6 +58,8 @@ pub enum Panel {
         y: String,
         /// The curves.
         lines: Vec<Line>,
+        /// Upright lines, ascending: where they are on the horizontal axis, and what is there.
+        marks: Vec<(f64, String)>,
     },
     /// Rows of dots: who is how far ahead, on what.
     Dots {
@@ -89,12 +105,13 @@ const COLOURS_DARK: [&str; COLOURS] = [
     "#f28c4c", "#5fa8d3", "#b59ce0", "#86c274", "#e884b4", "#d6bb4a",
 ];
 const SHAPES: &str = ".chart text{font:13px system-ui,sans-serif}.chart .t{font-weight:600;font-size:15px}\
-.chart .g,.chart .l{fill:none}.chart .l{stroke-width:2;stroke-linejoin:round}";
+.chart .g,.chart .l{fill:none}.chart .l{stroke-width:2;stroke-linejoin:round}.chart .strong{stroke-width:3.5}.chart .pale{stroke-width:1.5;opacity:.55}\
+.chart .mark{fill:none;stroke-width:1.2;stroke-dasharray:4 4}.chart .marked{font-size:11.5px}";
 
 /// The style of all classes: ground, writing, titles, grid, series.
 fn theme(ground: &str, soft: &str, ink: &str, rule: &str, series: &[&str]) -> String {
     let mut out = format!(
-        ".chart{{background:{ground}}}.chart text{{fill:{soft}}}.chart .t{{fill:{ink}}}.chart .g{{stroke:{rule}}}"
+        ".chart{{background:{ground}}}.chart text{{fill:{soft}}}.chart .t{{fill:{ink}}}.chart .g{{stroke:{rule}}}.chart .mark{{stroke:{soft}}}"
     );
     for (index, colour) in series.iter().enumerate() {
         let _ = write!(
@@ -163,10 +180,16 @@ impl Panel {
 
     fn write(&self, out: &mut String) {
         match self {
-            Panel::Lines { title, x, y, lines } => {
+            Panel::Lines {
+                title,
+                x,
+                y,
+                lines,
+                marks,
+            } => {
                 let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
                 head(out, title, &names);
-                lines::write(out, (x, y), lines, self.area());
+                lines::write(out, (x, y), (lines, marks), self.area());
             }
             Panel::Dots {
                 title,
@@ -248,6 +271,7 @@ mod tests {
         let line = |name: &str, points: &[(f64, f64)]| Line {
             name: name.to_owned(),
             points: points.to_vec(),
+            ..Line::default()
         };
         vec![
             Panel::Dots {
@@ -267,6 +291,7 @@ mod tests {
                     line("one", &[(0.0, 3.0), (10.0, 3.0), (1e6, 0.02)]),
                     line("none", &[]),
                 ],
+                marks: vec![(50.0, "a & b".to_owned()), (1e9, "far".to_owned())],
             },
         ]
     }
@@ -279,6 +304,10 @@ mod tests {
         for part in ["a &lt; b", "prefers-color-scheme:dark", ">1 M<", ">zipf<"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        assert!(
+            text.contains("a &amp; b") && !text.contains("far"),
+            "{text}"
+        );
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         assert_eq!(text, chart(&panels()));
     }
@@ -291,6 +320,7 @@ mod tests {
             x: String::new(),
             y: String::new(),
             lines: Vec::new(),
+            marks: Vec::new(),
         };
         assert!(!inline(&[empty]).contains("NaN"));
     }

@@ -31,6 +31,12 @@ impl Scale {
         from + share.clamp(0.0, 1.0) * (to - from)
     }
 
+    /// Whether a value lies on the axis.
+    pub(super) fn holds(self, value: f64) -> bool {
+        let log = value.log10();
+        (f64::from(self.low)..=f64::from(self.high)).contains(&log)
+    }
+
     /// The powers of ten, at most about a dozen, with their labels.
     pub(super) fn ticks(self) -> Vec<(f64, String)> {
         let step = ((self.high - self.low) / 12 + 1) as usize;

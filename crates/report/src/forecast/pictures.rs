@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
-use crate::chart::{Line, Panel};
+use super::text::short;
+use crate::chart::{Line, Look, Panel};
 use crate::numbers::count;
 
 /// Miss ratios of the training runs, predicted with its interval, and observed; by size of the cache.
 pub(super) fn curves(forecast: &Forecast) -> Panel {
     let bytes = forecast.prediction.granularity.bytes() as f64;
-    let whole = &forecast.prediction.whole;
-    let line = |name: String, histogram: &ExactHistogram| {
+    let line = |(name, look): (String, Look), histogram: &ExactHistogram| {
         let points = MissRatioCurve::new(histogram).default_points();
         let points = points
             .iter()
@@ -20,22 +20,33 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
         Line {
             name,
             points: points.filter(|point| point.1 >= 0.001).collect(),
+            look,
         }
     };
-    let mut lines: Vec<Line> = forecast
-        .by_size()
-        .map(|(_, run, items)| line(size(forecast, items), &run.histogram))
-        .collect();
-    lines.push(line("predicted".to_owned(), &whole.histogram));
-    if let Some((_, run, _)) = forecast.observed {
-        lines.push(line("observed".to_owned(), &run.histogram));
-    }
+    let caches = forecast.prediction.caches.iter();
     Panel::Lines {
         title: "Misses per access, by size of the cache".to_owned(),
         x: "bytes in the cache".to_owned(),
         y: "% of accesses".to_owned(),
-        lines,
+        lines: lines(forecast, line),
+        marks: caches
+            .map(|cache| (cache.items as f64 * bytes, short(&cache.name).to_owned()))
+            .collect(),
     }
+}
+
+/// A line for each training run, pale, for what is predicted, and for what was observed.
+fn lines(forecast: &Forecast, line: impl Fn((String, Look), &ExactHistogram) -> Line) -> Vec<Line> {
+    let runs = forecast.by_size();
+    let mut lines: Vec<Line> = runs
+        .map(|(_, run, items)| line((forecast.size(items), Look::Soft), &run.histogram))
+        .collect();
+    let predicted = ("predicted".to_owned(), Look::Strong);
+    lines.push(line(predicted, &forecast.prediction.whole.histogram));
+    if let Some((_, run, _)) = forecast.observed {
+        lines.push(line(("observed".to_owned(), Look::Plain), &run.histogram));
+    }
+    lines
 }
 
 /// The smallest share that the picture of distances shows, in percent.
@@ -43,7 +54,7 @@ const LEAST: f64 = 0.01;
 
 /// Reuses by distance.
 pub(super) fn hills(forecast: &Forecast) -> Panel {
-    let line = |name: String, histogram: &ExactHistogram| {
+    let line = |(name, look): (String, Look), histogram: &ExactHistogram| {
         let log2 = Log2Histogram::of(histogram);
         let all = histogram.accesses().max(1) as f64;
         let share = |count: u64| (count as f64 / all * 100.0).max(LEAST);
@@ -62,19 +73,10 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
                 .iter()
                 .map(|(low, share)| (*low as f64, *share))
                 .collect(),
+            look,
         }
     };
-    let mut lines: Vec<Line> = forecast
-        .by_size()
-        .map(|(_, run, items)| line(size(forecast, items), &run.histogram))
-        .collect();
-    lines.push(line(
-        "predicted".to_owned(),
-        &forecast.prediction.whole.histogram,
-    ));
-    if let Some((_, run, _)) = forecast.observed {
-        lines.push(line("observed".to_owned(), &run.histogram));
-    }
+    let caches = forecast.prediction.caches.iter();
     Panel::Lines {
         title: "Accesses by reuse distance (log2 bins; on the ground: 0.01 % or less)".to_owned(),
         x: format!(
@@ -82,13 +84,11 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
             forecast.prediction.granularity.bytes()
         ),
         y: "% of accesses".to_owned(),
-        lines,
+        lines: lines(forecast, line),
+        marks: caches
+            .map(|cache| (cache.items as f64, short(&cache.name).to_owned()))
+            .collect(),
     }
-}
-
-/// A training run in a legend, which has room for few words.
-fn size(forecast: &Forecast, items: f64) -> String {
-    forecast.size(items)
 }
 
 /// Where the middle of each hill is, by size of the data: those that move, and those that stay.
@@ -106,6 +106,16 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
         .map(|(size, histogram)| (*size, Growth::between(&small.1.histogram, *histogram)))
         .collect();
     let hills = growths.first()?.1.hills.len();
+    // Next to each other stays next to each other.
+    let near = |growth: &Growth| {
+        growth
+            .hills
+            .iter()
+            .all(|hill| hill.small.max(hill.large) <= 1)
+    };
+    if growths.iter().all(|(_, growth)| near(growth)) {
+        return None;
+    }
     let line = |hill: usize| {
         let first = growths[0].1.hills[hill];
         let further = growths
@@ -125,6 +135,7 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
             points: points
                 .map(|(size, distance)| (size, distance.max(1) as f64))
                 .collect(),
+            ..Line::default()
         }
     };
     Some(Panel::Lines {
@@ -133,5 +144,6 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
         x: "data, in items".to_owned(),
         y: "reuse distance".to_owned(),
         lines: (0..hills).map(line).collect(),
+        marks: Vec::new(),
     })
 }

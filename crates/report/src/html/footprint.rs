@@ -23,7 +23,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
                 .into_iter()
                 .map(|(window, items)| (window as f64, items))
                 .collect(),
+            ..Line::default()
         }],
+        marks: Vec::new(),
     };
     picture(
         out,

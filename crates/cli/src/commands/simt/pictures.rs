@@ -29,6 +29,7 @@ pub fn characteristics(named: &[Named]) -> Vec<Panel> {
                 .iter()
                 .map(|(name, one)| curve(name, one, range))
                 .collect(),
+            marks: Vec::new(),
         })
         .collect()
 }
@@ -68,6 +69,7 @@ fn curve(name: &str, characteristic: &Characteristic, range: u64) -> Line {
                 .map(|(at, degree)| (at as f64, degree as f64))
                 .collect(),
         ),
+        ..Line::default()
     }
 }
 
@@ -84,6 +86,7 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
         Line {
             name: name.to_owned(),
             points: thinned(points.collect()),
+            ..Line::default()
         }
     };
     let domain = difference.domain.0.max(difference.domain.1);
@@ -99,6 +102,7 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
                 part("less reuse", -1.0, range),
                 part("more reuse", 1.0, range),
             ],
+            marks: Vec::new(),
         })
         .collect()
 }
