@@ -1,5 +1,6 @@
 //! Tables of groups as text.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use reuselens_locality::{Dimension, Group, Profile};
@@ -177,9 +178,20 @@ impl Table<'_> {
         if by == Dimension::Line {
             columns.push(Column::left("data"));
         }
+        let threads = self.threads(by);
+        if threads.is_some() {
+            columns.insert(3, Column::right("threads"));
+        }
         let cells: Vec<Vec<String>> = groups
             .iter()
-            .map(|(group, object)| self.cells(group, object))
+            .map(|(group, object)| {
+                let mut cells = self.cells(group, object);
+                if let Some(threads) = &threads {
+                    let here = threads.get(&group.name).copied().unwrap_or(0);
+                    cells.insert(3, count(here));
+                }
+                cells
+            })
             .collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if all > groups.len() {
@@ -199,6 +211,18 @@ impl Table<'_> {
             );
             let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &line));
         }
+    }
+
+    /// How many threads accessed each object, if that is asked about and there are several threads.
+    fn threads(&self, by: Dimension) -> Option<HashMap<String, u64>> {
+        if by != Dimension::Object || self.profile.threads.len() < 2 {
+            return None;
+        }
+        let mut threads = HashMap::new();
+        for pair in self.profile.cross(by, Dimension::Thread) {
+            *threads.entry(pair.group.name).or_insert(0) += 1;
+        }
+        Some(threads)
     }
 
     /// The groups, each with the object that it is about if they are lines.
