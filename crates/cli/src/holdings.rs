@@ -24,6 +24,16 @@ pub fn text(path: &Path, survey: &Survey) -> String {
     out
 }
 
+/// Whether all of a trace is there, as far as that was looked at.
+fn completeness(survey: &Survey) -> &'static str {
+    match &survey.incomplete {
+        Some(_) => "NOT COMPLETE",
+        // Nothing else was read.
+        None if survey.chunks.is_some() && survey.no_index.is_none() => "complete, by its index",
+        None => "complete",
+    }
+}
+
 fn words(out: &mut String, path: &Path, survey: &Survey) -> std::fmt::Result {
     let all = &survey.summary;
     write!(out, "{}: {} trace", path.display(), survey.format)?;
@@ -33,17 +43,7 @@ fn words(out: &mut String, path: &Path, survey: &Survey) -> std::fmt::Result {
     if let Some(bytes) = survey.bytes {
         write!(out, ", {}", Bytes(bytes))?;
     }
-    writeln!(
-        out,
-        "; {}",
-        match &survey.incomplete {
-            Some(_) => "NOT COMPLETE",
-            // Nothing else was read.
-            None if survey.chunks.is_some() && survey.no_index.is_none() =>
-                "complete, by its index",
-            None => "complete",
-        }
-    )?;
+    writeln!(out, "; {}", completeness(survey))?;
     writeln!(out, "{}\n", survey.description)?;
     let accesses = all.accesses();
     writeln!(

@@ -74,17 +74,7 @@ impl View<'_> {
         if all.is_empty() {
             return;
         }
-        let title = format!(
-            "Misses in {} by {by}, the largest changes",
-            self.chosen.label()
-        );
-        let reason = reason.take().map(|reason| format!(" ({reason})"));
-        let _ = writeln!(
-            out,
-            "\n{}{}",
-            self.paint.ink(Ink::Strong, &title),
-            self.paint.ink(Ink::Soft, &reason.unwrap_or_default())
-        );
+        self.groups_title(out, by, reason.take());
         let columns = [
             Column::right("before"),
             Column::right("after"),
@@ -116,6 +106,18 @@ impl View<'_> {
                         If lines were added above it, compare --by function.";
             let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
         }
+    }
+
+    fn groups_title(&self, out: &mut String, by: Dimension, reason: Option<&str>) {
+        let cache = self.chosen.label();
+        let title = format!("Misses in {cache} by {by}, the largest changes");
+        let reason = reason.map(|reason| format!(" ({reason})"));
+        let _ = writeln!(
+            out,
+            "\n{}{}",
+            self.paint.ink(Ink::Strong, &title),
+            self.paint.ink(Ink::Soft, &reason.unwrap_or_default())
+        );
     }
 
     fn group(&self, group: &GroupChange) -> Vec<String> {
