@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::OnceLock;
 
 use reuselens_memory::Huge;
+
+use crate::histogram::total;
 
 /// Counters of each of the first slots.
 const LANES: usize = 4;
@@ -20,6 +23,9 @@ const PAGE: usize = 4096 / size_of::<u16>();
 /// Slots of the array at most.
 const LARGEST: u64 = 1 << 32;
 
+/// Slots from one known sum to the next.
+const STEP: u64 = 1 << 12;
+
 /// Counts by slot: 16 bits each in one array, and what does not fit there, too far or too many, apart. The
 /// count of a slot is the sum of both. A processor's caches hold four times as many narrow counters as wide
 /// ones, and those of a large trace are touched at random.
@@ -33,6 +39,9 @@ pub(crate) struct Counters {
     apart: BTreeMap<u64, u64>,
     /// How often slots were named, in columns or alone: what the array may grow with.
     named: u64,
+    /// Of each [`STEP`] slots of the array, the counts of them and of all behind. Made when first asked for, and gone when
+    /// anything is counted.
+    sums: OnceLock<Box<[u64]>>,
 }
 
 impl Counters {
@@ -40,6 +49,7 @@ impl Counters {
     /// array takes all of those; slots far beyond (scaled distances of a few samples) go to the list.
     #[inline]
     pub(crate) fn add_column(&mut self, slots: impl ExactSizeIterator<Item = u64> + Clone) {
+        self.sums.take();
         let count = slots.len() as u64;
         self.named = self.named.saturating_add(count);
         let mut beyond = false;
@@ -115,6 +125,7 @@ impl Counters {
         if more == 0 {
             return;
         }
+        self.sums.take();
         self.named = self.named.saturating_add(1);
         if slot >= self.slots() {
             self.grow(slot);
@@ -176,6 +187,35 @@ impl Counters {
         })
     }
 
+    /// The counts of the slots from `first` on together. Saturates. Cost: once a pass over the array; a few thousand slots otherwise.
+    pub(crate) fn sum_from(&self, first: u64) -> u64 {
+        let next = first.div_ceil(STEP);
+        let Some(sum) = self.sums().get(next as usize) else {
+            return total(self.iter_from(first).map(|(_, count)| count));
+        };
+        let near = self
+            .iter_from(first)
+            .take_while(|(slot, _)| *slot < next * STEP);
+        total(near.map(|(_, count)| count).chain([*sum]))
+    }
+
+    fn sums(&self) -> &[u64] {
+        self.sums.get_or_init(|| {
+            let mut sums = vec![0_u64; self.slots().div_ceil(STEP) as usize];
+            let Some(last) = sums.len().checked_sub(1) else {
+                return sums.into();
+            };
+            for (slot, count) in self.iter_from(0) {
+                let sum = &mut sums[last.min((slot / STEP) as usize)];
+                *sum = sum.saturating_add(count);
+            }
+            for index in (0..last).rev() {
+                sums[index] = sums[index].saturating_add(sums[index + 1]);
+            }
+            sums.into()
+        })
+    }
+
     /// The last slot whose count is not 0.
     pub(crate) fn last(&self) -> Option<u64> {
         let flat = (0..self.slots()).rfind(|slot| self.low(*slot) > 0);
@@ -185,6 +225,7 @@ impl Counters {
 
     /// Adds all counts of other counters. Saturates.
     pub(crate) fn merge(&mut self, other: &Counters) {
+        self.sums.take();
         self.named = self.named.saturating_add(other.named);
         if let Some(top) = other.slots().checked_sub(1)
             && top >= self.slots()
@@ -217,6 +258,7 @@ impl Counters {
 
     /// Forgets what was counted in a slot.
     pub(crate) fn clear(&mut self, slot: u64) {
+        self.sums.take();
         self.apart.remove(&slot);
         if slot < self.slots() {
             for lane in 0..lanes(slot) {
@@ -227,7 +269,8 @@ impl Counters {
 
     /// Bytes held.
     pub(crate) fn memory(&self) -> u64 {
-        (self.flat.len() * size_of::<u16>() + self.apart.len() * 48) as u64
+        let sums = self.sums.get().map_or(0, |sums| size_of_val(&**sums));
+        (self.flat.len() * size_of::<u16>() + self.apart.len() * 48 + sums) as u64
     }
 }
 
@@ -293,6 +336,36 @@ mod tests {
         ];
         assert_eq!(counters.iter_from(0).collect::<Vec<_>>(), all);
         assert_eq!(counters.iter_from(4).collect::<Vec<_>>(), all[2..]);
+        let sums_are_right = |counters: &Counters| {
+            for first in [
+                0,
+                1,
+                3,
+                4,
+                63,
+                64,
+                70,
+                71,
+                4095,
+                4096,
+                4097,
+                1 << 16,
+                1 << 50,
+                u64::MAX,
+            ] {
+                let sum = total(counters.iter_from(first).map(|(_, count)| count));
+                assert_eq!(counters.sum_from(first), sum, "from {first}");
+            }
+        };
+        sums_are_right(&counters);
+        sums_are_right(&Counters::default());
+        counters.add(4096, 7);
+        counters.add_column([4095, 5000, 1 << 13].into_iter());
+        sums_are_right(&counters);
+        for slot in [4096, 4095, 5000, 1 << 13] {
+            counters.clear(slot);
+        }
+        sums_are_right(&counters);
         assert_eq!(counters.last(), Some(1 << 50));
         let mut twice = counters.clone();
         twice.merge(&counters);

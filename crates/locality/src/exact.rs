@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::counters::Counters;
-use crate::histogram::{Histogram, ratio, total};
+use crate::histogram::{Histogram, ratio};
 use crate::log2::Log2Histogram;
 use crate::sparse::{Sparse, Steps};
 
@@ -112,14 +112,12 @@ impl ExactHistogram {
     }
 
     /// Misses of a fully associative LRU cache of `items` items: the accesses with a distance of at
-    /// least that, and the cold ones. Exact. Cost: linear in the distances; for many sizes, make a
-    /// [`MissRatioCurve`](crate::MissRatioCurve).
+    /// least that, and the cold ones. Exact. Cost: linear in the distances the first time after something was counted, and some
+    /// microseconds then.
     pub fn misses(&self, items: u64) -> u64 {
-        total(
-            self.iter_from(items)
-                .map(|(_, count)| count)
-                .chain([self.cold()]),
-        )
+        let slots = items.checked_add(1);
+        let reuses = slots.map_or(0, |first| self.counts.sum_from(first));
+        reuses.saturating_add(self.cold())
     }
 
     /// [`misses`](Self::misses) per access; 0 if there are no accesses.
@@ -141,6 +139,10 @@ impl Histogram for ExactHistogram {
 
     fn cold(&self) -> u64 {
         ExactHistogram::cold(self)
+    }
+
+    fn reuses(&self) -> u64 {
+        self.counts.sum_from(1)
     }
 }
 
