@@ -148,7 +148,7 @@ impl Contexts {
     }
 
     /// The node of a function on the path to another node, which may be that one itself.
-    fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
+    pub fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
         let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
         let mut path = std::iter::successors(Some(to), parent).take_while(|node| *node != 0);
         path.find(|node| {

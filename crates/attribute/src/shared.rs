@@ -293,6 +293,10 @@ impl Shared {
     fn enter_new(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
         let object = self.frames_of(&call, mappings);
         if self.contexts.is_full() {
+            // Recursion needs no room.
+            if let Some(back) = self.contexts.on_path(parent, &call) {
+                return (back, object);
+            }
             self.once(
                 2,
                 "contexts-folded",

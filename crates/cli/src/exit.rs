@@ -27,12 +27,10 @@ impl std::error::Error for Usage {}
 /// A failure to write over something, where `--force` stands behind the program's name and so was given to the program: says that.
 pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Error {
     let mut given = command.iter().skip(1);
-    match given.find(|word| *word == "--force" || *word == "-f") {
-        Some(word) if error.to_string().contains("--force") => anyhow::anyhow!(
-            "{error} ({} behind the program's name is the program's: put it before)",
-            word.display()
-        ),
-        _ => error,
+    // Many programs have a -f of their own.
+    match given.any(|word| word == "--force") && error.to_string().contains("--force") {
+        true => error.context("--force behind the program's name is the program's: put it before"),
+        false => error,
     }
 }
 

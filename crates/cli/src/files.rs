@@ -26,13 +26,18 @@ pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource
     Ok(formats::open(path, format)?)
 }
 
-/// [`open_trace`] for a part of it, which says first that it is one.
-pub fn open_part(path: &Path, format: Option<&str>, part: Selection) -> anyhow::Result<AnySource> {
+/// [`open_trace`] for a part of it, which says first that it is one, or will be copied as one.
+pub fn open_part(
+    path: &Path,
+    format: Option<&str>,
+    part: Selection,
+    is_copy: bool,
+) -> anyhow::Result<AnySource> {
     if part.is_all() {
         return open_trace(path, format);
     }
     refuse_what_is_no_trace(path, format)?;
-    let note = part::note(&part);
+    let note = part::note(&part, is_copy);
     let source = formats::open_part(path, format, part)?;
     Ok(match note {
         Some(note) => Box::new(Noted::new(source, note)),
@@ -61,7 +66,7 @@ fn head(path: &Path) -> Vec<u8> {
 }
 
 fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
-    let path = path.display();
+    let (path, program) = (path.display(), typed(path));
     if Profile::is_profile(head) {
         anyhow::bail!(
             "{path} is no trace but a profile, so it is analysed already; show it with `reuselens report {path}`"
@@ -74,7 +79,7 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
     }
     if head.starts_with(PROGRAM) {
         anyhow::bail!(
-            "{path} is a program, not a trace; run it and look at it with `reuselens profile -- {path}`"
+            "{path} is a program, not a trace; run it and look at it with `reuselens profile -- {program}`"
         );
     }
     if warps::detect(head) == Confidence::Certain {
@@ -105,7 +110,7 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
 
 /// Tells traces and programs, by the first bytes of a file.
 fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<()> {
-    let path = path.display();
+    let (path, program) = (path.display(), typed(path));
     if formats::native::detect(head) == Confidence::Certain {
         anyhow::bail!(
             "{path} is a trace and no profile yet; make one of it with `reuselens analyze {path}`"
@@ -113,10 +118,18 @@ fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<
     }
     if head.starts_with(PROGRAM) {
         anyhow::bail!(
-            "{path} is a program and no profile; make one of a run of it with `reuselens profile -- {path}`"
+            "{path} is a program and no profile; make one of a run of it with `reuselens profile -- {program}`"
         );
     }
     Ok(())
+}
+
+/// A program as it is run: one in this directory is not looked for here.
+fn typed(program: &Path) -> String {
+    match program.components().count() {
+        1 => format!("./{}", program.display()),
+        _ => program.display().to_string(),
+    }
 }
 
 /// Reads a part of an analysis.
@@ -125,6 +138,7 @@ pub fn read_part(path: &Path) -> anyhow::Result<Part> {
         path: path.to_owned(),
         source,
     })?;
+    refuse_what_a_profile_is_made_of(path, &bytes)?;
     if Profile::is_profile(&bytes) {
         anyhow::bail!(
             "{0} is no part but a whole profile, so there is nothing to merge; show it with `reuselens report {0}`",

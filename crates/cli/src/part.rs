@@ -106,15 +106,22 @@ pub fn chosen(selection: &Selection) -> Option<String> {
 }
 
 /// What there is to know of a part, and of a copy or a profile of it; nothing of all of a trace.
-pub fn note(selection: &Selection) -> Option<Note> {
-    chosen(selection).map(|chosen| Note {
-        code: "part".to_owned(),
-        message: format!(
-            "only a part of the trace was looked at ({chosen}): what was used before it counts as never touched"
+pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
+    let chosen = chosen(selection)?;
+    let (what, all) = match is_copy {
+        true => (
+            "this is a copy of a part of a trace",
+            "analyse that trace for all",
         ),
-        hint: "first touches and the longest distances are those of the part; without --from, --until and --thread all is \
-               looked at"
-            .to_owned(),
+        false => (
+            "only a part of the trace was looked at",
+            "without --from, --until and --thread all is looked at",
+        ),
+    };
+    Some(Note {
+        code: "part".to_owned(),
+        message: format!("{what} ({chosen}): what was used before it counts as never touched"),
+        hint: format!("first touches and the longest distances are those of the part; {all}"),
     })
 }
 
@@ -127,16 +134,22 @@ pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(
     if incomplete || warnings.all(|other| other.code != "no-accesses") {
         return Ok(());
     }
-    let trace = trace.display();
     if profile.method.data != "all" {
+        let trace = trace.display();
         return Err(Usage(format!(
-            "nothing that counts lies in the part of {trace} that was chosen ({chosen}): it uses no such data; leave out --data"
+            "nothing that counts lies in the part of {trace} that was chosen ({chosen}), or no such data are used there; leave out --data"
         )));
     }
-    Err(Usage(format!(
+    Err(nothing(chosen, trace))
+}
+
+/// Nothing was seen of a part of a trace.
+pub fn nothing(chosen: &str, trace: &Path) -> Usage {
+    let trace = trace.display();
+    Usage(format!(
         "nothing that counts lies in the part of {trace} that was chosen ({chosen}); see which threads, rows and times there \
          are: reuselens info {trace}"
-    )))
+    ))
 }
 
 /// A place in a trace: `4M`, `25%`, `@1000000`, `@25%`.

@@ -71,8 +71,20 @@ fn what_was_allocated_and_called_outside_of_a_part_is_known() {
         let words = [&["convert", "-f", "handed.rltrace", "p.rltrace"], part].concat();
         place.run(&words).succeeds();
         let copy = analyzed(&place, "p.rltrace", &by);
-        assert_eq!(copy.without_command(), found.without_command(), "{part:?}");
+        // They say it in other words.
+        let counts = |of: &Json| {
+            let mut counts = of.without_command();
+            counts["warnings"].take();
+            counts
+        };
+        assert!(counts(&copy) == counts(&found), "{part:?}");
+        assert_eq!(copy.warnings(), ["part"]);
     }
+    place
+        .run(&["convert", "handed.rltrace", "none.rltrace", "--thread", "7"])
+        .fails(2)
+        .says(&["nothing that counts", "reuselens info handed.rltrace"]);
+    assert!(!place.path("none.rltrace").exists());
     let words = ["--thread", "1", "--data", "heap"];
     let heap = analyzed(&place, "handed.rltrace", &words);
     assert!(from_block(&heap) > 0);
@@ -81,6 +93,33 @@ fn what_was_allocated_and_called_outside_of_a_part_is_known() {
         analyzed(&place, "handed.rltrace", &whole).number("accesses"),
         heap.number("accesses")
     );
+}
+
+/// An access that the program names is to all of its element, which was declared before.
+#[test]
+fn named_accesses_of_a_part_are_to_whole_elements() {
+    let place = Place::new();
+    place.write(
+        "wide.c",
+        "#include <reuselens.h>\nstatic char cells[256][512];\nint main(void) {\n    RecordData(cells, sizeof cells, 512);\n    \
+         for (int round = 0; round < 40; round++)\n        for (int cell = 0; cell < 256; cell++)\n            \
+         RecordAccess(cells, cells[cell]);\n    return 0;\n}\n",
+    );
+    place
+        .run(&["cc", "--rl-names", "-O1", "wide.c", "-o", "wide"])
+        .succeeds();
+    place.run(&["record", "-q", "--", "./wide"]).succeeds();
+    for part in [
+        &["--from", "50%"][..],
+        &["--from", "50%", "--names", "statement"],
+    ] {
+        let by = |by| {
+            let words = [part, &["--by", by]].concat();
+            analyzed(&place, "wide.rltrace", &words).counts()
+        };
+        assert_eq!(by("program"), by("line"), "{part:?}");
+        assert!(by("program").iter().any(|bin| bin[0] > 1000), "{part:?}");
+    }
 }
 
 #[test]

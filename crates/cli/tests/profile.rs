@@ -1134,3 +1134,38 @@ fn the_program_inherits_what_is_ignored_and_nothing_else() {
         }
     }
 }
+
+/// Overloads that only their types tell apart are no recursion, though debug information of functions of a file gives them one name.
+#[test]
+fn functions_of_one_name_are_told_apart_in_contexts() {
+    let place = Place::new();
+    place.write(
+        "over.cc",
+        "struct A {};\nstruct B {};\nvolatile int cells[64];\nvolatile int deep[64];\n__attribute__((noinline)) static void visit(B) {\n    \
+         for (int i = 0; i < 64; i++) deep[i] = i;\n}\n__attribute__((noinline)) static void visit(A) {\n    visit(B());\n    \
+         for (int i = 0; i < 64; i++) cells[i] = i;\n}\n__attribute__((noinline)) static void down(int n) {\n    cells[n] = n;\n    \
+         if (n > 0) down(n - 1);\n    deep[n] = n;\n}\nint main() {\n    for (int round = 0; round < 10; round++) {\n        visit(A());\n        \
+         down(20);\n    }\n}\n",
+    );
+    place
+        .run(&[
+            "c++",
+            "-O1",
+            "-fno-optimize-sibling-calls",
+            "over.cc",
+            "-o",
+            "over",
+        ])
+        .succeeds();
+    let (_, json) = place.profile(&["--by", "context"], &["./over"]);
+    let groups = json.groups("context");
+    let mine: Vec<(&str, u64)> = groups
+        .iter()
+        .filter(|group| group.accesses >= 400)
+        .map(|group| (group.name.as_str(), group.accesses))
+        .collect();
+    let depth = |(name, accesses): &(&str, u64)| (name.split(" > ").count(), *accesses);
+    let mut found: Vec<(usize, u64)> = mine.iter().map(depth).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(2, 420), (2, 640), (3, 640)], "{mine:?}");
+}

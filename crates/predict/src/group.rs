@@ -39,8 +39,8 @@ impl GroupRun {
     /// Its misses per access in a fully associative cache of so many items; a bin that the size lies in, by what of it is beyond.
     fn miss_ratio(&self, items: u64) -> f64 {
         let beyond = |bin: &PatternBin| {
-            let beyond = (bin.max + 1).saturating_sub(items.max(bin.min)) as f64;
-            bin.accesses as f64 * beyond / (bin.max + 1 - bin.min) as f64
+            let from = |low: u64| (bin.max as f64 - low as f64 + 1.0).max(0.0);
+            bin.accesses as f64 * from(items.max(bin.min)) / from(bin.min).max(1.0)
         };
         let reuses = self
             .bins

@@ -199,10 +199,13 @@ pub(crate) fn reason_between(
     asked: Option<Bytes>,
     level: &Level,
 ) -> &'static str {
-    let misses = |profile: &Profile| profile.histogram.misses(level.items);
-    let changed = misses(before) != misses(after);
-    if asked.is_some() || level.name.is_none() || !changed {
+    let misses = |profile: &Profile, level: &Level| profile.histogram.misses(level.items);
+    let changed = |level: &Level| misses(before, level) != misses(after, level);
+    if asked.is_some() || level.name.is_none() || !levels(before).iter().any(changed) {
         return reason(before, asked, level);
     }
-    "the cache where what changed costs the most time"
+    match changed(level) {
+        true => "the cache where what changed costs the most time",
+        false => "the smallest cache here; what changed is in one that threads share",
+    }
 }

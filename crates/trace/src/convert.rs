@@ -38,6 +38,8 @@ pub struct Converted {
     pub blocks: u64,
     /// Rows in them.
     pub rows: u64,
+    /// Rows that are accesses.
+    pub accesses: u64,
     /// Events between them.
     pub events: u64,
     /// Processes that began: where there are several, text mixes their addresses.
@@ -113,6 +115,8 @@ fn copy(source: &mut dyn Source, mut sink: impl Sink) -> Result<Converted, Trace
             Ok(Step::Block) => {
                 done.blocks += 1;
                 done.rows += block.len() as u64;
+                let accesses = block.kinds().iter().filter(|kind| kind.is_access());
+                done.accesses += accesses.count() as u64;
                 sink.block(&block)?;
             }
             Ok(Step::Event(event)) => {

@@ -201,19 +201,13 @@ impl SymbolSource for Loader {
         let outermost = source_frames(code, address)
             .pop()
             .filter(|frame| !frame.function.is_empty());
-        match outermost {
-            Some(frame) => Some(Function {
-                name: frame.function,
-                file: frame.file,
-            }),
-            None => {
-                let (name, _) = symbol(code, address)?;
-                Some(Function {
-                    name,
-                    file: String::new(),
-                })
-            }
-        }
+        let symbol = symbol(code, address);
+        let start = symbol.as_ref().map(|(_, distance)| address - distance);
+        let (name, file) = match outermost {
+            Some(frame) => (frame.function, frame.file),
+            None => (symbol?.0, String::new()),
+        };
+        Some(Function { name, file, start })
     }
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {

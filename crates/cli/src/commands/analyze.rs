@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::attribute::DataFilter;
 use reuselens::trace::{Source, Stoppable};
 
 use crate::exit::Outcome;
@@ -44,10 +43,11 @@ impl Args {
         let options = self.analysis.options(&self.show.by)?;
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
-        // What was allocated and called before the part, and by others, says what its accesses are to.
-        part.state = !options.whole || options.data != DataFilter::All;
+        // What was allocated and called before the part, and by others, says what its accesses are to; of a program that names its
+        // accesses, how many items those touch.
+        part.state = true;
         let chosen = part::chosen(&part);
-        let source = open_part(&self.trace, self.format.as_deref(), part)?;
+        let source = open_part(&self.trace, self.format.as_deref(), part, false)?;
         let mut source = Stoppable::new(source, interrupt::graceful());
         self.show.check_cache(source.has_addresses(), &options)?;
         let name = name(&self.trace);

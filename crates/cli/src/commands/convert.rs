@@ -9,7 +9,7 @@ use reuselens::units::{Granularity, counted};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::{open_part, refuse_what_is_no_trace};
-use crate::part::Part;
+use crate::part::{self, Part};
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
@@ -44,8 +44,9 @@ impl Args {
         refuse_what_is_no_trace(&self.input, self.format.as_deref())?;
         let mut part = self.part.selection(&self.input, self.format.as_deref())?;
         let target = self.target()?;
+        let chosen = part::chosen(&part);
         part.state = matches!(target, Target::Native);
-        let mut source = open_part(&self.input, self.format.as_deref(), part)?;
+        let mut source = open_part(&self.input, self.format.as_deref(), part, true)?;
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
             if !matches!(target, Target::Text(_)) {
@@ -62,6 +63,9 @@ impl Args {
         } else {
             let mut file = AtomicFile::create(&self.output, self.force)?;
             let done = convert(&mut *source, target, &mut file, &self.output)?;
+            if let Some(chosen) = chosen.filter(|_| done.accesses == 0) {
+                return Err(part::nothing(&chosen, &self.input).into());
+            }
             file.commit()?;
             done
         };

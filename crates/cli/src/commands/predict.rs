@@ -18,12 +18,16 @@ use crate::output::{color, terminal_width, top, write_text};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Profiles of two or more inputs of different size
-    #[arg(long, value_name = "PROFILE", num_args = 1.., required_unless_present = "profiles")]
-    train: Vec<PathBuf>,
-
-    /// The same, without --train
-    #[arg(value_name = "PROFILE", conflicts_with = "train")]
+    #[arg(
+        value_name = "PROFILE",
+        required_unless_present = "train",
+        conflicts_with = "train"
+    )]
     profiles: Vec<PathBuf>,
+
+    /// The same, by an option
+    #[arg(long, value_name = "PROFILE", num_args = 1..)]
+    train: Vec<PathBuf>,
 
     /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of ids
     #[arg(long, value_name = "SIZE", conflicts_with = "like")]
