@@ -1169,3 +1169,24 @@ fn functions_of_one_name_are_told_apart_in_contexts() {
     found.sort_unstable();
     assert_eq!(found, [(2, 420), (2, 640), (3, 640)], "{mine:?}");
 }
+
+/// The first call of a library's function goes through code without a symbol of its own.
+#[test]
+fn stubs_are_called_as_disassemblers_call_them() {
+    let place = Place::new();
+    let built = std::process::Command::new("gcc")
+        .args(["-O1", "-g", "-fno-builtin", "-pthread", "-Wl,-z,lazy", "-o"])
+        .args([
+            place.path("handed").as_os_str(),
+            common::source("count/handed.c").as_ref(),
+        ])
+        .status();
+    assert!(built.unwrap().success());
+    let (_, json) = place.profile(&["--by", "context"], &["./handed"]);
+    let contexts = json.groups("context");
+    let mut names = contexts.iter().map(|group| group.name.as_str());
+    assert!(
+        names.any(|name| name.ends_with("make > memset@plt")),
+        "{contexts:?}"
+    );
+}

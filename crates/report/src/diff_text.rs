@@ -10,7 +10,7 @@ use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, Paint, rows};
+use crate::text::{Column, Ink, Paint, is_partial, rows, wrap};
 use crate::words;
 
 /// Changes of fewer misses than this share of those before are noise.
@@ -131,6 +131,31 @@ impl View<'_> {
         let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
     }
 
+    /// What was seen of the two, where that is not the same, and that one is a part.
+    fn seen(&self, out: &mut String) {
+        let word = self.paint.ink(Ink::Warn, "warning:");
+        let mut warn = |text: String| {
+            let _ = writeln!(out, "{word} {}", wrap(&text, self.width, 9));
+        };
+        let both = [("before", self.before), ("after", self.after)];
+        if self.before.method.source != self.after.method.source {
+            warn(
+                "not the same was seen of the two, so some of what changed is not theirs"
+                    .to_owned(),
+            );
+            for (name, profile) in both {
+                let source = words::or(&profile.method.source, "not stated");
+                warn(format!("{name}: {source}"));
+            }
+        }
+        for (name, profile) in both {
+            let parts = profile.warnings.iter();
+            for part in parts.filter(|part| is_partial(part) || part.code == "part") {
+                warn(format!("{name}: {}", part.message));
+            }
+        }
+    }
+
     fn size(&self, items: u64) -> String {
         caches::size(items, self.before.granularity)
     }
@@ -155,6 +180,7 @@ impl View<'_> {
             );
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
         }
+        self.seen(out);
         if self.before.method.kinds != self.after.method.kinds
             || self.before.method.data != self.after.method.data
         {

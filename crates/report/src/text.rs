@@ -121,7 +121,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
 }
 
 /// Whether a warning says what of a run was recorded: that stands in the head.
-fn is_partial(warning: &Warning) -> bool {
+pub(crate) fn is_partial(warning: &Warning) -> bool {
     ["left-out", "other-data", "stopped"].contains(&warning.code.as_str())
 }
 

@@ -105,6 +105,21 @@ fn bounds(method: &Method) -> String {
     )
 }
 
+/// A calling context without what every program begins with.
+pub(crate) fn context(name: &str) -> &str {
+    const START: [&str; 4] = [
+        "_start > ",
+        "__libc_start_main > ",
+        "__libc_start_main_impl > ",
+        "__libc_start_call_main > ",
+    ];
+    let mut name = name;
+    while let Some(rest) = START.iter().find_map(|start| name.strip_prefix(start)) {
+        name = rest;
+    }
+    name
+}
+
 /// How the order between threads came about, and what follows from it.
 pub(crate) fn order(method: &Method) -> String {
     let order = or(&method.order, "not stated");

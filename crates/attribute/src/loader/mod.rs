@@ -1,6 +1,7 @@
 //! Names from the program's files: symbol tables and DWARF.
 
 mod separate;
+mod stubs;
 mod unnamed;
 mod variables;
 
@@ -20,6 +21,7 @@ use crate::Warning;
 use crate::hash::FastMap;
 use crate::naming::file_name;
 use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
+use stubs::Stubs;
 
 /// Reads names from the files that modules were mapped from. Opens each file once, at its first use;
 /// debug information is parsed when, and as far as, it is asked for.
@@ -38,6 +40,7 @@ struct Opened {
     /// The file with its symbols: itself, or one beside it.
     named: Named,
     statics: Vec<StaticSymbol>,
+    stubs: Stubs,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
     code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
@@ -89,6 +92,16 @@ impl Loader {
             .as_mut()
     }
 
+    /// The stub that an address lies in.
+    fn stub(&mut self, module: &Module, address: u64) -> Option<Function> {
+        let (start, name) = self.opened(module)?.stubs.at(address)?;
+        Some(Function {
+            name: name.to_owned(),
+            file: String::new(),
+            start: Some(start),
+        })
+    }
+
     /// What names the code of a module.
     fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
         let opened = self.opened(module)?;
@@ -136,10 +149,12 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         statics = static_symbols(&file);
     }
     unnamed::add(&file, &mut statics);
+    let stubs = Stubs::of(&file);
     let separate = separate.and_then(|path| Named::open(path).ok());
     Ok(Opened {
         build_id: build_id.to_vec(),
         statics,
+        stubs,
         code: None,
         named: separate.unwrap_or(own),
         variables: None,
@@ -192,11 +207,20 @@ impl SymbolSource for Loader {
     }
 
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
+        if let Some(stub) = self.stub(module, address) {
+            return vec![Frame {
+                function: stub.name,
+                ..Frame::default()
+            }];
+        }
         let code = self.code(module);
         code.map(|code| frames(code, address)).unwrap_or_default()
     }
 
     fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
+        if let Some(stub) = self.stub(module, address) {
+            return Some(stub);
+        }
         let code = self.code(module)?;
         let outermost = source_frames(code, address)
             .pop()

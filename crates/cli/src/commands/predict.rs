@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use reuselens::locality::{PatternRule, Profile};
+use reuselens::locality::{PatternRule, Profile, Warning};
 use reuselens::units::Bytes;
 use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape, data_size};
 use reuselens_report::Forecast;
@@ -114,17 +114,15 @@ enum Models {
 
 impl Args {
     /// Predicts.
-    pub fn run(self) -> Outcome {
-        let train = match self.train.is_empty() {
-            true => &self.profiles,
-            false => &self.train,
-        };
+    pub fn run(mut self) -> Outcome {
+        self.train.append(&mut self.profiles);
         // clap would name --size alone.
         if self.size.is_none() && self.like.is_none() && self.check.is_none() {
             let text = "there is no size to predict for; add one of --size SIZE (64M), --like PROFILE (a run of that size), --check PROFILE (a run to predict and compare with)";
             return Err(Usage(text.to_owned()).into());
         }
-        let runs: Vec<Profile> = train
+        let runs: Vec<Profile> = self
+            .train
             .iter()
             .map(|path| read_profile(path))
             .collect::<Result<_, _>>()?;
@@ -132,12 +130,17 @@ impl Args {
         let observed = self.check.as_deref().map(read_profile).transpose()?;
         let options = self.options();
         let size = self.wanted(&runs, observed.as_ref())?;
-        let prediction = reuselens_predict::predict(&runs, size, &options)?;
+        let mut prediction = reuselens_predict::predict(&runs, size, &options)?;
         let check = observed
             .as_ref()
             .map(|run| prediction.check(run, &runs, &options))
             .transpose()?;
-        let names: Vec<String> = train.iter().map(|path| name(path)).collect();
+        prediction.warnings.extend(
+            check
+                .as_ref()
+                .and_then(|check| other_size(&prediction, check.size)),
+        );
+        let names: Vec<String> = self.train.iter().map(|path| name(path)).collect();
         let checked = self.check.as_deref().map(name).unwrap_or_default();
         let forecast = Forecast {
             prediction: &prediction,
@@ -281,6 +284,20 @@ impl Args {
             }
         }
     }
+}
+
+/// What to say where the run that is compared with has far more or less data than was asked for.
+fn other_size(prediction: &Prediction, observed: f64) -> Option<Warning> {
+    let times = observed / prediction.size;
+    let is_other = !prediction.given && !(0.9..=1.1).contains(&times);
+    is_other.then(|| Warning {
+        code: "other-size".to_owned(),
+        message: format!(
+            "the run of --check has {times:.2} times the data that was asked for: what is predicted here is of another size than \
+             what was observed"
+        ),
+        hint: "leave out --size and --like to predict for the size of the run of --check".to_owned(),
+    })
 }
 
 /// How a profile is called: its file without folder and ending.

@@ -7,6 +7,7 @@ use reuselens_locality::{Dimension, GroupChange, GroupChanges, LocalityChange};
 use super::View;
 use crate::numbers::{change, count, percent};
 use crate::text::{Column, Ink, rows};
+use crate::words;
 
 impl View<'_> {
     pub(super) fn bins(&self, out: &mut String, difference: &LocalityChange) {
@@ -85,7 +86,7 @@ impl View<'_> {
         let cells: Vec<Vec<String>> = all
             .iter()
             .take(self.top)
-            .map(|group| self.group(group))
+            .map(|group| self.group(by, group))
             .collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if all.len() > self.top {
@@ -120,7 +121,7 @@ impl View<'_> {
         );
     }
 
-    fn group(&self, group: &GroupChange) -> Vec<String> {
+    fn group(&self, by: Dimension, group: &GroupChange) -> Vec<String> {
         let known = |there: bool, misses: u64| {
             if there {
                 count(misses)
@@ -138,7 +139,10 @@ impl View<'_> {
             known(group.after.is_some(), group.after_misses),
             signed(group.before_misses, group.after_misses),
             relative,
-            group.name.clone(),
+            match by {
+                Dimension::Context => words::context(&group.name).to_owned(),
+                _ => group.name.clone(),
+            },
         ]
     }
 }

@@ -9,6 +9,7 @@ use super::TextOptions;
 use super::paint::{Ink, Paint, shorten, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::{count, percent};
+use crate::words;
 
 /// A column of a table.
 pub(crate) struct Column {
@@ -247,7 +248,10 @@ impl Table<'_> {
     fn cells(&self, group: &Group, object: &str) -> Vec<String> {
         let misses = group.misses(self.chosen.items);
         let name = if object.is_empty() {
-            group.name.clone()
+            match group.by {
+                Dimension::Context => words::context(&group.name).to_owned(),
+                _ => group.name.clone(),
+            }
         } else {
             shorten(&group.name, self.width / 3)
         };
