@@ -82,17 +82,37 @@ pub fn usage(mut error: clap::Error) -> ExitCode {
 /// Better tips than clap's at an option that there is not: it would have it handed on to the program, which is hardly what
 /// was meant.
 fn explain(error: &mut clap::Error) {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && std::path::Path::new(word).is_file()
+    {
+        let tip = format!("to run a program and look at it: reuselens profile -- {word}");
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return;
+    }
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.clone(),
         _ => return,
     };
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let usage = usage.unwrap_or_default();
+    let runs = ["profile ", "record "]
+        .iter()
+        .any(|verb| usage.contains(verb));
+    if runs && ["--thread", "--from", "--until"].contains(&unknown.as_str()) {
+        // Not --threads, which it looks like.
+        error.remove(ContextKind::SuggestedArg);
+        let tip = "a part is one of a trace: reuselens record -- PROGRAM, then reuselens analyze NAME.rltrace with it";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return;
+    }
     if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
     {
         return;
     }
     error.remove(ContextKind::Suggested);
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let usage = usage.unwrap_or_default();
     let writes_page = ["profile ", "analyze "]
         .iter()
         .any(|verb| usage.contains(verb));

@@ -263,6 +263,14 @@ fn other_files_are_told_with_what_to_type() {
         place.run(&words[..5]);
         place.run(&words).fails(1).says(&["put it before"]);
     }
+    place
+        .run(&["./count"])
+        .fails(2)
+        .says(&["reuselens profile -- ./count"]);
+    place
+        .run(&["profile", "--thread", "1", "--", "./count"])
+        .fails(2)
+        .says(&["reuselens analyze NAME.rltrace"]);
     for (words, code, say) in told {
         place.run(words).ends_with(code).says(&[say]);
     }

@@ -6,7 +6,7 @@ use reuselens_locality::{Growth, HillGrowth, Profile};
 
 use super::View;
 use crate::numbers::{ratio_percent, significant};
-use crate::text::{Column, rows, wrap};
+use crate::text::{Column, Ink, rows, wrap};
 
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
@@ -24,6 +24,9 @@ pub(super) fn by_size<'a>(before: &'a Profile, after: &'a Profile) -> (&'a Profi
         (before, after)
     }
 }
+
+/// Evadable reuses that are worth a word.
+const SOME: f64 = 0.01;
 
 impl View<'_> {
     /// What becomes of the reuses as the input grows.
@@ -48,6 +51,10 @@ impl View<'_> {
         let columns: Vec<Column> = columns.into_iter().chain([Column::left("")]).collect();
         let cells: Vec<Vec<String>> = growth.hills.iter().map(|hill| self.hill(hill)).collect();
         rows(out, &columns, &cells, self.width, self.paint);
+        if growth.evadable > SOME && growth.hills.iter().all(|hill| !hill.moves) {
+            let text = "  No hill moves as a whole: what grows is part of one, and its middle does not show it.";
+            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, text));
+        }
     }
 
     fn hill(&self, growth: &HillGrowth) -> Vec<String> {
