@@ -18,9 +18,11 @@ use super::{Counted, Counts};
 
 /// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 15;
+/// Touches in a batch that comes from a native trace, at most and about.
+const LARGE: usize = 1 << 17;
 /// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from who reads, by those who
 /// decode for it.
-const QUEUE: usize = 24;
+const QUEUE: usize = 8;
 
 /// What counts, once it is over there.
 type Inner = Box<dyn Counts>;
@@ -189,7 +191,7 @@ impl Counts for Piped {
             return Bytes(held);
         }
         let unsaid =
-            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(2 * BATCH) as u64);
+            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(LARGE) as u64);
         let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
         Bytes(2 * held + unsaid * growth)
     }

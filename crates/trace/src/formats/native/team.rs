@@ -14,13 +14,15 @@ use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
 use crate::{Block, Wish};
 
-/// Rows after which a part of a chunk is handed over: few enough that they are in a near cache when a reader
-/// that is waiting takes them.
-const PART: usize = 1 << 15;
+/// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is woken for each, which takes as long as thousands of
+/// rows where processors are virtual, and few enough that they are in a cache when it takes them.
+const PART: usize = 1 << 17;
+/// How many of those a row is: it takes three times the memory.
+const ROW: usize = 4;
 /// Parts of a chunk that may wait: more than the writer's chunks have, so that nobody who decodes waits for another.
 const WAITING: usize = 48;
-/// What a piece costs besides its rows, in rows.
-const PIECE: usize = 16;
+/// What a piece costs besides its rows.
+const PIECE: usize = 16 * ROW;
 /// Blocks kept to be used again.
 const SPARE: usize = 512;
 
@@ -197,7 +199,7 @@ fn decode(alone: &mut Alone, spare: &Mutex<Vec<Block>>) -> Part {
             }
         };
         rows += match &piece {
-            Decoded::Block(block) => block.len() + block.touches.rows as usize + PIECE,
+            Decoded::Block(block) => ROW * block.len() + block.touches.rows as usize + PIECE,
             Decoded::Event(_) => PIECE,
         };
         pieces.push(piece);

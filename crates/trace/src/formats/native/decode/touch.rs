@@ -9,7 +9,7 @@ use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::Toucher;
 
 /// Rows beyond which no more blocks are put together.
-const ENOUGH_TOUCHED: u64 = 1 << 15;
+const ENOUGH_TOUCHED: u64 = 1 << 17;
 
 impl Decoder {
     /// Some blocks of a thread as touches, as many as are enough: at least one. What comes before one that is damaged is
