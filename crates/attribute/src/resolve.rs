@@ -71,8 +71,8 @@ struct Resolver<'a> {
     object_numbers: Numbers,
     equal_objects: FastMap<(Object, Origin), u32>,
     contexts: Vec<Context>,
-    /// Of each the module and the start of the function, where it is known.
-    context_functions: Vec<Option<(u32, u64)>>,
+    /// Of each the module and the function, where it is known.
+    context_functions: Vec<Option<(u32, Function)>>,
     context_numbers: Numbers,
     equal_contexts: FastMap<Context, u32>,
     /// Per module: whether any of its sites has a line.
@@ -182,9 +182,8 @@ impl<'a> Resolver<'a> {
         let mut parent = self.context_numbers[&node];
         for node in path.into_iter().rev() {
             let of = self.shared.contexts.places(node).function;
-            let start = self.function(of).and_then(|function| function.start);
-            let known = start.map(|start| (of.module, start));
-            if let Some(number) = self.on_path(parent, known) {
+            let known = self.function(of).map(|function| (of.module, function));
+            if let Some(number) = self.on_path(parent, known.as_ref()) {
                 self.context_numbers.insert(node, number);
                 parent = number;
                 continue;
@@ -209,11 +208,11 @@ impl<'a> Resolver<'a> {
 
     /// The context of a function on the path to another one, which may be that itself. Nodes of one function are one already, but
     /// for functions with several places to enter them.
-    fn on_path(&self, to: u32, function: Option<(u32, u64)>) -> Option<u32> {
+    fn on_path(&self, to: u32, function: Option<&(u32, Function)>) -> Option<u32> {
         let function = function?;
         let parent = |number: &u32| Some(self.contexts[*number as usize].parent);
         let mut path = std::iter::successors(Some(to), parent).take_while(|number| *number != 0);
-        path.find(|number| self.context_functions[*number as usize] == Some(function))
+        path.find(|number| self.context_functions[*number as usize].as_ref() == Some(function))
     }
 
     /// The function of a node and the place of its call.

@@ -32,9 +32,9 @@ pub struct Function {
     pub name: String,
     /// The source file, where debug information names one.
     pub file: String,
-    /// Where its symbol begins, if it has one. Functions of one name, as overloads are where debug information does not say their
-    /// types, differ in that.
-    pub start: Option<u64>,
+    /// What tells functions of one name in one file apart, as overloads are where debug information does not say their types: the
+    /// symbol without what compilers append to clones, and without a file also where it begins. Empty without a symbol.
+    pub symbol: String,
 }
 
 /// What can name the symbols and lines of modules. All addresses are as in the module's file.

@@ -83,9 +83,8 @@ pub fn usage(mut error: clap::Error) -> ExitCode {
 /// was meant.
 fn explain(error: &mut clap::Error) {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
-        && std::path::Path::new(word).is_file()
+        && let Some(tip) = crate::files::what_to_do_with(std::path::Path::new(word))
     {
-        let tip = format!("to run a program and look at it: reuselens profile -- {word}");
         error.remove(ContextKind::SuggestedSubcommand);
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);

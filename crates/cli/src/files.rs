@@ -124,6 +124,22 @@ fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<
     Ok(())
 }
 
+/// What to type for a file that stands where a command should; nothing if it is none of ours and no program.
+pub fn what_to_do_with(path: &Path) -> Option<String> {
+    let (head, name) = (head(path), path.display());
+    if Profile::is_profile(&head) {
+        return Some(format!("to show a profile: reuselens report {name}"));
+    }
+    if formats::native::detect(&head) == Confidence::Certain {
+        return Some(format!("to analyse a trace: reuselens analyze {name}"));
+    }
+    let is_program = head.starts_with(PROGRAM) || head.starts_with(b"#!");
+    is_program.then(|| {
+        let program = typed(path);
+        format!("to run a program and look at it: reuselens profile -- {program}")
+    })
+}
+
 /// A program as it is run: one in this directory is not looked for here.
 fn typed(program: &Path) -> String {
     match program.components().count() {

@@ -193,10 +193,12 @@ impl Counters {
         let Some(sum) = self.sums().get(next as usize) else {
             return total(self.iter_from(first).map(|(_, count)| count));
         };
-        let near = self
-            .iter_from(first)
-            .take_while(|(slot, _)| *slot < next * STEP);
-        total(near.map(|(_, count)| count).chain([*sum]))
+        // Not all that comes behind: the next that has a count may be far.
+        let near = first..next * STEP;
+        let flat = near.clone().filter(|slot| *slot < self.slots());
+        let flat = flat.map(|slot| self.low(slot));
+        let apart = self.apart.range(near).map(|(_, count)| *count);
+        total(flat.chain(apart).chain([*sum]))
     }
 
     fn sums(&self) -> &[u64] {

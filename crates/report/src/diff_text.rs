@@ -138,7 +138,11 @@ impl View<'_> {
             let _ = writeln!(out, "{word} {}", wrap(&text, self.width, 9));
         };
         let both = [("before", self.before), ("after", self.after)];
-        if self.before.method.source != self.after.method.source {
+        // What was captured says how, and then what; other traces say which file they are.
+        let ways = both.map(|(_, profile)| profile.method.source.split_once(": ").map(|way| way.0));
+        if let [Some(one), Some(other)] = ways
+            && one != other
+        {
             warn(
                 "not the same was seen of the two, so some of what changed is not theirs"
                     .to_owned(),

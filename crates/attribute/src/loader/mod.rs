@@ -98,7 +98,7 @@ impl Loader {
         Some(Function {
             name: name.to_owned(),
             file: String::new(),
-            start: Some(start),
+            symbol: format!("{name} at {start:#x}"),
         })
     }
 
@@ -225,13 +225,16 @@ impl SymbolSource for Loader {
         let outermost = source_frames(code, address)
             .pop()
             .filter(|frame| !frame.function.is_empty());
-        let symbol = symbol(code, address);
-        let start = symbol.as_ref().map(|(_, distance)| address - distance);
+        let symbol = code.find_symbol_info(address);
         let (name, file) = match outermost {
             Some(frame) => (frame.function, frame.file),
-            None => (symbol?.0, String::new()),
+            None => (demangled(symbol.as_ref()?.name()), String::new()),
         };
-        Some(Function { name, file, start })
+        let symbol = symbol.map_or_else(String::new, |symbol| match file.is_empty() {
+            true => format!("{} at {:#x}", symbol.name(), symbol.address()),
+            false => original(symbol.name()).to_owned(),
+        });
+        Some(Function { name, file, symbol })
     }
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
@@ -263,6 +266,21 @@ fn demangled(name: &str) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// A symbol without what compilers append to the names of clones and parts of functions.
+fn original(symbol: &str) -> &str {
+    const APPENDED: [&str; 7] = [
+        ".constprop.",
+        ".part.",
+        ".isra.",
+        ".cold",
+        ".llvm.",
+        ".lto_priv.",
+        ".localalias",
+    ];
+    let ends = APPENDED.iter().filter_map(|appended| symbol.find(appended));
+    &symbol[..ends.min().unwrap_or(symbol.len())]
 }
 
 /// The symbol at or before an address, demangled, and the distance from it.

@@ -52,7 +52,7 @@ impl SymbolSource for Listed {
         Some(Function {
             name: name.into(),
             file: "prog.c".into(),
-            start: Some(address & !0xff),
+            symbol: name.into(),
         })
     }
 

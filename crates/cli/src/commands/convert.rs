@@ -63,7 +63,9 @@ impl Args {
         } else {
             let mut file = AtomicFile::create(&self.output, self.force)?;
             let done = convert(&mut *source, target, &mut file, &self.output)?;
-            if let Some(chosen) = chosen.filter(|_| done.accesses == 0) {
+            // What broke off has more to say.
+            let is_nothing = done.accesses == 0 && done.incomplete.is_none();
+            if let Some(chosen) = chosen.filter(|_| is_nothing) {
                 return Err(part::nothing(&chosen, &self.input).into());
             }
             file.commit()?;

@@ -46,6 +46,7 @@ fn counts_pass_16_bits() {
     sums_are_right(&counters);
     sums_are_right(&Counters::default());
     counters.add(4096, 7);
+    sums_are_right(&counters);
     counters.add_column([4095, 5000, 1 << 13].into_iter());
     sums_are_right(&counters);
     for slot in [4096, 4095, 5000, 1 << 13] {
@@ -54,9 +55,12 @@ fn counts_pass_16_bits() {
     sums_are_right(&counters);
     assert_eq!(counters.last(), Some(1 << 50));
     let mut twice = counters.clone();
+    sums_are_right(&twice);
     twice.merge(&counters);
+    sums_are_right(&twice);
     assert_eq!(twice.get(70), (2 << 16) + 2);
     twice.add(3, u64::MAX);
+    sums_are_right(&twice);
     assert_eq!(twice.get(3), u64::MAX);
 }
 

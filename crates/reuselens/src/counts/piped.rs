@@ -53,6 +53,8 @@ pub(super) struct Piped {
     worker: JoinHandle<Option<Inner>>,
     gathered: Columns,
     accesses: u64,
+    /// The most touches of a batch so far.
+    largest: usize,
     /// What the worker held when it last said so.
     held: Arc<AtomicU64>,
     settled: bool,
@@ -87,6 +89,7 @@ impl Piped {
             worker,
             gathered: Columns::new(),
             accesses: 0,
+            largest: 0,
             held,
             settled: true,
             thread: None,
@@ -172,6 +175,7 @@ impl Counts for Piped {
     fn take(&mut self, columns: &mut Columns) {
         self.hand_over();
         self.accesses += columns.len() as u64;
+        self.largest = self.largest.max(columns.len());
         self.settled = false;
         let next = self.empty.try_recv().unwrap_or_default();
         let full = std::mem::replace(columns, next);
@@ -190,8 +194,7 @@ impl Counts for Piped {
         if self.settled {
             return Bytes(held);
         }
-        let unsaid =
-            (SAY_EVERY + 2 + QUEUE as u64) * (self.gathered.items.capacity().max(LARGE) as u64);
+        let unsaid = (SAY_EVERY + 2 + QUEUE as u64) * (self.largest.max(LARGE) as u64);
         let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
         Bytes(2 * held + unsaid * growth)
     }
