@@ -376,4 +376,13 @@ mod tests {
         }
         assert_eq!(demangled("_ZN4grid4cellE"), "grid::cell");
     }
+
+    #[test]
+    fn clones_are_their_function() {
+        assert_eq!(original("_ZL7descendii.constprop.3"), "_ZL7descendii");
+        assert_eq!(original("make.part.0.cold"), "make");
+        // Dots that are part of a name.
+        let name = "_ZN42_$LT$T$u20$as$u20$core..any..Any$GT$7type_id17h0123456789abcdefE";
+        assert_eq!(original(name), name);
+    }
 }
