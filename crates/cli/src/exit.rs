@@ -86,9 +86,7 @@ fn explain(error: &mut clap::Error) {
         && let Some(tip) = crate::files::what_to_do_with(std::path::Path::new(word))
     {
         error.remove(ContextKind::SuggestedSubcommand);
-        let tips = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tips);
-        return;
+        return suggest(error, tip);
     }
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.clone(),
@@ -103,9 +101,7 @@ fn explain(error: &mut clap::Error) {
         // Not --threads, which it looks like.
         error.remove(ContextKind::SuggestedArg);
         let tip = "a part is one of a trace: reuselens record -- PROGRAM, then reuselens analyze NAME.rltrace with it";
-        let tips = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tips);
-        return;
+        return suggest(error, tip.to_owned());
     }
     if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
     {
@@ -117,9 +113,13 @@ fn explain(error: &mut clap::Error) {
         .any(|verb| usage.contains(verb));
     if unknown == "--html" && writes_page {
         let tip = "the page is written without being asked for, as NAME.html; -o NAME names it";
-        let tips = ContextValue::StyledStrs(vec![tip.into()]);
-        error.insert(ContextKind::Suggested, tips);
+        suggest(error, tip.to_owned());
     }
+}
+
+fn suggest(error: &mut clap::Error, tip: String) {
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
 }
 
 /// Whether there is no room for what is printed. Errors of files say which file; one that says nothing is of the

@@ -1,6 +1,6 @@
 //! Facts of a profile in words, the same in every report.
 
-use reuselens_locality::{Method, Outcome, Profile, Sharing, signal_name};
+use reuselens_locality::{Dimension, Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
 
 use crate::caches;
@@ -105,14 +105,17 @@ fn bounds(method: &Method) -> String {
     )
 }
 
-/// A calling context without what every program begins with.
-pub(crate) fn context(name: &str) -> &str {
+/// The name of a group on a terminal: calling contexts stand there without what every program begins with.
+pub(crate) fn group(by: Dimension, name: &str) -> &str {
     const START: [&str; 4] = [
         "_start > ",
         "__libc_start_main > ",
         "__libc_start_main_impl > ",
         "__libc_start_call_main > ",
     ];
+    if by != Dimension::Context {
+        return name;
+    }
     let mut name = name;
     while let Some(rest) = START.iter().find_map(|start| name.strip_prefix(start)) {
         name = rest;

@@ -139,10 +139,7 @@ impl View<'_> {
             known(group.after.is_some(), group.after_misses),
             signed(group.before_misses, group.after_misses),
             relative,
-            match by {
-                Dimension::Context => words::context(&group.name).to_owned(),
-                _ => group.name.clone(),
-            },
+            words::group(by, &group.name).to_owned(),
         ]
     }
 }

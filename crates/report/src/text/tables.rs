@@ -248,10 +248,7 @@ impl Table<'_> {
     fn cells(&self, group: &Group, object: &str) -> Vec<String> {
         let misses = group.misses(self.chosen.items);
         let name = if object.is_empty() {
-            match group.by {
-                Dimension::Context => words::context(&group.name).to_owned(),
-                _ => group.name.clone(),
-            }
+            words::group(group.by, &group.name).to_owned()
         } else {
             shorten(&group.name, self.width / 3)
         };
