@@ -336,21 +336,16 @@ fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
             let is_fortran = name
                 .language
                 .is_some_and(|language| FORTRAN.contains(&language));
-            let readable = if is_fortran {
-                name.raw_name()
-            } else {
-                name.demangle()
-            }
-            .ok()?;
-            Some(if is_fortran {
-                fortran_name(&readable).into()
-            } else {
-                readable
+            // Not by its language: what is not mangled, as a lambda's own name or one of C, would be taken for a type.
+            let name = name.raw_name().ok()?;
+            Some(match is_fortran {
+                true => fortran_name(&name),
+                false => demangled(&name),
             })
         });
         let location = frame.location;
         let known = Frame {
-            function: function.map(|name| name.into_owned()).unwrap_or_default(),
+            function: function.unwrap_or_default(),
             file: location
                 .as_ref()
                 .and_then(|at| at.file)

@@ -17,12 +17,12 @@ use reuselens_report::{CompareOptions, Variant};
 use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
 use crate::interrupt;
-use crate::output::{Show, write_whole};
+use crate::output::{Show, without_exports, write_whole};
 use crate::progress::Meter;
 
 /// Build a program to look at, profile its variants, and write one page that compares them
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "reuselens demo [NAME] [OPTIONS]")]
+#[command(override_usage = "reuselens demo [NAME] [OPTIONS]", mut_args = without_exports)]
 pub struct Args {
     /// The program; --list tells which there are
     #[arg(default_value = "matmul")]

@@ -7,11 +7,11 @@ use reuselens_report::{CompareOptions, Variant};
 
 use crate::exit::Outcome;
 use crate::files::read_profile;
-use crate::output::{Show, write_whole};
+use crate::output::{Show, without_exports, write_whole};
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "reuselens diff BEFORE AFTER [OPTIONS]")]
+#[command(override_usage = "reuselens diff BEFORE AFTER [OPTIONS]", mut_args = without_exports)]
 pub struct Args {
     /// The profile before
     before: PathBuf,

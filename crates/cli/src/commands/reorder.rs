@@ -9,11 +9,12 @@ use super::analyze;
 use crate::exit::Outcome;
 use crate::files::open_trace;
 use crate::options::granularity;
-use crate::output::{Show, with_ending, write_whole};
+use crate::output::{Show, with_ending, without_exports, write_whole};
 
 /// Bring uses of the same data together in a trace of statements, as far as dependences permit: the bound of what
 /// reordering could gain
 #[derive(clap::Args, Debug)]
+#[command(mut_args = without_exports)]
 pub struct Args {
     /// A trace of a program that names its data and marks its statements (RecordAccess, RecordStatement)
     trace: PathBuf,
