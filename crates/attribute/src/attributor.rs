@@ -136,14 +136,17 @@ impl Attributor {
         mut consume: impl FnMut(&Columns),
     ) {
         let process = self.process(block.process);
+        // Rows that touch nothing may come before the touches or behind them.
+        let quiet = !block.kinds().iter().any(|kind| kind.is_access());
         let touches = &mut block.touches;
         let counts = !touches.named || self.names_count(process);
         // A block of rows keeps what is not its own: its memory would be held and not used.
         let ready = touches.is_there() && columns.is_empty();
-        let ready = ready && touches.before.is_empty() && touches.bases.is_empty();
+        let ready = ready && quiet && touches.bases.is_empty();
         // Items of another process have its number folded in.
         if ready && counts && block.process == ProcessId(0) {
             std::mem::swap(&mut columns.items, &mut touches.items);
+            touches.before.fill(0);
         }
         self.pass(block, columns, PIECE, &mut consume);
     }

@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     said: [bool; 4],
     with_contexts: bool,
     with_elements: bool,
+    /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
+    is_whole: bool,
 }
 
 impl Shared {
@@ -81,6 +83,7 @@ impl Shared {
             said: [false; 4],
             with_contexts: options.contexts,
             with_elements: options.elements,
+            is_whole: options.is_whole(),
         }
     }
 
@@ -106,6 +109,10 @@ impl Shared {
             && !self.with_elements
         {
             return extents.clone();
+        }
+        if self.is_whole {
+            // To read the files of a program takes as long as to count some million accesses.
+            return Extents::default();
         }
         let mut list = symbols.statics(module);
         // Of two at one address, the longer; of two of one length, the first by name.
@@ -160,7 +167,9 @@ impl Shared {
     pub fn structure(&mut self, base: u64, bytes: u64, element: u64, object: u32) -> u32 {
         let element = element.max(1);
         let elements = bytes.div_ceil(element);
-        self.objects.reserve_elements(object, elements);
+        if !self.is_whole {
+            self.objects.reserve_elements(object, elements);
+        }
         self.structures
             .get_or_add(Structure {
                 base,

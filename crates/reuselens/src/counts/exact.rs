@@ -31,7 +31,9 @@ pub(super) fn add_near(histogram: &mut ExactHistogram, keyed: &KeyedHistograms) 
 /// One engine over the whole trace.
 pub(super) struct Exact {
     engine: Box<dyn Engine>,
+    /// Those of the last piece are the first.
     distances: Vec<Distance>,
+    touches: usize,
     histogram: ExactHistogram,
     /// Nothing is told apart.
     whole: bool,
@@ -47,6 +49,7 @@ impl Exact {
         Exact {
             engine,
             distances: Vec::new(),
+            touches: 0,
             histogram: ExactHistogram::new(),
             whole,
             far: Vec::new(),
@@ -59,8 +62,12 @@ impl Exact {
 
 impl Counts for Exact {
     fn add(&mut self, columns: &Columns) {
-        let distances = &mut self.distances;
-        distances.resize(columns.items.len(), Distance::COLD);
+        let touches = columns.items.len();
+        if self.distances.len() < touches {
+            self.distances.resize(touches, Distance::COLD);
+        }
+        self.touches = touches;
+        let distances = &mut self.distances[..touches];
         self.engine.process(&columns.items, distances);
         if self.whole {
             self.histogram.add_column(distances);
@@ -75,7 +82,7 @@ impl Counts for Exact {
         if !columns.elements.is_empty() {
             self.elements.add_column(&columns.elements, distances);
         }
-        self.accesses += columns.items.len() as u64;
+        self.accesses += touches as u64;
     }
 
     fn accesses(&self) -> u64 {
@@ -90,7 +97,7 @@ impl Counts for Exact {
     }
 
     fn distances(&self) -> Option<&[Distance]> {
-        Some(&self.distances)
+        Some(&self.distances[..self.touches])
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
