@@ -3,12 +3,16 @@
 use std::ops::Range;
 
 use crate::formats::native::bytes::Damage;
+use crate::formats::native::columns::START;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::replay::COPIED;
 use crate::formats::native::rows::{Here, Rows, Sink};
 use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 use crate::{Kind, Row};
+
+/// Laps with longer ranges are taken row by row.
+const LONGEST: u64 = 255;
 
 /// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
 #[derive(Default)]
@@ -85,30 +89,34 @@ pub(super) fn touch<const BY_NAME: bool>(
 }
 
 /// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
-/// behind them.
+/// behind them, those to ranges their length, which is the same in each lap.
 fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut Laps) -> bool {
     of.clear();
-    let (mut site, mut before) = (site, 0);
+    let own = if BY_NAME { NAMED } else { RANGE };
+    let others = match BY_NAME {
+        true => SPECIAL | COUNTED | RANGE,
+        false => SPECIAL | NAMED,
+    };
+    let (mut site, mut before) = (site, rows.sites[START]);
     for _ in 0..lap {
         site = rows.sites[site].next as usize;
-        let entry = &rows.sites[site];
-        let class = entry.class;
-        let pairs = (before & NAMED != 0, class & OPERAND != 0);
-        let (is_touch, is_odd) = match (BY_NAME, pairs) {
-            (true, (true, is_operand)) => (true, !is_operand),
-            (true, _) => (class & NAMED != 0, class & (SPECIAL | COUNTED | RANGE) != 0),
-            (false, _) => (class & COUNTED != 0, class & (SPECIAL | NAMED | RANGE) != 0),
-        };
-        if is_odd {
+        let entry = rows.sites[site];
+        let (last, step) = (entry.trail.last, entry.trail.step);
+        let is_second = before.class & own != 0;
+        if entry.class & others != 0 || is_second && entry.class & OPERAND == 0 {
             return false;
         }
-        if is_touch {
-            let (last, step) = (entry.trail.last, entry.trail.step);
+        if is_second && !BY_NAME {
+            if step != 0 || !(1..=LONGEST).contains(&last) {
+                return false;
+            }
+            of.push(before.trail.last, before.trail.step, (before.kind, last));
+        } else if is_second || entry.class & (NAMED | COUNTED) != 0 {
             of.push(last, step, (entry.kind, entry.size.into()));
         }
-        before = class;
+        before = entry;
     }
-    !BY_NAME || before & NAMED == 0
+    before.class & own == 0
 }
 
 /// Appends the touches of `laps` laps.
@@ -148,14 +156,24 @@ fn append<const BY_NAME: bool>(
             .append_plain(squeeze, addrs, &of.sizes[part.clone()], to.out)
         {
             for at in part {
-                let row = Row {
-                    kind: of.kinds[at],
-                    size: of.sizes[at] as u8,
-                    pc: 0,
-                    addr: of.addrs[at],
-                };
-                to.toucher.row(row, to.out);
+                one(to, of.kinds[at], of.addrs[at], of.sizes[at]);
             }
         }
+    }
+}
+
+/// Appends an access as a row; one to a range has another row behind it.
+fn one<const BY_NAME: bool>(to: &mut Touching<'_, BY_NAME>, kind: Kind, addr: u64, bytes: u64) {
+    let is_range = matches!(kind, Kind::RangeLoad | Kind::RangeStore);
+    let mut row = Row {
+        kind,
+        size: if is_range { 0 } else { bytes as u8 },
+        pc: 0,
+        addr,
+    };
+    to.toucher.row(row, to.out);
+    if is_range {
+        (row.kind, row.addr) = (Kind::Operand, bytes);
+        to.toucher.row(row, to.out);
     }
 }

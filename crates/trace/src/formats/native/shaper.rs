@@ -58,13 +58,31 @@ struct Pause {
 }
 
 impl Pause {
-    /// After a block was looked at. One alone that does not become shapes is no reason to pass over others.
-    fn after(self, good: bool) -> Pause {
-        let left = if !good && self.failed { PAUSE } else { 0 };
-        Pause {
-            left,
-            failed: !good,
-        }
+    /// After a block was looked at. One alone that does not become shapes is no reason to pass over others, nor are those that
+    /// nearly did.
+    fn after(self, good: bool, costs: &Costs) -> Pause {
+        let failed = !(good || costs.nearly_pay());
+        let left = if failed && self.failed { PAUSE } else { 0 };
+        Pause { left, failed }
+    }
+}
+
+/// How long a block takes to read, in tenths of a row.
+struct Costs {
+    rows: usize,
+    /// `None` if it cannot be shapes.
+    shapes: Option<usize>,
+}
+
+impl Costs {
+    /// Whether shapes are read sooner.
+    fn pay(&self) -> bool {
+        self.shapes.is_some_and(|shapes| shapes <= self.rows)
+    }
+
+    /// Whether they are not far from it.
+    fn nearly_pay(&self) -> bool {
+        self.shapes.is_some_and(|shapes| shapes <= 2 * self.rows)
     }
 }
 
@@ -138,17 +156,21 @@ impl Shaper {
             return false;
         }
         let (seen, rows) = self.shape(block, TRIED);
-        let good = rows == block.len() && self.pays(&seen, rows);
-        self.pauses[place] = self.pauses[place].after(good);
+        let costs = self.costs(&seen, rows);
+        let good = rows == block.len() && costs.pay();
+        self.pauses[place] = self.pauses[place].after(good, &costs);
         good
     }
 
-    /// Whether the notes take less time to read than their rows. A note takes about as long as two rows, a word two thirds of
-    /// one, and a row in a run of zeros a tenth.
-    fn pays(&self, seen: &Seen, rows: usize) -> bool {
+    /// What takes how long to read, measured on a processor with AVX-512: a note about as long as one row and a fifth, a word a fifth of
+    /// one, a row of a shape or in a run of zeros a tenth. One that is not known is a note and a word, and mostly to be described too.
+    fn costs(&self, seen: &Seen, rows: usize) -> Costs {
         let (notes, words) = (self.out.shapes().len(), self.out.words().len());
         let fits = !seen.full && words <= MAX_SHAPED_WORDS;
-        fits && 20 * notes + 7 * words + 7 * seen.strange <= 10 * rows - 9 * seen.calm
+        Costs {
+            rows: 10 * rows - 9 * seen.calm,
+            shapes: fits.then_some(rows + 12 * notes + 2 * words + 18 * seen.strange),
+        }
     }
 
     /// Makes notes of all rows; of how many it did, as it gives up if the first `tried` do not pay.
@@ -161,7 +183,7 @@ impl Shaper {
         while at < block.len() {
             if at >= tried {
                 tried = usize::MAX;
-                if 8 * seen.strange < at && !self.pays(&seen, at) {
+                if 8 * seen.strange < at && !self.costs(&seen, at).pay() {
                     break;
                 }
             }

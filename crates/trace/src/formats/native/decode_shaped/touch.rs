@@ -235,8 +235,10 @@ fn accesses_of(
     };
     let count = usize::from(eight.accesses);
     let mut fits = complete(squeeze, eight, words, mask, first);
-    if count > EIGHT {
-        for (eight, into) in eights[..count.div_ceil(EIGHT)].iter().zip(into).skip(1) {
+    let others = count.div_ceil(EIGHT).max(1);
+    if let (Some(eights), Some(into)) = (eights.get(1..others), into.get_mut(1..others)) {
+        // Not by `skip`: what is called there is not compiled for the processor at hand.
+        for (eight, into) in eights.iter().zip(into) {
             fits &= complete(squeeze, eight, words, mask, into);
         }
     }
