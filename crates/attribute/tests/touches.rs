@@ -386,6 +386,62 @@ fn touches_are_those_of_rows() {
     assert!(touched > 3000, "{touched} blocks");
 }
 
+/// Few shapes, most of them behind the same each time: so often that the writer makes one of several. Some begin with what is the
+/// operand of a row before them.
+fn repeated(seed: u64) -> Vec<u8> {
+    let random = &mut Random(seed);
+    let (mut shapes, mut rows) = (Shapes::new(), Vec::new());
+    let kinds = [
+        Kind::Load,
+        Kind::Load,
+        Kind::Store,
+        Kind::Enter,
+        Kind::Operand,
+        Kind::Exit,
+    ];
+    for _ in 0..6 {
+        let row = |word: usize, random: &mut Random| ShapeRow {
+            word: (random.below(4) > 0).then_some(word as u8 / 2),
+            displacement: 8 * random.below(20) as u64,
+            kind: random.one(&kinds),
+            size: random.one(&[8, 8, 4, 64]),
+            pc: random.below(1000) as u64,
+        };
+        let shape: Vec<ShapeRow> = (0..1 + random.below(5))
+            .map(|word| row(word, random))
+            .collect();
+        rows.push(shape.len());
+        shapes.add(&shape).unwrap();
+    }
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Vec::new(), Path::new("t"), &header).unwrap();
+    for _ in 0..20 {
+        let (mut block, mut shape) = (ShapedBlock::new(), random.below(6));
+        for _ in 0..600 {
+            let words = shapes.words(shape as u32);
+            let words: Vec<u64> = (0..words).map(|_| address(random)).collect();
+            block.push(shape as u32, rows[shape], &words);
+            shape = match random.below(20) {
+                0 => random.below(6),
+                _ => (shape + 1) % 6,
+            };
+        }
+        writer.shaped(&block, &shapes).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn those_of_shapes_that_follow_each_other_are_too() {
+    for seed in 2000..2030 {
+        let options = options(&mut Random(seed));
+        same(&repeated(seed), &options, &format!("seed {seed}"));
+    }
+}
+
 #[test]
 fn what_is_cut_off_or_damaged_has_the_same_touches_before() {
     for seed in 1000..1060 {

@@ -323,3 +323,9 @@ fn engine(text: &str) -> Result<String, String> {
 pub fn dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
+
+/// Keeps exports out of the help of commands that refuse them: see [`refuse_exports`](crate::output::Show::refuse_exports).
+pub fn without_exports(arg: clap::Arg) -> clap::Arg {
+    let is_export = matches!(arg.get_id().as_str(), "json" | "csv" | "parquet" | "bins");
+    arg.hide(is_export)
+}

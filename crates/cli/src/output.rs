@@ -72,12 +72,6 @@ pub enum BinsArg {
     Exact,
 }
 
-/// Keeps exports out of the help of commands that refuse them: see [`Show::refuse_exports`].
-pub fn without_exports(arg: clap::Arg) -> clap::Arg {
-    let is_export = matches!(arg.get_id().as_str(), "json" | "csv" | "parquet" | "bins");
-    arg.hide(is_export)
-}
-
 impl Show {
     fn bins(&self) -> Bins {
         match self.bins {

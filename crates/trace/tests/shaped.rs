@@ -65,6 +65,53 @@ fn shaped(random: &mut Random, shapes: &Shapes, notes: usize) -> ShapedBlock {
     block
 }
 
+/// A block of which each shape mostly comes behind the same: the writer makes one of several.
+fn looping(random: &mut Random, shapes: &Shapes, notes: usize) -> ShapedBlock {
+    let mut block = ShapedBlock::new();
+    let mut shape = 0;
+    for note in 0..notes {
+        shape = match random.below(12) {
+            0 => random.below(shapes.len()) as u32,
+            1 => (shape + 3) % shapes.len() as u32,
+            _ => (shape + 1) % shapes.len() as u32,
+        };
+        let words: Vec<u64> = (0..shapes.words(shape) as u64)
+            .map(|word| (word << 20) + 8 * (note as u64 % 999) + random.below(3) as u64)
+            .collect();
+        block.push(shape, shapes.rows(shape).len(), &words);
+    }
+    block
+}
+
+#[test]
+fn shapes_that_follow_each_other_again_and_again_come_out() {
+    let mut random = Random(9);
+    for (count, rows) in [(1, 1), (2, 9), (7, 3), (9, 4)] {
+        let mut shapes = Shapes::new();
+        for _ in 0..count {
+            let row = |row: usize| ShapeRow {
+                kind: KINDS[random.below(3)],
+                size: 8,
+                pc: random.below(300) as u64,
+                word: Some(row as u8 / 2),
+                displacement: random.next(),
+            };
+            let rows: Vec<ShapeRow> = (0..rows).map(row).collect();
+            shapes.add(&rows).unwrap();
+        }
+        let (mut writer, mut pieces) = (writer(), Vec::new());
+        for _ in 0..30 {
+            let shaped = looping(&mut random, &shapes, 800);
+            writer.shaped(&shaped, &shapes).unwrap();
+            pieces.push(Piece::Block(expanded(&shaped, &shapes)));
+        }
+        let bytes = writer.finish().unwrap();
+        let (read, error) = drain(&mut open(&bytes, None).unwrap());
+        assert!(error.is_none(), "{error:?}");
+        assert!(read == pieces, "{count} shapes");
+    }
+}
+
 fn expanded(shaped: &ShapedBlock, shapes: &Shapes) -> Block {
     let mut block = Block::new();
     shaped.expand(shapes, &mut block);

@@ -17,7 +17,8 @@ use reuselens_report::{CompareOptions, Variant};
 use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
 use crate::interrupt;
-use crate::output::{Show, without_exports, write_whole};
+use crate::options::without_exports;
+use crate::output::{Show, write_whole};
 use crate::progress::Meter;
 
 /// Build a program to look at, profile its variants, and write one page that compares them

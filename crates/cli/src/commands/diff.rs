@@ -7,7 +7,8 @@ use reuselens_report::{CompareOptions, Variant};
 
 use crate::exit::Outcome;
 use crate::files::read_profile;
-use crate::output::{Show, without_exports, write_whole};
+use crate::options::without_exports;
+use crate::output::{Show, write_whole};
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]

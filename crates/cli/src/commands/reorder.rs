@@ -8,8 +8,8 @@ use reuselens::units::Granularity;
 use super::analyze;
 use crate::exit::Outcome;
 use crate::files::open_trace;
-use crate::options::granularity;
-use crate::output::{Show, with_ending, without_exports, write_whole};
+use crate::options::{granularity, without_exports};
+use crate::output::{Show, with_ending, write_whole};
 
 /// Bring uses of the same data together in a trace of statements, as far as dependences permit: the bound of what
 /// reordering could gain

@@ -6,6 +6,7 @@ use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
 use crate::formats::native::encode_shaped::{ShapeEncoder, Whose};
 use crate::formats::native::events;
+use crate::formats::native::fuser::Fuser;
 use crate::formats::native::output::Output;
 use crate::summary::KINDS;
 use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
@@ -33,6 +34,7 @@ pub(super) struct Encoder {
     nexts: Vec<u32>,
     index: Index,
     shapes: ShapeEncoder,
+    fuser: Fuser,
     /// The program counter of the site last described: others lie near it.
     pc: u64,
     /// The last stamp written.
@@ -51,6 +53,7 @@ impl Encoder {
             nexts: vec![START as u32],
             index: Index::new(),
             shapes: ShapeEncoder::new(),
+            fuser: Fuser::new(),
             pc: 0,
             stamp: 0,
             heads: Vec::new(),
@@ -92,8 +95,17 @@ impl Encoder {
         let stamps = (block.first_stamp, block.last_stamp);
         self.head(SHAPED, block.process, block.thread, stamps);
         let streams = (&mut self.described, &mut self.tokens, &mut self.addrs);
-        let rows = self.shapes.block(block, (shapes, whose), streams)?;
-        put(&mut self.heads, block.shapes().len() as u64);
+        let (notes, shapes) = match whose {
+            Whose::Source => {
+                self.fuser.fuse(block.shapes(), shapes)?;
+                self.fuser.made()
+            }
+            Whose::Shaper => (block.shapes(), shapes),
+        };
+        let rows = self
+            .shapes
+            .block((notes, block.words()), (shapes, whose), streams)?;
+        put(&mut self.heads, notes.len() as u64);
         put(&mut self.heads, rows as u64);
         Some(rows)
     }

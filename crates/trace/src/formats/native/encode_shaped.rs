@@ -13,7 +13,7 @@ use crate::formats::native::output::Output;
 use crate::formats::native::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
-use crate::{Kind, ShapedBlock, Shapes};
+use crate::{Kind, Shapes};
 
 /// Words that are copied of every note: more than half of them have.
 const FEW: usize = 4;
@@ -66,7 +66,7 @@ impl Site {
 /// Who numbers the shapes of a block. Each counts from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// Who adds it.
+    /// Who adds it; what [`Fuser`](super::fuser::Fuser) makes of it.
     Source,
     /// What made it of rows.
     Shaper,
@@ -169,7 +169,7 @@ impl ShapeEncoder {
     /// do not fit `shapes`.
     pub(super) fn block(
         &mut self,
-        block: &ShapedBlock,
+        (notes, values): (&[u32], &[u64]),
         (shapes, whose): (&Shapes, Whose),
         (described, tokens, addrs): (&mut Vec<u8>, &mut Output, &mut Output),
     ) -> Option<usize> {
@@ -177,22 +177,22 @@ impl ShapeEncoder {
         if places.len() < shapes.len() {
             places.resize(shapes.len().next_power_of_two(), 0);
         }
-        let (notes, words) = (block.shapes().len(), block.words().len());
+        let (all, words) = (notes.len(), values.len());
         if words > MAX_SHAPED_WORDS {
             return None;
         }
-        at_least(&mut self.tokens, notes + 1);
-        at_least(&mut self.flags, notes.next_multiple_of(8));
+        at_least(&mut self.tokens, all + 1);
+        at_least(&mut self.flags, all.next_multiple_of(8));
         at_least(&mut self.differences, words);
         if self.plan.trails.len() < words + WORDS_AT_ONCE {
             self.plan
                 .resize((words + WORDS_AT_ONCE).next_power_of_two());
         }
-        let (rows, named) = self.numbers(block, (shapes, whose), described)?;
-        self.differences_of(block.words())?;
+        let (rows, named) = self.numbers((notes, words), (shapes, whose), described)?;
+        self.differences_of(values)?;
         self.bits.clear();
-        self.flags[notes..notes.next_multiple_of(8)].fill(0);
-        let eights = self.flags[..notes.next_multiple_of(8)].as_chunks().0;
+        self.flags[all..all.next_multiple_of(8)].fill(0);
+        let eights = self.flags[..all.next_multiple_of(8)].as_chunks().0;
         self.bits.extend(eights.iter().map(|&eight| bits_of(eight)));
         tokens.room(self.bits.len()).copy_from_slice(&self.bits);
         tokens.advance(self.bits.len());
@@ -205,21 +205,20 @@ impl ShapeEncoder {
     /// not 0.
     fn numbers(
         &mut self,
-        block: &ShapedBlock,
+        (notes, words): (&[u32], usize),
         (shapes, whose): (&Shapes, Whose),
         described: &mut Vec<u8>,
     ) -> Option<(usize, usize)> {
         let mut here = Here::default();
-        let notes = block.shapes();
         while here.notes < notes.len() {
-            self.known((notes, whose), block.words().len(), &mut here)?;
+            self.known((notes, whose), words, &mut here)?;
             if let Some(&shape) = notes.get(here.notes)
                 && self.places[whose as usize].get(shape as usize) == Some(&0)
             {
                 self.describe(shape, (shapes, whose), described)?;
             }
         }
-        (here.words == block.words().len()).then_some((here.rows, here.named))
+        (here.words == words).then_some((here.rows, here.named))
     }
 
     /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks at over and over again

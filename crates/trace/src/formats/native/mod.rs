@@ -33,6 +33,7 @@ mod encode;
 mod encode_shaped;
 mod events;
 mod find;
+mod fuser;
 mod header;
 mod index;
 mod laps;
