@@ -1,5 +1,7 @@
 //! Exact as long as memory lasts, or as long as was asked for; then samples.
 
+use std::ops::Range;
+
 use reuselens_attribute::Columns;
 use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
 use reuselens_locality::{
@@ -12,6 +14,9 @@ use super::shares::Shares;
 use super::{Counted, Counts};
 use crate::AnalysisOptions;
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
+
+/// Touches whose distances are found before they are counted: few enough that the distances stay in a near cache until then.
+const TOGETHER: usize = 1 << 14;
 
 /// What sampling takes beside the sampled items: with less, it cannot begin.
 const OVERHEAD: Bytes = Bytes(4 << 20);
@@ -72,6 +77,40 @@ impl Sampled {
         }
     }
 
+    fn add_piece(&mut self, columns: &Columns, piece: Range<usize>) {
+        let cells = &columns.cells[piece.clone()];
+        self.sampler.process(&columns.items[piece.clone()]);
+        let samples = self.sampler.samples();
+        let exact = samples.exact();
+        let count = exact.len();
+        if self.whole {
+            self.histogram.add_column(exact);
+        } else if !exact.is_empty() {
+            add_told_apart(
+                &mut self.histogram,
+                &mut self.keyed,
+                (&cells[..count], exact),
+                &mut self.far,
+            );
+        }
+        if let Some(elements) = columns.elements.get(piece) {
+            self.elements.add_column(&elements[..count], exact);
+        }
+        self.shares.count(&cells[count..]);
+        for part in samples.parts() {
+            let level = match part.source {
+                SampleSource::Items => 0,
+                SampleSource::Bursts(level) => level + 1,
+            };
+            let places = &samples.places()[part.range.clone()];
+            let distances = &samples.distances()[part.range.clone()];
+            for (place, distance) in places.iter().zip(distances) {
+                let cell = cells[*place as usize];
+                self.shares.add(level, cell, *distance, part.weight);
+            }
+        }
+    }
+
     fn warnings(&self, estimate: &Estimate, curve: &BoundedCurve) -> Vec<Warning> {
         let Some(limit) = self.limit else {
             return Vec::new();
@@ -103,36 +142,8 @@ impl Sampled {
 
 impl Counts for Sampled {
     fn add(&mut self, columns: &Columns) {
-        self.sampler.process(&columns.items);
-        let samples = self.sampler.samples();
-        let exact = samples.exact();
-        if !exact.is_empty() {
-            if self.whole {
-                self.histogram.add_column(exact);
-            } else {
-                add_told_apart(
-                    &mut self.histogram,
-                    &mut self.keyed,
-                    (&columns.cells[..exact.len()], exact),
-                    &mut self.far,
-                );
-            }
-            if let Some(elements) = columns.elements.get(..exact.len()) {
-                self.elements.add_column(elements, exact);
-            }
-        }
-        self.shares.count(&columns.cells[exact.len()..]);
-        for part in samples.parts() {
-            let level = match part.source {
-                SampleSource::Items => 0,
-                SampleSource::Bursts(level) => level + 1,
-            };
-            let places = &samples.places()[part.range.clone()];
-            let distances = &samples.distances()[part.range.clone()];
-            for (place, distance) in places.iter().zip(distances) {
-                let cell = columns.cells[*place as usize];
-                self.shares.add(level, cell, *distance, part.weight);
-            }
+        for from in (0..columns.len()).step_by(TOGETHER) {
+            self.add_piece(columns, from..columns.len().min(from + TOGETHER));
         }
     }
 
