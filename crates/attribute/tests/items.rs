@@ -3,8 +3,11 @@
 mod common;
 
 use common::{BIAS, Run, STACK, at};
-use reuselens_attribute::{Columns, DataFilter, Kinds, Options};
-use reuselens_trace::{Block, Event, Kind, Process, ProcessId, Row};
+use reuselens_attribute::{
+    Attributor, Columns, DataFilter, Function, Kinds, Options, StaticSymbol, SymbolSource, Variable,
+};
+use reuselens_locality::Frame;
+use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Row};
 use reuselens_units::Granularity;
 
 #[test]
@@ -227,4 +230,40 @@ fn too_many_cells_fold_and_every_access_counts() {
         (contexts[3].as_str(), contexts[5].as_str()),
         (">main", ">(other contexts)")
     );
+}
+
+/// To read a program's files takes as long as to count some million accesses.
+#[test]
+fn where_nothing_is_told_apart_no_symbols_are_asked_for() {
+    struct Unread;
+    impl SymbolSource for Unread {
+        fn statics(&mut self, module: &Module) -> Vec<StaticSymbol> {
+            panic!("the symbols of {} were asked for", module.path)
+        }
+        fn frames(&mut self, _: &Module, _: u64) -> Vec<Frame> {
+            panic!("lines were asked for")
+        }
+        fn function(&mut self, _: &Module, _: u64) -> Option<Function> {
+            panic!("functions were asked for")
+        }
+        fn variable(&mut self, _: &Module, _: u64) -> Variable {
+            panic!("variables were asked for")
+        }
+    }
+    let module = Event::Module(Module {
+        path: "prog".into(),
+        low: BIAS,
+        high: BIAS + 0x1000,
+        ..Module::default()
+    });
+    let asked = |whole| {
+        let options = Options {
+            whole,
+            ..Options::default()
+        };
+        let mut attributor = Attributor::new(options);
+        attributor.event(&module, &mut Unread);
+    };
+    asked(true);
+    assert!(std::panic::catch_unwind(|| asked(false)).is_err());
 }

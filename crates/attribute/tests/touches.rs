@@ -152,7 +152,7 @@ fn block(random: &mut Random, mix: Mix) -> Vec<Row> {
         let steps: Vec<u64> = body
             .iter()
             .map(|row| match row.kind {
-                Kind::Operand => 0,
+                Kind::Operand => random.one(&[0, 0, 0, 8]),
                 _ => random.one(&[0, 8, 64, 1, 24_u64.wrapping_neg()]),
             })
             .collect();

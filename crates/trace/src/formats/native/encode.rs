@@ -147,6 +147,7 @@ impl Encoder {
         self.nexts.push(START as u32);
         self.index.clear();
         self.shapes.finish(kinds);
+        self.fuser.chunk_ended();
         self.pc = 0;
         self.stamp = 0;
     }

@@ -15,7 +15,7 @@ use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, Shapes};
 
-/// Words that are copied of every note: more than half of them have.
+/// Words that are copied of every note: few have more, but for shapes that were made of several.
 const FEW: usize = 4;
 
 /// A shape in the chunk: what each note needs of it, in two lines of a cache.

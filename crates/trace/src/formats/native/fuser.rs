@@ -6,19 +6,21 @@
 //! before; so only the list of notes becomes another, and a shorter one.
 //!
 //! Of each shape, made or not, it is known with which two it goes on. What comes is taken as far as that leads, and where it ends
-//! is where the next is learnt: as in the code of Welch (1984), but for the numbers, which are those of shapes here.
+//! is where the next is learnt: as in the code of Welch (1984), but for the numbers, which are those of shapes here. Each chunk describes
+//! anew what it has notes of, so what counts is how often two come in a chunk; and what no longer comes makes room.
 
 use crate::formats::native::shapes::is_plain;
 use crate::shaped::{ShapeRow, WORDS_AT_ONCE};
 use crate::{Kind, Shapes};
 
-/// How often one must have come behind another: each chunk describes anew what it has notes of.
-const ENOUGH: u32 = 1024;
+/// How often one must have come behind another; with each chunk what came before counts half.
+const ENOUGH: u32 = 256;
 /// The most words of one that is made: those of a note that are copied at once.
 const MOST_WORDS: usize = WORDS_AT_ONCE;
 /// The most rows of one that is made.
 const MOST_ROWS: usize = 32;
-/// The most rows of all that are made. It bounds how many there are, and memory: to 3 MiB.
+/// Rows of all shapes beyond which none is made, and all are forgotten with the chunk. It bounds memory: to some 10 MiB with what one
+/// more chunk can describe.
 const MOST_OF_ALL: usize = 1 << 17;
 /// How many of those that come behind one are known.
 const WAYS: usize = 2;
@@ -26,11 +28,11 @@ const WAYS: usize = 2;
 /// What comes behind a shape.
 #[derive(Clone, Copy, Default)]
 struct Way {
-    /// The number of a shape in the source, and 1; 0 if there is none.
+    /// The number of a shape in the source.
     behind: u32,
     /// What both are; 0 if it is not made.
     made: u32,
-    /// How often it came. Halved when another comes that is none of those known.
+    /// How often it came lately. Halved, too, when another comes that is none of those known; 0 if there is no such way.
     times: u32,
 }
 
@@ -38,6 +40,15 @@ struct Way {
 #[derive(Clone, Copy, Default)]
 struct Node {
     ways: [Way; WAYS],
+}
+
+impl Node {
+    /// The way that leads on to a shape.
+    #[inline(always)]
+    fn way(&mut self, next: u32) -> Option<&mut Way> {
+        let mut ways = self.ways.iter_mut();
+        ways.find(|way| way.behind == next && way.times > 0)
+    }
 }
 
 /// What is known of shapes, and the notes that were made of the last block.
@@ -48,14 +59,26 @@ pub(super) struct Fuser {
     shapes: Shapes,
     /// Of each shape here.
     nodes: Vec<Node>,
-    /// Rows of those that were made.
+    /// Rows of all shapes here.
     rows: usize,
     notes: Vec<u32>,
 }
 
 impl Fuser {
     pub(super) fn new() -> Fuser {
-        let mut shapes = Shapes::new();
+        let mut fuser = Fuser {
+            places: Vec::new(),
+            shapes: Shapes::new(),
+            nodes: Vec::new(),
+            rows: 0,
+            notes: Vec::new(),
+        };
+        fuser.clear();
+        fuser
+    }
+
+    /// Forgets everything.
+    fn clear(&mut self) {
         let none = ShapeRow {
             kind: Kind::Load,
             size: 0,
@@ -63,19 +86,36 @@ impl Fuser {
             word: None,
             displacement: 0,
         };
-        shapes.add(&[none]);
-        Fuser {
-            places: Vec::new(),
-            shapes,
-            nodes: vec![Node::default()],
-            rows: 0,
-            notes: Vec::new(),
-        }
+        self.places.clear();
+        self.nodes.clear();
+        self.shapes = Shapes::new();
+        self.rows = 0;
+        self.add(&[none]);
+    }
+
+    fn add(&mut self, rows: &[ShapeRow]) -> Option<u32> {
+        let number = self.shapes.add(rows)?;
+        self.nodes.push(Node::default());
+        self.rows += rows.len();
+        Some(number)
     }
 
     /// What was made of the last notes, and the shapes that they are of.
     pub(super) fn made(&self) -> (&[u32], &Shapes) {
         (&self.notes, &self.shapes)
+    }
+
+    /// A chunk was written: no number that was given out stands for anything any more if all is forgotten.
+    pub(super) fn chunk_ended(&mut self) {
+        if self.rows >= MOST_OF_ALL {
+            return self.clear();
+        }
+        for way in self.nodes.iter_mut().flat_map(|node| &mut node.ways) {
+            way.times /= 2;
+            if way.times == 0 {
+                *way = Way::default();
+            }
+        }
     }
 
     /// Makes notes of others, which are of `source`. `None` if there is no such shape.
@@ -92,11 +132,12 @@ impl Fuser {
             };
             at += 1;
             while let Some(&next) = notes.get(at) {
-                let Node { ways } = &self.nodes[node as usize];
-                let way = ways.iter().find(|way| way.behind == next + 1);
-                match way.filter(|way| way.made != 0) {
-                    Some(way) => node = way.made,
-                    None => {
+                match self.nodes[node as usize].way(next) {
+                    Some(way) if way.made != 0 => {
+                        way.times = way.times.saturating_add(1);
+                        node = way.made;
+                    }
+                    _ => {
                         self.learn(node, next, source);
                         break;
                     }
@@ -112,8 +153,7 @@ impl Fuser {
     #[cold]
     #[inline(never)]
     fn enter(&mut self, shape: u32, source: &Shapes) -> Option<u32> {
-        let number = self.shapes.add(source.rows(shape))?;
-        self.nodes.push(Node::default());
+        let number = self.add(source.rows(shape))?;
         self.places[shape as usize] = number;
         Some(number)
     }
@@ -121,14 +161,14 @@ impl Fuser {
     /// One came behind another.
     #[inline(always)]
     fn learn(&mut self, node: u32, next: u32, source: &Shapes) {
-        let ways = &mut self.nodes[node as usize].ways;
-        let Some(way) = ways.iter_mut().find(|way| way.behind == next + 1) else {
+        let known = &mut self.nodes[node as usize];
+        let Some(way) = known.way(next) else {
             // The place of one that came seldom.
-            let way = ways.iter_mut().filter(|way| way.made == 0);
-            if let Some(way) = way.min_by_key(|way| way.times) {
+            let ways = known.ways.iter_mut().filter(|way| way.made == 0);
+            if let Some(way) = ways.min_by_key(|way| way.times) {
                 way.times /= 2;
                 if way.times == 0 {
-                    (way.behind, way.times) = (next + 1, 1);
+                    (way.behind, way.times) = (next, 1);
                 }
             }
             return;
@@ -145,12 +185,11 @@ impl Fuser {
     fn make(&mut self, node: u32, next: u32, source: &Shapes) {
         let words = self.shapes.words(node);
         let (first, second) = (self.shapes.rows(node), source.rows(next));
-        let plain = |row: &ShapeRow| is_plain(row.kind);
         let rows = first.len() + second.len();
         let fits = words + source.words(next) <= MOST_WORDS
             && rows <= MOST_ROWS
             && self.rows + rows <= MOST_OF_ALL
-            && first.iter().chain(second).all(plain);
+            && first.iter().chain(second).all(|row| is_plain(row.kind));
         if !fits {
             return;
         }
@@ -159,15 +198,12 @@ impl Fuser {
             ..*row
         });
         let both: Vec<ShapeRow> = first.iter().copied().chain(behind).collect();
-        let Some(made) = self.shapes.add(&both) else {
+        let Some(made) = self.add(&both) else {
             return;
         };
         // The last word of a shape is one that a row has.
         debug_assert_eq!(self.shapes.words(made), words + source.words(next));
-        self.rows += rows;
-        self.nodes.push(Node::default());
-        let ways = &mut self.nodes[node as usize].ways;
-        if let Some(way) = ways.iter_mut().find(|way| way.behind == next + 1) {
+        if let Some(way) = self.nodes[node as usize].way(next) {
             way.made = made;
         }
     }
@@ -235,36 +271,86 @@ mod tests {
     #[test]
     fn what_is_large_or_not_plain_is_left_alone() {
         let notes: Vec<u32> = (0..600).map(|at| at % 2).collect();
-        for (length, kind) in [(15, Kind::Load), (2, Kind::Alloc), (2, Kind::RangeLoad)] {
-            let source = source(&[length; 2], kind);
+        let cases = [
+            (source(&[15; 2], Kind::Load), "words"),
+            (long(20), "rows"),
+            (source(&[2; 2], Kind::Alloc), "allocations"),
+            (source(&[2; 2], Kind::RangeLoad), "ranges"),
+        ];
+        for (source, what) in cases {
             let mut fuser = Fuser::new();
             for _ in 0..20 {
-                assert_eq!(fused(&mut fuser, &notes, &source), 600);
+                assert_eq!(fused(&mut fuser, &notes, &source), 600, "{what}");
             }
         }
     }
 
+    /// Two shapes of one word each and so many rows.
+    fn long(rows: usize) -> Shapes {
+        let mut shapes = Shapes::new();
+        for _ in 0..2 {
+            let row = |row: usize| ShapeRow {
+                kind: Kind::Load,
+                size: 8,
+                pc: row as u64,
+                word: Some(0),
+                displacement: row as u64,
+            };
+            let rows: Vec<ShapeRow> = (0..rows).map(row).collect();
+            shapes.add(&rows).unwrap();
+        }
+        shapes
+    }
+
+    #[test]
+    fn of_few_rows_two_are_one() {
+        let notes: Vec<u32> = (0..600).map(|at| at % 2).collect();
+        let mut fuser = Fuser::new();
+        let source = long(16);
+        fused(&mut fuser, &notes, &source);
+        assert_eq!(fused(&mut fuser, &notes, &source), 300);
+    }
+
+    #[test]
+    fn what_no_longer_comes_makes_room() {
+        let mut source = source(&[2; 4], Kind::Load);
+        let apart = ShapeRow {
+            kind: Kind::Alloc,
+            size: 0,
+            pc: 9,
+            word: None,
+            displacement: 0,
+        };
+        assert_eq!(source.add(&[apart]), Some(4));
+        let laps = |of: [u32; 3]| -> Vec<u32> { (0..900).map(|at| of[at % 3]).collect() };
+        let mut fuser = Fuser::new();
+        for other in [1, 2] {
+            fused(&mut fuser, &laps([0, other, 4]), &source);
+            assert_eq!(fused(&mut fuser, &laps([0, other, 4]), &source), 600);
+        }
+        // Both ways are taken.
+        fused(&mut fuser, &laps([0, 3, 4]), &source);
+        assert_eq!(fused(&mut fuser, &laps([0, 3, 4]), &source), 900);
+        (0..20).for_each(|_| fuser.chunk_ended());
+        fused(&mut fuser, &laps([0, 3, 4]), &source);
+        assert_eq!(fused(&mut fuser, &laps([0, 3, 4]), &source), 600);
+    }
+
     #[test]
     fn there_are_not_ever_more() {
-        let source = source(&[7; 300], Kind::Store);
+        let (shapes, notes): (Vec<usize>, Vec<u32>) = (0..40_000).map(|at| (7, at)).unzip();
+        let source = source(&shapes, Kind::Store);
         let mut fuser = Fuser::new();
-        let mut state = 1_u64;
-        for _ in 0..40 {
-            let mut here = 0;
-            let notes: Vec<u32> = (0..100_000)
-                .map(|_| {
-                    state = state
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1);
-                    here = (2 * here + (state >> 63) as u32) % 300;
-                    here
-                })
-                .collect();
-            fused(&mut fuser, &notes, &source);
+        fused(&mut fuser, &notes, &source);
+        assert!(fuser.rows > MOST_OF_ALL);
+        let lap: Vec<u32> = (0..600).map(|at| at % 2).collect();
+        for _ in 0..2 {
+            assert_eq!(fused(&mut fuser, &lap, &source), 600, "it is full");
         }
-        assert!(fuser.rows <= MOST_OF_ALL && fuser.shapes.len() > 301);
-        // Two of seven rows have eight words: no third is added.
-        assert!(fuser.shapes.len() <= 301 + WAYS * 300);
+        fuser.chunk_ended();
+        assert!(fuser.rows == 1 && fuser.shapes.len() == 1);
+        fused(&mut fuser, &lap, &source);
+        assert_eq!(fused(&mut fuser, &lap, &source), 300);
     }
 
     #[test]

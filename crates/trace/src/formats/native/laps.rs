@@ -11,8 +11,8 @@ use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 use crate::{Kind, Row};
 
-/// Laps with longer ranges are taken row by row.
-const LONGEST: u64 = 255;
+/// Accesses that are looked at together where some of more are not to one item.
+const FEW: usize = 16;
 
 /// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
 #[derive(Default)]
@@ -75,7 +75,10 @@ pub(super) fn touch<const BY_NAME: bool>(
     }
     let laps = (end - start) / lap;
     let mut of = std::mem::take(&mut rows.laps);
-    if laps > 1 && to.toucher.is_closed() && accesses::<BY_NAME>(rows, here.site, lap, &mut of) {
+    if laps > 1
+        && to.toucher.is_closed()
+        && accesses::<BY_NAME>(rows, (here.site, lap), to.toucher.mask() + 1, &mut of)
+    {
         let mut site = here.site;
         for _ in 0..lap {
             site = rows.sites[site].next as usize;
@@ -89,8 +92,13 @@ pub(super) fn touch<const BY_NAME: bool>(
 }
 
 /// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
-/// behind them, those to ranges their length, which is the same in each lap.
-fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut Laps) -> bool {
+/// behind them, those to ranges their length, which is the same in each lap, and no more than fits into an `item`.
+fn accesses<const BY_NAME: bool>(
+    rows: &Rows,
+    (site, lap): (usize, usize),
+    item: u64,
+    of: &mut Laps,
+) -> bool {
     of.clear();
     let own = if BY_NAME { NAMED } else { RANGE };
     let others = match BY_NAME {
@@ -107,7 +115,7 @@ fn accesses<const BY_NAME: bool>(rows: &Rows, site: usize, lap: usize, of: &mut 
             return false;
         }
         if is_second && !BY_NAME {
-            if step != 0 || !(1..=LONGEST).contains(&last) {
+            if step != 0 || !(1..=item).contains(&last) {
                 return false;
             }
             of.push(before.trail.last, before.trail.step, (before.kind, last));
@@ -148,18 +156,29 @@ fn append<const BY_NAME: bool>(
 ) {
     for start in (0..count).step_by(AT_ONCE) {
         let part = start..count.min(start + AT_ONCE);
-        let addrs = &of.addrs[part.clone()];
         if BY_NAME {
-            to.toucher.append_pairs(addrs, to.out);
-        } else if !to
-            .toucher
-            .append_plain(squeeze, addrs, &of.sizes[part.clone()], to.out)
-        {
-            for at in part {
-                one(to, of.kinds[at], of.addrs[at], of.sizes[at]);
+            to.toucher.append_pairs(&of.addrs[part], to.out);
+        } else if !append_plain(squeeze, of, part.clone(), to) {
+            for start in part.clone().step_by(FEW) {
+                let few = start..part.end.min(start + FEW);
+                if !append_plain(squeeze, of, few.clone(), to) {
+                    few.for_each(|at| one(to, of.kinds[at], of.addrs[at], of.sizes[at]));
+                }
             }
         }
     }
+}
+
+/// Appends some accesses if each is to one item; whether it did.
+#[inline(always)]
+fn append_plain<const BY_NAME: bool>(
+    squeeze: impl Squeeze,
+    of: &Laps,
+    part: Range<usize>,
+    to: &mut Touching<'_, BY_NAME>,
+) -> bool {
+    let (addrs, sizes) = (&of.addrs[part.clone()], &of.sizes[part]);
+    to.toucher.append_plain(squeeze, addrs, sizes, to.out)
 }
 
 /// Appends an access as a row; one to a range has another row behind it.

@@ -25,8 +25,9 @@ mod variants;
 const MOST: usize = 64;
 /// Blocks of fewer rows stay rows.
 const LEAST_BLOCK: usize = 32;
-/// Blocks of a thread that are not looked at after two that did not become shapes. They are even, so that of two sorts by turns both
-/// are looked at.
+/// Blocks of a thread that are not looked at after two that did not nearly become shapes. They are even, so that of two sorts by
+/// turns both are looked at. Who nearly pays is looked at each time: of such a thread others pay, and what is read faster each time
+/// that a file is read is worth what it takes once.
 const PAUSE: u32 = 2;
 /// Threads whose pauses are told apart.
 const PAUSES: usize = 64;
@@ -50,7 +51,7 @@ pub(super) struct Shaper {
     pauses: [Pause; PAUSES],
 }
 
-/// Blocks that are not to be looked at, and whether the last that was did not become shapes.
+/// Blocks that are not to be looked at, and whether the last that was did not nearly become shapes.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     left: u32,

@@ -1,6 +1,7 @@
 //! Shapes in a chunk: what encoder and decoder both know of them, and how one is described.
 //!
-//! They come from who captures, or are made of rows (`shaper`): both are numbered together.
+//! They come from who captures, several made one where they follow each other (`fuser`), or are made of rows (`shaper`): all are
+//! numbered together.
 //!
 //! A note of a shape is stored as a *token*, which shape it is of, and an *address* for each of its words. Shapes are
 //! numbered from 1 as they appear.

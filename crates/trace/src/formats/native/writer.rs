@@ -22,7 +22,7 @@ const MAX_EVENT: usize = 16 << 20;
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
-/// is read all the same. Block borders are kept. Rows are kept as shapes where that is cheaper to read. Memory: about 20 MiB, and up to 15 MiB once there are
+/// is read all the same. Block borders are kept. Rows are kept as shapes where that is cheaper to read. Memory: about 20 MiB, up to 10 MiB once there are shapes, up to 15 MiB once there are
 /// rows, or what the largest block needs, and for the index some bytes per
 /// chunk and thread in it, and all events.
 pub struct Writer<W: Write> {

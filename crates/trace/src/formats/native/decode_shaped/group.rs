@@ -5,7 +5,7 @@ use crate::{Columns, Kind};
 
 /// Rows are written so many at a time.
 pub(super) const GROUP: usize = 4;
-/// Groups that are written in any case: more than most shapes have.
+/// Groups that are written in any case: as many as most shapes of a source have.
 pub(super) const GROUPS: usize = 2;
 /// Rows as words complete them.
 #[derive(Clone, Copy)]

@@ -236,11 +236,12 @@ fn accesses_of(
     let count = usize::from(eight.accesses);
     let mut fits = complete(squeeze, eight, words, mask, first);
     let others = count.div_ceil(EIGHT).max(1);
-    if let (Some(eights), Some(into)) = (eights.get(1..others), into.get_mut(1..others)) {
-        // Not by `skip`: what is called there is not compiled for the processor at hand.
-        for (eight, into) in eights.iter().zip(into) {
-            fits &= complete(squeeze, eight, words, mask, into);
-        }
+    let (Some(eights), Some(into)) = (eights.get(1..others), into.get_mut(1..others)) else {
+        return false;
+    };
+    // Not by `skip`: what is called there is not compiled for the processor at hand.
+    for (eight, into) in eights.iter().zip(into) {
+        fits &= complete(squeeze, eight, words, mask, into);
     }
     to.toucher.append(if fits { count } else { 0 });
     fits
