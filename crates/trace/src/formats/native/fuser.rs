@@ -49,6 +49,18 @@ impl Node {
         let mut ways = self.ways.iter_mut();
         ways.find(|way| way.behind == next && way.times > 0)
     }
+
+    /// A shape came behind it that is none of those known: it takes the place of one that came seldom.
+    #[inline(always)]
+    fn begin(&mut self, next: u32) {
+        let ways = self.ways.iter_mut().filter(|way| way.made == 0);
+        if let Some(way) = ways.min_by_key(|way| way.times) {
+            way.times /= 2;
+            if way.times == 0 {
+                (way.behind, way.times) = (next, 1);
+            }
+        }
+    }
 }
 
 /// What is known of shapes, and the notes that were made of the last block.
@@ -132,16 +144,18 @@ impl Fuser {
             };
             at += 1;
             while let Some(&next) = notes.get(at) {
-                match self.nodes[node as usize].way(next) {
-                    Some(way) if way.made != 0 => {
-                        way.times = way.times.saturating_add(1);
-                        node = way.made;
+                let Some(way) = self.nodes[node as usize].way(next) else {
+                    self.nodes[node as usize].begin(next);
+                    break;
+                };
+                way.times = way.times.saturating_add(1);
+                if way.made == 0 {
+                    if way.times == ENOUGH {
+                        self.make(node, next, source);
                     }
-                    _ => {
-                        self.learn(node, next, source);
-                        break;
-                    }
+                    break;
                 }
+                node = way.made;
                 at += 1;
             }
             self.notes.push(node);
@@ -156,27 +170,6 @@ impl Fuser {
         let number = self.add(source.rows(shape))?;
         self.places[shape as usize] = number;
         Some(number)
-    }
-
-    /// One came behind another.
-    #[inline(always)]
-    fn learn(&mut self, node: u32, next: u32, source: &Shapes) {
-        let known = &mut self.nodes[node as usize];
-        let Some(way) = known.way(next) else {
-            // The place of one that came seldom.
-            let ways = known.ways.iter_mut().filter(|way| way.made == 0);
-            if let Some(way) = ways.min_by_key(|way| way.times) {
-                way.times /= 2;
-                if way.times == 0 {
-                    (way.behind, way.times) = (next, 1);
-                }
-            }
-            return;
-        };
-        way.times = way.times.saturating_add(1);
-        if way.times == ENOUGH {
-            self.make(node, next, source);
-        }
     }
 
     /// Makes one of two, if both are plain and few enough.

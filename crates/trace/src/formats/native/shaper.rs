@@ -61,8 +61,8 @@ struct Pause {
 impl Pause {
     /// After a block was looked at. One alone that does not become shapes is no reason to pass over others, nor are those that
     /// nearly did.
-    fn after(self, good: bool, costs: &Costs) -> Pause {
-        let failed = !(good || costs.nearly_pay());
+    fn after(self, costs: &Costs) -> Pause {
+        let failed = !costs.nearly_pay();
         let left = if failed && self.failed { PAUSE } else { 0 };
         Pause { left, failed }
     }
@@ -159,7 +159,7 @@ impl Shaper {
         let (seen, rows) = self.shape(block, TRIED);
         let costs = self.costs(&seen, rows);
         let good = rows == block.len() && costs.pay();
-        self.pauses[place] = self.pauses[place].after(good, &costs);
+        self.pauses[place] = self.pauses[place].after(&costs);
         good
     }
 
