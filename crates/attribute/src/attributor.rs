@@ -192,6 +192,12 @@ impl Attributor {
         self.shared.references
     }
 
+    /// Puts behind what `earlier` has seen: the stretch of the same trace before this one, of which this has seen the events only. Where
+    /// no more than items is known of accesses ([`Self::wish`]), it stands as if it had seen all.
+    pub fn put_behind(&mut self, earlier: Attributor) {
+        self.shared.put_behind(earlier.shared);
+    }
+
     /// The memory held, about.
     pub fn memory(&self) -> Bytes {
         let processes = self

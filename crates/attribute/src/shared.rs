@@ -345,6 +345,20 @@ impl Shared {
         self.objects.count_element(structure.object, index)
     }
 
+    /// Adds what is counted and said of an analysis that knows no more than items, before what there is.
+    pub fn put_behind(&mut self, earlier: Shared) {
+        self.references += earlier.references;
+        let later = std::mem::replace(&mut self.warnings, earlier.warnings);
+        for Warning {
+            code,
+            message,
+            hint,
+        } in later.0
+        {
+            self.warnings.once(&code, &message, &hint);
+        }
+    }
+
     /// What became of the elements that the reader must know.
     pub fn warn_of_elements(&mut self) {
         let elements = &self.objects.elements;

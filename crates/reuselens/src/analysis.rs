@@ -1,14 +1,15 @@
 //! From a source to a profile, in one pass.
 
 use reuselens_attribute::Columns;
-use reuselens_locality::{Outcome, PathProfile, Profile, Sharing, Warning, signal_name};
-use reuselens_trace::{Block, Event, Source, Step, TraceError};
-use reuselens_units::{Accesses, Bytes, counted};
+use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_trace::{Block, Event, Source, Step};
+use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
-use crate::counts::{self, Counts, PathCounts};
-use crate::path_warnings;
+use crate::counts::{self, Counted, Counts, PathCounts};
+use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
+use crate::{abreast, path_warnings};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +41,27 @@ pub fn analyze(
     attribution::check(source, options)?;
     let machine = this_machine();
     let attribution = Attribution::new(source, &machine, options);
-    let mut analysis = Analysis::new(attribution, options)?;
-    let stopped = analysis.run(source, progress)?;
-    let whole = stopped.is_none();
-    if let Some(stop) = stopped {
-        analysis.stopped(stop);
+    let analysis = Analysis::new(attribution, options)?;
+    let pass = match abreast::count(source, &machine, options, progress)? {
+        Some(pass) => pass,
+        None => analysis.run(source, progress)?,
+    };
+    Ok(profile(pass, source, command, machine, options))
+}
+
+/// The profile of what a pass over `source` has found.
+pub(crate) fn profile(
+    pass: Pass,
+    source: &dyn Source,
+    command: Vec<String>,
+    machine: Machine,
+    options: &AnalysisOptions,
+) -> Profile {
+    let (accesses, whole) = (pass.accesses, pass.stop.is_none());
+    let (mut attribution, mut counted) = (pass.attribution, pass.counted);
+    if let Some(stop) = pass.stop {
+        stop.note(accesses, &mut attribution);
     }
-    let accesses = analysis.counts.accesses();
-    let mut counted = analysis.counts.finish();
-    let attribution = analysis.attribution;
     let mut uncounted = attribution.finish(source, command, machine, options);
     let profile = &mut uncounted.profile;
     profile.method.engine = counted.engine;
@@ -77,10 +90,10 @@ pub fn analyze(
         add_paths(&mut uncounted.profile, paths);
     }
     if options.is_whole() {
-        return Ok(uncounted.whole());
+        return uncounted.whole();
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
-    Ok(uncounted.counted(keyed.iter(), |element| elements.take(element)))
+    uncounted.counted(keyed.iter(), |element| elements.take(element))
 }
 
 /// Puts what was counted by path into a profile whose cells are in the order of their numbers.
@@ -108,6 +121,16 @@ pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
 pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
     let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
     options.memory_limit.unwrap_or_else(free)
+}
+
+/// A pass that is over, over all of the trace or a part.
+pub(crate) struct Pass {
+    pub attribution: Attribution,
+    pub counted: Counted,
+    /// The accesses (item touches) that were counted.
+    pub accesses: u64,
+    /// Why it ended before the trace did.
+    pub stop: Option<Stop>,
 }
 
 /// The state of one pass.
@@ -141,14 +164,6 @@ pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
 /// a beginning of the trace.
 const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
-/// Why a pass ended before the source did.
-enum Stop {
-    OutOfMemory(Bytes),
-    Broken(TraceError),
-    /// By this signal.
-    Asked(i32),
-}
-
 impl Analysis {
     fn new(attribution: Attribution, options: &AnalysisOptions) -> Result<Self, Error> {
         let counts = counts::begin(options)?;
@@ -166,15 +181,20 @@ impl Analysis {
     }
 
     fn run(
-        &mut self,
+        mut self,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Stop>, Error> {
+    ) -> Result<Pass, Error> {
         let stop = self.read(source, progress)?;
-        if !matches!(stop, Some(Stop::OutOfMemory(_))) {
+        if !matches!(stop, Some(Stop::OutOfMemory { .. })) {
             self.count_gathered();
         }
-        Ok(stop)
+        Ok(Pass {
+            accesses: self.counts.accesses(),
+            counted: self.counts.finish(),
+            attribution: self.attribution,
+            stop,
+        })
     }
 
     fn read(
@@ -186,7 +206,7 @@ impl Analysis {
             source.condense(wish);
         }
         let mut block = Block::new();
-        let mut blocks = 0_u64;
+        let mut begun = false;
         loop {
             match source.next(&mut block) {
                 Ok(Step::Block) => {
@@ -195,9 +215,10 @@ impl Analysis {
                         accesses: Accesses(self.accesses()),
                         source_bytes: source.progress(),
                     });
-                    blocks += 1;
-                    if let Some(memory) = full.or_else(|| self.too_much_memory()) {
-                        return Ok(Some(Stop::OutOfMemory(memory)));
+                    begun = true;
+                    if let Some(needed) = full.or_else(|| self.too_much_memory()) {
+                        let limit = self.budget.limit;
+                        return Ok(Some(Stop::OutOfMemory { needed, limit }));
                     }
                 }
                 Ok(Step::Event(event)) => {
@@ -207,13 +228,7 @@ impl Analysis {
                     self.attribution.event(event);
                 }
                 Ok(Step::End) => return Ok(None),
-                Err(TraceError::Stopped { signal }) if blocks > 0 => {
-                    return Ok(Some(Stop::Asked(signal)));
-                }
-                Err(error) if error.is_partial() && blocks > 0 => {
-                    return Ok(Some(Stop::Broken(error)));
-                }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Stop::because(error, begun).map(Some),
             }
         }
     }
@@ -270,48 +285,6 @@ impl Analysis {
         self.budget.others = self.attribution.memory();
         self.budget.look(&mut *self.counts)
     }
-
-    fn stopped(&mut self, stop: Stop) {
-        let accesses = counted(self.counts.accesses(), "access", "accesses");
-        let (warning, reason) = match stop {
-            Stop::OutOfMemory(needed) => {
-                let message = format!(
-                    "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {} it may have",
-                    self.budget.limit
-                );
-                let hint = match self.budget.limit.get() {
-                    ..SMALL => {
-                        "names and the reader alone take a few MiB: raise --memory-limit to 16M, or leave names out (--by program)"
-                    }
-                    _ => "raise --memory-limit, or take a larger --granularity",
-                };
-                (
-                    warning("memory-limit", message, hint),
-                    OUT_OF_MEMORY.to_owned(),
-                )
-            }
-            Stop::Broken(error) => (truncated(&error), CUT_OFF.to_owned()),
-            Stop::Asked(signal) => {
-                let signal = signal_name(signal);
-                let message = format!(
-                    "{signal} stopped the analysis after {accesses}; what is shown is everything before that"
-                );
-                let hint = "analyse the trace again for all of it";
-                let reason = format!("{signal} stopped the analysis");
-                (warning("interrupted", message, hint), reason)
-            }
-        };
-        self.attribution.warnings.push(warning);
-        self.attribution.outcome = Some(Outcome::Incomplete(reason));
-    }
-}
-
-fn warning(code: &str, message: String, hint: &str) -> Warning {
-    Warning {
-        code: code.to_owned(),
-        message,
-        hint: hint.to_owned(),
-    }
 }
 
 impl Budget {
@@ -347,31 +320,5 @@ fn bounded_history(limit: u64) -> Warning {
              miss ratios hold for caches of up to {limit} items"
         ),
         hint: "raise --max-distance, or leave it out to count all distances".to_owned(),
-    }
-}
-
-/// What a profile of a trace that breaks off is called.
-pub(crate) const CUT_OFF: &str = "the trace is cut off or damaged";
-
-/// What a profile is called whose analysis had to stop.
-/// A limit on memory below which hardly any profile with names fits.
-const SMALL: u64 = 16 << 20;
-
-const OUT_OF_MEMORY: &str = "the analysis reached its memory limit";
-
-/// The warning about a trace that breaks off.
-pub(crate) fn truncated(error: &TraceError) -> Warning {
-    let hint = match error.line() {
-        // Text is written or converted by people; one line of it can be mended.
-        Some(line) => format!(
-            "mend {line} of the file, or name the right format (--format NAME, see reuselens formats); what is shown is \
-             everything before that line"
-        ),
-        None => "record it again; what is shown is everything before that point".to_owned(),
-    };
-    Warning {
-        code: "truncated".to_owned(),
-        message: error.to_string(),
-        hint,
     }
 }

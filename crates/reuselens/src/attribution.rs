@@ -107,6 +107,11 @@ impl Attribution {
         self.attributor.wish()
     }
 
+    /// Puts it behind that of the stretch before: see [`Attributor::put_behind`].
+    pub fn put_behind(&mut self, earlier: Attribution) {
+        self.attributor.put_behind(earlier.attributor);
+    }
+
     pub fn memory(&self) -> Bytes {
         self.attributor.memory()
     }

@@ -24,6 +24,7 @@
 //! assert_eq!(profile.histogram.cold(), 3);
 //! ```
 
+mod abreast;
 mod analysis;
 mod attribution;
 pub mod bench;
@@ -36,6 +37,7 @@ mod path_warnings;
 mod recording;
 mod reordering;
 pub mod shard;
+mod stopping;
 
 pub use analysis::{Progress, analyze, check};
 pub use error::Error;

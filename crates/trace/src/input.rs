@@ -1,5 +1,7 @@
 //! Bytes of a trace on their way in: one bounded buffer under every reader.
 
+mod positioned;
+
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -7,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::TraceError;
+use crate::input::positioned::Positioned;
 use crate::unpack::{Packing, Raw, Unreadable};
 
 /// Bytes held at once. Also the most that [`Input::at_least`] can give.
@@ -60,18 +63,18 @@ impl Input {
             return Err(failed(ErrorKind::IsADirectory.into()));
         }
         if about.is_file() {
-            return Input::seekable(file, path);
+            return Input::seekable(Positioned::new(file), path);
         }
         Ok(Input::new(file, path))
     }
 
     /// Reads from something of which the length is known and any part can be read: a zip archive can
-    /// only be read so.
+    /// only be read so. Clones of it are read from places of their own.
     ///
     /// # Errors
     /// [`TraceError::Io`] if its length cannot be had.
     pub fn seekable(
-        mut reader: impl Read + Seek + Send + 'static,
+        mut reader: impl Read + Seek + Send + Clone + 'static,
         name: impl Into<PathBuf>,
     ) -> Result<Input, TraceError> {
         let length = reader.seek(SeekFrom::End(0));
@@ -198,6 +201,17 @@ impl Input {
         (self.start, self.end, self.offset) = (0, 0, offset);
         self.failed = None;
         Ok(())
+    }
+
+    /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`] says that any place can be
+    /// reached.
+    pub(crate) fn another(&self) -> Option<Input> {
+        let Raw::File(file) = &self.reader else {
+            return None;
+        };
+        let mut input = Input::from(Raw::File(file.another()), self.path.clone());
+        input.total = self.reach();
+        input.total.is_some().then_some(input)
     }
 
     /// Everything buffered, at least `wanted` bytes of it unless the input ends before.

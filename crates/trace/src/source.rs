@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use reuselens_units::Accesses;
 use thiserror::Error;
 
-use crate::{Block, Event, Wish};
+use crate::{AnySource, Block, Event, Wish};
 
 /// What [`Source::next`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +44,25 @@ pub trait Source {
     fn condense(&mut self, _wish: Wish) -> bool {
         false
     }
+
+    /// The trace in up to `most` stretches of at least `shortest` accesses each, in order, to be read at the same time by whoever
+    /// wants to know of accesses what the wish says; none, or one, if it cannot be had so. This source is not read by that: it still
+    /// delivers all. To be called before anything was delivered.
+    ///
+    /// A stretch first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
+    /// stretches together deliver its accesses; of one that is damaged those before the first error are what the source would
+    /// deliver.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file cannot be read.
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnySource>, TraceError> {
+        Ok(Vec::new())
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -64,6 +84,15 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn condense(&mut self, wish: Wish) -> bool {
         (**self).condense(wish)
+    }
+
+    fn stretches(
+        &mut self,
+        wish: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnySource>, TraceError> {
+        (**self).stretches(wish, most, shortest)
     }
 }
 

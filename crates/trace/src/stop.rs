@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::{Block, Source, Step, TraceError, Wish};
+use reuselens_units::Accesses;
+
+use crate::{AnySource, Block, Source, Step, TraceError, Wish};
 
 /// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears signals
 /// asks, whoever works looks now and then.
@@ -99,6 +101,17 @@ impl<S: Source> Source for Stoppable<S> {
 
     fn condense(&mut self, wish: Wish) -> bool {
         self.source.condense(wish)
+    }
+
+    fn stretches(
+        &mut self,
+        wish: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnySource>, TraceError> {
+        let stretches = self.source.stretches(wish, most, shortest)?;
+        let stoppable = |source| Box::new(Stoppable::new(source, self.stop.clone())) as AnySource;
+        Ok(stretches.into_iter().map(stoppable).collect())
     }
 }
 

@@ -95,6 +95,23 @@ pub(crate) struct Counted {
     pub warnings: Vec<Warning>,
 }
 
+impl Counted {
+    /// A histogram that an exact engine has counted, and nothing else.
+    pub fn exactly(engine: &str, histogram: ExactHistogram) -> Counted {
+        Counted {
+            engine: engine.to_owned(),
+            exact: true,
+            error_bound: None,
+            error_bounds: None,
+            histogram,
+            keyed: KeyedHistograms::new(),
+            elements: ElementHistograms::new(),
+            more: More::default(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// A new way of counting, as the options have it.
 ///
 /// # Errors
@@ -264,7 +281,7 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
 const RATE: f64 = 0.01;
 
 /// The threads that an analysis may work on.
-fn threads(options: &AnalysisOptions) -> NonZeroUsize {
+pub(crate) fn threads(options: &AnalysisOptions) -> NonZeroUsize {
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     options.threads.unwrap_or_else(all)
 }

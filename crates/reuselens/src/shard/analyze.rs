@@ -9,8 +9,9 @@ use super::groups::Groups;
 use super::identity::typed;
 use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
-use crate::analysis::{CUT_OFF, LOOK_AT_MEMORY_EVERY, memory_limit, truncated};
+use crate::analysis::{LOOK_AT_MEMORY_EVERY, memory_limit};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
+use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
 
 /// Engines that pieces can stand in for: all exact ones give the same, and this is the one that is used.

@@ -4,14 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-use reuselens_distance::Shard;
 use reuselens_locality::ExactHistogram;
-use reuselens_units::{Distance, Items};
+use reuselens_units::Items;
 
+use super::Link;
 use super::sample::distinct_about;
-
-/// Items taken at once: they and their distances stay in a processor's own cache.
-const BLOCK: usize = 1 << 13;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
 /// them). Exact, and the same for any number of threads.
@@ -89,53 +86,11 @@ fn link(
     before: Option<Sender<Vec<u64>>>,
     behind: Receiver<Vec<u64>>,
 ) -> ExactHistogram {
-    let mut link = Link {
-        shard: Shard::expecting(distinct),
-        histogram: ExactHistogram::new(),
-        distances: vec![Distance::COLD; BLOCK],
-        before,
-    };
+    let mut link = Link::new(distinct, before);
     link.count(stretch);
-    link.hand_on(1);
+    link.hand_on();
     for firsts in behind {
         link.count(&firsts);
     }
-    link.hand_on(1);
-    if link.before.is_some() {
-        // All of these were handed on.
-        link.histogram.forget_cold();
-    }
-    link.histogram
-}
-
-/// One thread of the chain.
-struct Link {
-    shard: Shard,
-    histogram: ExactHistogram,
-    distances: Vec<Distance>,
-    /// The thread of the stretch before; none for the first.
-    before: Option<Sender<Vec<u64>>>,
-}
-
-impl Link {
-    fn count(&mut self, items: &[u64]) {
-        for block in items.chunks(BLOCK) {
-            let distances = &mut self.distances[..block.len()];
-            self.shard.process(block, distances);
-            self.histogram.add_column(distances);
-            self.hand_on(BLOCK);
-        }
-    }
-
-    /// Gives the thread before what there is, if it is at least `enough`. The first of all knows itself.
-    fn hand_on(&mut self, enough: usize) {
-        if self.shard.firsts() < enough {
-            return;
-        }
-        let firsts = self.shard.take_firsts();
-        if let Some(before) = &self.before {
-            // It is gone only if it panicked, and then so does whoever waits for it.
-            let _ = before.send(firsts);
-        }
-    }
+    link.finish()
 }

@@ -5,10 +5,17 @@ use std::io::{Cursor, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something that can be read from any place.
-pub(crate) trait ReadSeek: Read + Seek + Send {}
+/// Something that can be read from any place, more than once at a time.
+pub(crate) trait ReadSeek: Read + Seek + Send {
+    /// The same bytes, with a place of its own.
+    fn another(&self) -> Box<dyn ReadSeek>;
+}
 
-impl<R: Read + Seek + Send> ReadSeek for R {}
+impl<R: Read + Seek + Send + Clone + 'static> ReadSeek for R {
+    fn another(&self) -> Box<dyn ReadSeek> {
+        Box::new(self.clone())
+    }
+}
 
 /// Where the bytes come from.
 pub(crate) enum Raw {

@@ -1,7 +1,11 @@
 //! Reads a native file, chunk by chunk.
 
+mod stretch;
+
 use std::num::NonZero;
 use std::ops::RangeInclusive;
+
+use reuselens_units::Accesses;
 
 use crate::formats::native::alone::{Decoded, Taken};
 use crate::formats::native::bytes::Damage;
@@ -11,8 +15,9 @@ use crate::formats::native::encode::Totals;
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::part::Part;
+use crate::formats::native::reader::stretch::{Next, Stretch};
 use crate::formats::native::{Header, decode, find};
-use crate::{Block, Input, Selection, Source, Step, TraceError, Wish};
+use crate::{AnySource, Block, Event, Input, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -36,6 +41,8 @@ pub struct Reader {
     index: Option<Stored>,
     /// What is read of the file, if not all.
     part: Option<Part>,
+    /// What is read of the file, if it is a stretch beside others.
+    stretch: Option<Stretch>,
     /// If touches are to be delivered: of what.
     wish: Option<Wish>,
     /// Where the chunk begins that the last piece is from.
@@ -78,6 +85,7 @@ impl Reader {
             totals: Totals::default(),
             index: None,
             part: None,
+            stretch: None,
             wish: None,
             ending: None,
             over: false,
@@ -151,13 +159,13 @@ impl Reader {
                     Err(error) => self.ending = Some(Err(error)),
                 }
             }
-            if let Some(event) = self.part.as_mut().and_then(Part::event_before) {
+            if let Some(event) = self.event_before() {
                 return Ok(Step::Event(event));
             }
             if crew.is_idle() {
                 return match self.ending.take() {
                     Some(ending) => self.check_ending(&ending?).map(|()| Step::End),
-                    None => Ok(Step::End),
+                    None => self.check_stretch().map(|()| Step::End),
                 };
             }
             self.start = crew.start().unwrap_or(self.start);
@@ -191,6 +199,12 @@ impl Reader {
         }
     }
 
+    /// An event of what is left out, which comes first.
+    fn event_before(&mut self) -> Option<Event> {
+        let of_part = self.part.as_mut().and_then(Part::event_before);
+        of_part.or_else(|| self.stretch.as_mut().and_then(Stretch::event_before))
+    }
+
     fn passed(&mut self, block: &Block) {
         let touches = &block.touches;
         let (blocks, rows) = match touches.is_there() {
@@ -209,6 +223,13 @@ impl Reader {
                 return Ok(None);
             }
             indexed = part.is_indexed();
+        }
+        if let Some(stretch) = &mut self.stretch {
+            match stretch.find_next() {
+                Next::Over => return Ok(None),
+                Next::Chunk => indexed = true,
+                Next::Any => {}
+            }
         }
         let chunk = self.chunks.next(&mut self.input)?;
         if indexed && chunk.content != Content::Pieces {
@@ -270,6 +291,13 @@ impl Reader {
         Err(self.damaged(start, Damage(what)))
     }
 
+    fn can_condense(&self, wish: Wish) -> bool {
+        self.crew.is_none()
+            && self.part.is_none()
+            && self.header.has_addresses
+            && TOUCHED.contains(&wish.granularity.bytes())
+    }
+
     /// The error for a chunk that begins at `start`.
     fn damaged(&self, start: u64, damage: Damage) -> TraceError {
         self.input.bad_bytes(start, damage.0)
@@ -305,12 +333,23 @@ impl Source for Reader {
     /// Not of a part of a file, which is cut by rows, and not with items so small that many accesses touch several, or so
     /// large that ranges too long to be any fit into a few.
     fn condense(&mut self, wish: Wish) -> bool {
-        let can = self.crew.is_none()
-            && self.part.is_none()
-            && self.header.has_addresses
-            && TOUCHED.contains(&wish.granularity.bytes());
+        let can = self.can_condense(wish);
         self.wish = can.then_some(wish);
         can
+    }
+
+    /// Of a file with an index that says that no rows tell what others mean: accesses that the program names need what was
+    /// named before.
+    fn stretches(
+        &mut self,
+        wish: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnySource>, TraceError> {
+        match self.can_condense(wish) {
+            true => self.in_stretches(wish, most, shortest),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Where the chunk begins that the last piece is from: not how far the input is read, which depends on
@@ -325,60 +364,4 @@ impl Source for Reader {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::native::Writer;
-    use crate::{Kind, Row};
-
-    /// Twenty chunks of three blocks each.
-    fn file() -> Vec<u8> {
-        let header = Header {
-            has_addresses: true,
-            description: String::new(),
-        };
-        let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
-        for at in 0..60_u64 {
-            let mut block = Block::new();
-            for addr in 0..50 {
-                let (kind, size, pc) = (Kind::Load, 8, at);
-                let addr = addr * addr * at;
-                block.push(Row {
-                    kind,
-                    size,
-                    pc,
-                    addr,
-                });
-            }
-            writer.block(&block).unwrap();
-            if at % 3 == 2 {
-                writer.flush().unwrap();
-            }
-        }
-        writer.finish().unwrap()
-    }
-
-    #[test]
-    fn progress_is_that_of_what_is_handed_over_on_any_threads() {
-        let bytes = file();
-        let length = bytes.len() as u64;
-        let places = |threads| {
-            let input = Input::seekable(std::io::Cursor::new(bytes.clone()), "t").unwrap();
-            let mut reader = Reader::with_threads(input, threads).unwrap();
-            let mut places = vec![reader.progress().unwrap()];
-            while reader.next(&mut Block::new()).unwrap() != Step::End {
-                places.push(reader.progress().unwrap());
-            }
-            assert_eq!(reader.progress(), Some((length, length)));
-            places
-        };
-        let alone = places(1);
-        assert_eq!(alone.len(), 61);
-        assert!(alone.is_sorted() && alone.iter().all(|place| place.1 == length));
-        let mut starts: Vec<u64> = alone.iter().map(|place| place.0).collect();
-        starts.dedup();
-        assert_eq!(starts.len(), 20, "one for each chunk");
-        for threads in [2, 5] {
-            assert_eq!(places(threads), alone, "{threads} threads");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,224 @@
+use std::io::Cursor;
+use std::num::NonZeroUsize;
+
+use reuselens_distance::generate::Random;
+use reuselens_locality::{Outcome, Profile};
+use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_trace::{
+    Event, Input, Kind, Note, ProcessEnd, ProcessId, Row, Stop, Stoppable, ThreadId,
+};
+use reuselens_units::Granularity;
+
+use super::*;
+use crate::this_machine;
+
+/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in each chunk.
+fn trace(seed: u64) -> Vec<u8> {
+    let header = Header {
+        has_addresses: true,
+        description: "made".to_owned(),
+    };
+    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    let mut random = Random::new(seed);
+    for number in 0..60 {
+        let mut block = Block::new();
+        block.process = ProcessId(number % 3 / 2);
+        block.thread = ThreadId(u32::from(number % 3));
+        for row in 0..400 + random.below(300) {
+            let most = random.below(1 + u64::from(number) * 20);
+            let place = random.below(1 + most);
+            block.push(Row {
+                kind: [Kind::Load, Kind::Store][random.below(2) as usize],
+                size: 8,
+                pc: row % 9,
+                addr: 0x1000 + place * 24,
+            });
+            if row == 77 {
+                // A range, with its operand.
+                for (kind, addr) in [(Kind::RangeLoad, place * 64), (Kind::Operand, 500)] {
+                    let (size, pc) = (0, 5);
+                    block.push(Row {
+                        kind,
+                        size,
+                        pc,
+                        addr,
+                    });
+                }
+            }
+        }
+        writer.block(&block).unwrap();
+        if number % 2 == 1 {
+            let code = format!("note-{number}");
+            let (message, hint) = (String::new(), String::new());
+            writer
+                .event(&Event::Note(Note {
+                    code,
+                    message,
+                    hint,
+                }))
+                .unwrap();
+            writer.flush().unwrap();
+        }
+    }
+    writer
+        .event(&Event::ProcessEnded(ProcessId(0), ProcessEnd::Exit(3)))
+        .unwrap();
+    writer.finish().unwrap()
+}
+
+fn reader(bytes: &[u8]) -> Reader {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "t").unwrap();
+    Reader::with_threads(input, 1).unwrap()
+}
+
+fn options(threads: usize) -> AnalysisOptions {
+    AnalysisOptions {
+        whole: true,
+        threads: NonZeroUsize::new(threads),
+        ..AnalysisOptions::default()
+    }
+}
+
+/// The profile by stretches, if it can be had so.
+fn abreast(source: &mut dyn Source, options: &AnalysisOptions) -> Option<Profile> {
+    let machine = this_machine();
+    let pass = count_long(source, &machine, options, Accesses(1), &mut |_| {}).unwrap();
+    pass.map(|pass| crate::analysis::profile(pass, source, Vec::new(), machine, options))
+}
+
+/// The profile by one thread.
+fn alone(source: &mut dyn Source) -> Profile {
+    crate::analyze(source, Vec::new(), &options(1), &mut |_| {}).unwrap()
+}
+
+#[test]
+fn any_number_of_threads_makes_the_same_profile() {
+    for seed in 0..6 {
+        let bytes = trace(seed);
+        let expected = alone(&mut reader(&bytes));
+        assert_eq!(expected.outcome, Outcome::Exit(3));
+        assert_eq!(expected.warnings.len(), 30);
+        for threads in [2, 3, 7, 16] {
+            let profile = abreast(&mut reader(&bytes), &options(threads)).unwrap();
+            assert_eq!(profile, expected, "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_breaks_off_is_counted_up_to_there() {
+    let bytes = trace(9);
+    let (mut random, mut broken) = (Random::new(1), 0);
+    for _ in 0..60 {
+        let mut bytes = bytes.clone();
+        let length = bytes.len() as u64;
+        bytes[200 + random.below(length - 2000) as usize] ^= 4;
+        let expected = crate::analyze(&mut reader(&bytes), Vec::new(), &options(1), &mut |_| {});
+        let mut source = reader(&bytes);
+        let machine = this_machine();
+        let pass = count_long(&mut source, &machine, &options(3), Accesses(1), &mut |_| {});
+        match (pass, expected) {
+            (Ok(Some(pass)), Ok(expected)) => {
+                let options = options(3);
+                let profile =
+                    crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
+                assert_eq!(profile, expected);
+                assert!(matches!(profile.outcome, Outcome::Incomplete(_)));
+                broken += 1;
+            }
+            (Err(error), Err(expected)) => assert_eq!(error.to_string(), expected.to_string()),
+            // The index is damaged, or its place.
+            (Ok(None), Ok(_)) => {}
+            (pass, expected) => panic!("{:?}, {expected:?}", pass.map(|_| ())),
+        }
+    }
+    assert!(broken > 30, "{broken}");
+}
+
+#[test]
+fn what_needs_more_than_items_or_memory_is_left_to_others() {
+    let bytes = trace(2);
+    let plain = options(2);
+    let others = [
+        AnalysisOptions {
+            whole: false,
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            sample: Some(0.5),
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            max_distance: Some(9),
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            reuse_times: true,
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            engine: "olken".to_owned(),
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            sharing: Sharing::Private,
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            granularity: Some(Granularity::BYTE),
+            ..plain.clone()
+        },
+        AnalysisOptions {
+            memory_limit: Some(Bytes(1000)),
+            ..plain.clone()
+        },
+        options(1),
+    ];
+    for options in &others {
+        assert_eq!(abreast(&mut reader(&bytes), options), None, "{options:?}");
+    }
+    // The source is as it was.
+    let mut source = reader(&bytes);
+    assert_eq!(abreast(&mut source, &others[7]), None);
+    assert_eq!(alone(&mut source), alone(&mut reader(&bytes)));
+    assert!(abreast(&mut reader(&bytes), &plain).is_some());
+}
+
+#[test]
+fn who_asks_for_an_end_gets_the_beginning() {
+    let bytes = trace(4);
+    let whole = alone(&mut reader(&bytes));
+    let stop = Stop::default();
+    let mut source = Stoppable::new(reader(&bytes), stop.clone());
+    let (machine, options) = (this_machine(), options(2));
+    let ask = &mut |_: Progress| stop.ask(15);
+    let pass = count_long(&mut source, &machine, &options, Accesses(1), ask)
+        .unwrap()
+        .unwrap();
+    let profile = crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
+    assert!(matches!(&profile.outcome, Outcome::Incomplete(why) if why.contains("SIGTERM")));
+    let (some, all) = (profile.histogram.accesses(), whole.histogram.accesses());
+    assert!(0 < some && some < all / 2, "{some} of {all}");
+    assert_eq!(some, profile.cells[0].histogram.accesses());
+}
+
+#[test]
+fn progress_goes_on_to_the_end() {
+    let bytes = trace(5);
+    let (machine, mut last) = (this_machine(), (0, 0));
+    let mut tell = |progress: Progress| {
+        let (read, all) = progress.source_bytes.unwrap();
+        let now = (progress.accesses.get(), read);
+        assert!(now.0 >= last.0 && now.1 >= last.1 && read <= all);
+        last = now;
+    };
+    let pass = count_long(
+        &mut reader(&bytes),
+        &machine,
+        &options(3),
+        Accesses(1),
+        &mut tell,
+    );
+    assert_eq!(pass.unwrap().unwrap().accesses, last.0);
+    assert!(last.1 > bytes.len() as u64 / 2);
+}

@@ -1,0 +1,240 @@
+//! A native file in stretches: together they deliver what the file does.
+
+mod common;
+
+use std::io::Cursor;
+
+use common::{Piece, Random, drain, native, pieces, sample};
+use proptest::prelude::*;
+use reuselens_trace::formats::native::Reader;
+use reuselens_trace::{
+    AnySource, Block, Event, Input, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable,
+    TraceError, Wish,
+};
+use reuselens_units::{Accesses, Granularity};
+
+fn reader(bytes: &[u8]) -> Reader {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
+    Reader::with_threads(input, 1).unwrap()
+}
+
+/// Items of all accesses.
+fn wish() -> Wish {
+    Wish::new(Granularity::LINE_64, |_| true)
+}
+
+fn stretches(bytes: &[u8], most: usize) -> Vec<AnySource> {
+    let mut reader = reader(bytes);
+    reader.stretches(wish(), most, Accesses(1)).unwrap()
+}
+
+fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
+    let mut reader = reader(bytes);
+    assert!(reader.condense(wish()));
+    let (pieces, error) = drain(&mut reader);
+    (pieces, error.map(|error| error.to_string()))
+}
+
+/// What stretches deliver one after the other, up to the first error. Each begins with the events of those before.
+fn together(stretches: Vec<AnySource>) -> (Vec<Piece>, Option<String>) {
+    let mut all: Vec<Piece> = Vec::new();
+    for mut stretch in stretches {
+        let (pieces, error) = drain(&mut stretch);
+        let event = |piece: &&Piece| matches!(piece, Piece::Event(_));
+        let before: Vec<Piece> = all.iter().filter(event).cloned().collect();
+        let (again, own) = pieces.split_at(before.len());
+        assert_eq!(again, before);
+        all.extend_from_slice(own);
+        if let Some(error) = error {
+            return (all, Some(error.to_string()));
+        }
+    }
+    (all, None)
+}
+
+/// A load of each address.
+fn loads(addrs: impl Iterator<Item = u64>) -> Piece {
+    let mut block = Block::new();
+    for addr in addrs {
+        block.push(Row {
+            kind: Kind::Load,
+            size: 8,
+            pc: 1,
+            addr,
+        });
+    }
+    Piece::Block(block)
+}
+
+/// Some blocks, and an event behind each.
+fn some() -> Vec<Piece> {
+    let event = |at: u64| {
+        Piece::Event(Event::Note(Note {
+            code: format!("note-{at}"),
+            message: String::new(),
+            hint: String::new(),
+        }))
+    };
+    let one = |at: u64| {
+        [
+            loads((0..100 + at).map(|row| at * 1000 + row * 8)),
+            event(at),
+        ]
+    };
+    (0..40).flat_map(one).collect()
+}
+
+/// A block without rows that name data.
+fn without_names(piece: Piece) -> Piece {
+    let Piece::Block(block) = piece else {
+        return piece;
+    };
+    let mut rest = block.clone();
+    rest.clear();
+    let mut names = false;
+    for row in block.rows() {
+        names = match row.kind {
+            Kind::Operand => names,
+            kind => matches!(kind, Kind::Named | Kind::Data | Kind::PartialData),
+        };
+        if !names {
+            rest.push(row);
+        }
+    }
+    Piece::Block(rest)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn together_they_are_the_file(pieces in pieces(), flush_every in 1..4_usize, most in 1..9_usize) {
+        let pieces: Vec<Piece> = pieces.into_iter().map(without_names).collect();
+        let bytes = native(&pieces, flush_every);
+        let stretches = stretches(&bytes, most);
+        prop_assert!((1..=most).contains(&stretches.len()) || pieces.is_empty());
+        prop_assert_eq!(together(stretches), condensed(&bytes));
+    }
+}
+
+#[test]
+fn there_are_as_many_as_are_asked_for_and_long_enough() {
+    let bytes = native(&some(), 2);
+    let whole = condensed(&bytes);
+    for most in 1..9 {
+        let stretches = stretches(&bytes, most);
+        assert_eq!(stretches.len(), most);
+        assert_eq!(together(stretches), whole);
+    }
+    let accesses = (0..40).map(|at| 100 + at).sum::<u64>();
+    for (shortest, expected) in [(accesses / 3, 3), (accesses / 2 + 1, 1), (accesses + 1, 1)] {
+        let mut reader = reader(&bytes);
+        let stretches = reader.stretches(wish(), 8, Accesses(shortest)).unwrap();
+        assert_eq!(stretches.len(), expected);
+        assert_eq!(together(stretches), whole);
+        // The file itself is as it was.
+        assert!(reader.condense(wish()));
+        assert_eq!(drain(&mut reader).0, whole.0);
+    }
+}
+
+#[test]
+fn a_file_whose_rows_need_others_stays_whole() {
+    let names = |piece: &Piece| match piece {
+        Piece::Block(block) => block.kinds().contains(&Kind::Data),
+        Piece::Event(_) => false,
+    };
+    assert!(sample().iter().any(names));
+    assert!(stretches(&native(&sample(), 1), 2).is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_from_several_places_stays_whole() {
+    let bytes = native(&some(), 2);
+    let piped = Input::new(Cursor::new(bytes.clone()), "pipe");
+    let mut piped = Reader::new(piped).unwrap();
+    assert!(piped.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    let mut part = reader(&bytes);
+    part.select(Selection {
+        rows: 0..7,
+        ..Selection::default()
+    })
+    .unwrap();
+    assert!(part.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    let mut small = reader(&bytes);
+    let small_items = Wish::new(Granularity::BYTE, |_| true);
+    let stretches = small.stretches(small_items, 2, Accesses(1)).unwrap();
+    assert!(stretches.is_empty());
+    let mut begun = reader(&bytes);
+    begun.next(&mut Block::new()).unwrap();
+    assert!(begun.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    // Cut off: no index.
+    let mut cut = reader(&bytes[..bytes.len() - 1]);
+    assert!(cut.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+}
+
+/// Whatever is wrong, nothing is delivered before the first error that the file would not deliver.
+#[test]
+fn a_damaged_file_is_delivered_up_to_the_damage() {
+    let bytes = native(&some(), 2);
+    let (mut random, mut damaged) = (Random(3), 0);
+    for _ in 0..400 {
+        let mut changed = bytes.clone();
+        changed[random.below(bytes.len())] ^= 1 << random.below(8);
+        let Ok(mut reader) = Reader::with_threads(
+            Input::seekable(Cursor::new(changed.clone()), "trace").unwrap(),
+            1,
+        ) else {
+            continue;
+        };
+        let stretches = reader.stretches(wish(), 3, Accesses(1)).unwrap();
+        if !stretches.is_empty() {
+            assert_eq!(together(stretches), condensed(&changed));
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 100, "{damaged}");
+}
+
+/// The bytes from the index on: the last 24 say where that is.
+fn index_of(bytes: &[u8]) -> &[u8] {
+    let at = u64::from_le_bytes(*bytes[bytes.len() - 16..].first_chunk().unwrap());
+    &bytes[at as usize..]
+}
+
+/// A file with the index of another, under good checksums.
+fn with_index_of(bytes: &[u8], other: &[u8]) -> Vec<u8> {
+    let offset = bytes.len() - index_of(bytes).len();
+    let mut mixed = [&bytes[..offset], index_of(other)].concat();
+    let trailer = mixed.len() - 24;
+    mixed[trailer + 8..trailer + 16].copy_from_slice(&(offset as u64).to_le_bytes());
+    let check = crc32fast::hash(&mixed[trailer..trailer + 20]);
+    mixed[trailer + 20..].copy_from_slice(&check.to_le_bytes());
+    mixed
+}
+
+#[test]
+fn an_index_that_is_wrong_is_an_error_where_a_stretch_ends() {
+    let (some, mut other) = (some(), some());
+    other.rotate_left(2);
+    let bytes = native(&some, 2);
+    assert_eq!(stretches(&with_index_of(&bytes, &bytes), 3).len(), 3);
+    let mixed = with_index_of(&bytes, &native(&other, 2));
+    let mut stretches = stretches(&mixed, 3);
+    assert_eq!(stretches.len(), 3);
+    let (_, error) = drain(&mut stretches[0]);
+    assert!(error.unwrap().to_string().contains("what the index lists"));
+}
+
+#[test]
+fn stretches_of_what_can_be_stopped_can_be_stopped() {
+    let stop = Stop::default();
+    let mut source = Stoppable::new(reader(&native(&some(), 2)), stop.clone());
+    let mut stretches = source.stretches(wish(), 2, Accesses(1)).unwrap();
+    stop.ask(2);
+    for stretch in &mut stretches {
+        let stopped = stretch.next(&mut Block::new());
+        assert!(matches!(stopped, Err(TraceError::Stopped { signal: 2 })));
+        assert_eq!(stretch.next(&mut Block::new()).unwrap(), Step::End);
+    }
+}
