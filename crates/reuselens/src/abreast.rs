@@ -2,15 +2,15 @@
 //!
 //! # What it is
 //! Where no more than items is asked of accesses, nothing but the engine's memory of items goes from one part of a trace to the
-//! next. So a trace that can be read from several places ([`Source::stretches`]) is counted as one in memory is
+//! next: also where the program names its accesses, as long as no element of what it names can lie in several items. So a trace that can be read from several places ([`Source::stretches`]) is counted as one in memory is
 //! ([`histogram_parallel`](crate::shard::histogram_parallel)): items that a stretch meets for the first time it hands to the one before.
 //! The alternative, one thread that decodes and one that counts, has all items change from one processor's cache to another's, and
 //! takes as long as the slower of the two.
 //!
 //! # Cost
 //! That of decoding and counting, divided by the threads, and an access for each distinct item of each stretch but the
-//! first. Memory: an engine and a histogram for each thread. If that is more than the analysis may have, it begins anew
-//! on one engine.
+//! first. Memory: an engine and a histogram for each thread. If that is more than the analysis may have, or an element can lie in
+//! several items, it begins anew on one engine.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -42,7 +42,8 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 const ENGINE: &str = "counting";
 const ENGINES: [&str; 2] = ["auto", ENGINE];
 
-/// Reads and counts all of `source` in stretches; `None` if that cannot be, or takes too much memory: the source is as it was.
+/// Reads and counts all of `source` in stretches; `None` if that cannot be, or takes too much memory: the source is as it was
+/// then.
 ///
 /// # Errors
 /// Those of the source.
@@ -78,7 +79,7 @@ fn count_long(
     };
     let runners = stretches.into_iter().enumerate().map(new).collect();
     match in_chain(runners, &common, progress) {
-        Some(ended) if !common.is_full() => put_together(ended).map(Some),
+        Some(ended) if !common.is_given_up() => put_together(ended).map(Some),
         _ => Ok(None),
     }
 }
@@ -103,7 +104,8 @@ struct Common {
     /// Bytes held, by each.
     memory: Vec<AtomicU64>,
     limit: Bytes,
-    full: AtomicBool,
+    /// Whether it cannot be done so: all end then.
+    given_up: AtomicBool,
 }
 
 impl Common {
@@ -113,13 +115,16 @@ impl Common {
             bytes: AtomicU64::new(0),
             memory: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             limit,
-            full: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
         }
     }
 
-    /// Whether more memory would be needed than there may be: all end then.
-    fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+    fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
     /// Notes what a thread holds.
@@ -127,7 +132,7 @@ impl Common {
         self.memory[number].store(memory.get(), Ordering::Relaxed);
         let held = self.memory.iter().map(|held| held.load(Ordering::Relaxed));
         if held.fold(0, u64::saturating_add) > self.limit.get() {
-            self.full.store(true, Ordering::Relaxed);
+            self.give_up();
         }
     }
 
@@ -196,7 +201,7 @@ impl<'a> Runner<'a> {
         let error = self.stretch(&mut link, tell);
         link.hand_on();
         // What comes behind where the trace breaks off is not looked at.
-        while error.is_none() && !self.common.is_full() {
+        while error.is_none() && !self.common.is_given_up() {
             let firsts = behind.recv_timeout(TELL_EVERY);
             tell();
             match firsts {
@@ -222,6 +227,9 @@ impl<'a> Runner<'a> {
             match self.source.next(&mut block) {
                 Ok(Step::Block) => {
                     self.begun = true;
+                    if block.touches.uneven {
+                        self.common.give_up();
+                    }
                     let accesses = &mut self.accesses;
                     let mut count = |piece: &Columns| {
                         *accesses += piece.len() as u64;
@@ -234,7 +242,7 @@ impl<'a> Runner<'a> {
                         columns.clear();
                     }
                     self.look(link);
-                    if self.common.is_full() {
+                    if self.common.is_given_up() {
                         break None;
                     }
                     tell();
@@ -296,7 +304,7 @@ fn in_chain(
             match thread.spawn_scoped(scope, work) {
                 Ok(thread) => others.push(thread),
                 Err(_) => {
-                    common.full.store(true, Ordering::Relaxed);
+                    common.give_up();
                     return None;
                 }
             }

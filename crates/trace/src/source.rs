@@ -51,7 +51,8 @@ pub trait Source {
     ///
     /// A stretch first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
     /// stretches together deliver its accesses; of one that is damaged those before the first error are what the source would
-    /// deliver.
+    /// deliver. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of stretches mean what those before have
+    /// named: whoever meets one reads the source instead.
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read.

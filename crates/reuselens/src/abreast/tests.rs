@@ -222,3 +222,57 @@ fn progress_goes_on_to_the_end() {
     assert_eq!(pass.unwrap().unwrap().accesses, last.0);
     assert!(last.1 > bytes.len() as u64 / 2);
 }
+
+/// A program that names an array of elements of so many bytes, and its accesses to it.
+fn named(element: u64) -> Vec<u8> {
+    let header = Header {
+        has_addresses: true,
+        description: "names".to_owned(),
+    };
+    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    let mut random = Random::new(element);
+    for number in 0..20 {
+        let mut block = Block::new();
+        let mut push = |kind, addr, operands: &[u64]| {
+            let row = |kind, addr| Row {
+                kind,
+                size: 0,
+                pc: 3,
+                addr,
+            };
+            block.push(row(kind, addr));
+            for operand in operands {
+                block.push(row(Kind::Operand, *operand));
+            }
+        };
+        if number == 0 {
+            let name = u64::from_le_bytes(*b"array\0\0\0");
+            push(Kind::Data, 0x4000, &[element * 1000, element, 5, name]);
+        }
+        for _ in 0..500 {
+            let place = random.below(1000) * element + random.below(element);
+            push(Kind::Named, 0x4000 + place, &[0x4000]);
+            push(Kind::Statement, 0, &[]);
+        }
+        writer.block(&block).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn names_are_no_hindrance_unless_elements_lie_in_several_items() {
+    let even = named(8);
+    let expected = alone(&mut reader(&even));
+    assert_eq!(expected.histogram.accesses(), 10_000);
+    for threads in [2, 5] {
+        let profile = abreast(&mut reader(&even), &options(threads));
+        assert_eq!(profile, Some(expected.clone()));
+    }
+    let mut uneven = reader(&named(24));
+    assert_eq!(abreast(&mut uneven, &options(2)), None);
+    let profile = crate::analyze(&mut uneven, Vec::new(), &options(2), &mut |_| {}).unwrap();
+    assert_eq!(profile, alone(&mut reader(&named(24))));
+    // An element at an item's end is two accesses to items.
+    assert!(profile.histogram.accesses() > 10_000);
+}

@@ -338,8 +338,7 @@ impl Source for Reader {
         can
     }
 
-    /// Of a file with an index that says that no rows tell what others mean: accesses that the program names need what was
-    /// named before.
+    /// Of a file with an index.
     fn stretches(
         &mut self,
         wish: Wish,

@@ -10,7 +10,7 @@ use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::Chunks;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::index::Index;
-use crate::{AnySource, Event, Kind, TraceError, Wish};
+use crate::{AnySource, Event, TraceError, Wish};
 
 /// What is read of a file.
 pub(super) struct Stretch {
@@ -82,9 +82,6 @@ impl Reader {
         let Ok(index) = self.take_index()? else {
             return Ok(Vec::new());
         };
-        if index.names_data() {
-            return Ok(Vec::new());
-        }
         let mut stretches = Vec::new();
         for chunks in share_out(&index, most, shortest) {
             let Some(stretch) = self.stretch(&index, chunks, wish)? else {
@@ -172,12 +169,5 @@ impl Index {
             rows: chunks.iter().map(|chunk| chunk.rows).sum(),
             events: self.events_of(0..number).len() as u64,
         }
-    }
-
-    /// Whether rows name data, so that what accesses to it mean depends on rows before them.
-    fn names_data(&self) -> bool {
-        let naming = [Kind::Named, Kind::Data, Kind::PartialData];
-        let mut kinds = self.summary.kinds();
-        kinds.any(|(kind, _)| naming.contains(&kind))
     }
 }
