@@ -43,7 +43,7 @@ pub use input::Input;
 pub use noted::Noted;
 pub use selection::{Extent, Place, Selected, Selection};
 pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
-pub use source::{Source, Step, TraceError};
+pub use source::{AnyStretch, Source, Step, Stretch, TraceError};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
 pub use survey::{Survey, survey};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use reuselens_units::Accesses;
 use thiserror::Error;
 
-use crate::{AnySource, Block, Event, Wish};
+use crate::{Block, Event, Wish};
 
 /// What [`Source::next`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,11 +49,6 @@ pub trait Source {
     /// wants to know of accesses what the wish says; none, or one, if it cannot be had so. This source is not read by that: it still
     /// delivers all. To be called before anything was delivered.
     ///
-    /// A stretch first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
-    /// stretches together deliver its accesses; of one that is damaged those before the first error are what the source would
-    /// deliver. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of stretches mean what those before have
-    /// named: whoever meets one reads the source instead.
-    ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read.
     fn stretches(
@@ -61,8 +56,32 @@ pub trait Source {
         _wish: Wish,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnySource>, TraceError> {
+    ) -> Result<Vec<AnyStretch>, TraceError> {
         Ok(Vec::new())
+    }
+}
+
+/// A stretch of a trace, read beside others: see [`Source::stretches`].
+///
+/// It first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
+/// stretches together deliver its accesses; of one that is damaged those before the first error are what the whole source would
+/// deliver. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of a stretch mean what those
+/// before have named: whoever meets one reads the whole source instead.
+pub trait Stretch: Source {
+    /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses in each: for whoever is done with a
+    /// stretch before others are.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file cannot be read. The stretch is as it was.
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
+}
+
+/// A stretch of which only the interface is known.
+pub type AnyStretch = Box<dyn Stretch + Send>;
+
+impl<S: Stretch + ?Sized> Stretch for Box<S> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        (**self).split_off(shortest)
     }
 }
 
@@ -92,7 +111,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
         wish: Wish,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnySource>, TraceError> {
+    ) -> Result<Vec<AnyStretch>, TraceError> {
         (**self).stretches(wish, most, shortest)
     }
 }

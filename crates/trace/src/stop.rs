@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use reuselens_units::Accesses;
 
-use crate::{AnySource, Block, Source, Step, TraceError, Wish};
+use crate::{AnyStretch, Block, Source, Step, Stretch, TraceError, Wish};
 
 /// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears signals
 /// asks, whoever works looks now and then.
@@ -71,6 +71,11 @@ impl<S: Source> Stoppable<S> {
             stopped: false,
         }
     }
+
+    /// A stretch of the source, until an end of that is asked for.
+    fn stoppable(&self, stretch: AnyStretch) -> AnyStretch {
+        Box::new(Stoppable::new(stretch, self.stop.clone()))
+    }
 }
 
 impl<S: Source> Source for Stoppable<S> {
@@ -108,10 +113,19 @@ impl<S: Source> Source for Stoppable<S> {
         wish: Wish,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnySource>, TraceError> {
+    ) -> Result<Vec<AnyStretch>, TraceError> {
         let stretches = self.source.stretches(wish, most, shortest)?;
-        let stoppable = |source| Box::new(Stoppable::new(source, self.stop.clone())) as AnySource;
-        Ok(stretches.into_iter().map(stoppable).collect())
+        Ok(stretches
+            .into_iter()
+            .map(|one| self.stoppable(one))
+            .collect())
+    }
+}
+
+impl<S: Stretch> Stretch for Stoppable<S> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        let half = self.source.split_off(shortest)?;
+        Ok(half.map(|half| self.stoppable(half)))
     }
 }
 

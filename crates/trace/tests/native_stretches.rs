@@ -8,8 +8,8 @@ use common::{Piece, Random, drain, native, pieces};
 use proptest::prelude::*;
 use reuselens_trace::formats::native::Reader;
 use reuselens_trace::{
-    AnySource, Block, Event, Input, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable,
-    TraceError, Wish,
+    AnyStretch, Block, Event, Input, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable,
+    Stretch, TraceError, Wish,
 };
 use reuselens_units::{Accesses, Granularity};
 
@@ -23,7 +23,7 @@ fn wish() -> Wish {
     Wish::new(Granularity::LINE_64, |_| true)
 }
 
-fn stretches(bytes: &[u8], most: usize) -> Vec<AnySource> {
+fn stretches(bytes: &[u8], most: usize) -> Vec<AnyStretch> {
     let mut reader = reader(bytes);
     reader.stretches(wish(), most, Accesses(1)).unwrap()
 }
@@ -36,7 +36,7 @@ fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
 }
 
 /// What stretches deliver one after the other, up to the first error. Each begins with the events of those before.
-fn together(stretches: Vec<AnySource>) -> (Vec<Piece>, Option<String>) {
+fn together(stretches: Vec<AnyStretch>) -> (Vec<Piece>, Option<String>) {
     let mut all: Vec<Piece> = Vec::new();
     for mut stretch in stretches {
         let (pieces, error) = drain(&mut stretch);
@@ -125,6 +125,53 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
         assert!(reader.condense(wish()));
         assert_eq!(drain(&mut reader).0, whole.0);
     }
+}
+
+/// Whenever a stretch is split, it ends where its half begins.
+#[test]
+fn a_stretch_that_is_split_is_what_it_was() {
+    let bytes = native(&some(), 2);
+    let whole = condensed(&bytes);
+    let mut random = Random(6);
+    for _ in 0..30 {
+        let mut source = reader(&bytes);
+        let mut waiting = source.stretches(wish(), 2, Accesses(1)).unwrap();
+        let (mut all, mut splits) = (Vec::new(), 0);
+        while !waiting.is_empty() {
+            let (mut stretch, mut events) = (waiting.remove(0), 0);
+            let before = all
+                .iter()
+                .filter(|piece| matches!(piece, Piece::Event(_)))
+                .count();
+            let mut block = Block::new();
+            loop {
+                if random.below(9) == 0
+                    && let Some(half) = stretch.split_off(Accesses(300)).unwrap()
+                {
+                    waiting.insert(0, half);
+                    splits += 1;
+                }
+                match stretch.next(&mut block).unwrap() {
+                    Step::Block => all.push(Piece::Block(block.clone())),
+                    Step::Event(_) if events < before => events += 1,
+                    Step::Event(event) => all.push(Piece::Event(event)),
+                    Step::End => break,
+                }
+            }
+        }
+        assert_eq!(all, whole.0, "{splits} splits");
+        assert!(splits > 1);
+    }
+    let mut short = reader(&bytes).stretches(wish(), 1, Accesses(1)).unwrap();
+    let accesses = (0..40).map(|at| 100 + at).sum::<u64>();
+    assert!(
+        short[0]
+            .split_off(Accesses(accesses / 2 + 1))
+            .unwrap()
+            .is_none()
+    );
+    // A file that is no stretch is not split.
+    assert!(reader(&bytes).split_off(Accesses(1)).unwrap().is_none());
 }
 
 #[test]

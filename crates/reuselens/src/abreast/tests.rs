@@ -9,6 +9,9 @@ use reuselens_trace::{
 };
 use reuselens_units::Granularity;
 
+use reuselens_trace::Block;
+use reuselens_units::Bytes;
+
 use super::*;
 use crate::this_machine;
 
@@ -102,6 +105,27 @@ fn any_number_of_threads_makes_the_same_profile() {
             let profile = abreast(&mut reader(&bytes), &options(threads)).unwrap();
             assert_eq!(profile, expected, "seed {seed}, {threads} threads");
         }
+    }
+}
+
+/// Whoever reads a stretch splits it again and again, for others who never come.
+#[test]
+fn stretches_that_are_split_come_to_the_same() {
+    let bytes = trace(7);
+    let expected = alone(&mut reader(&bytes));
+    let (machine, options) = (this_machine(), options(2));
+    for (stretches, idle) in [(1, 1), (1, 5), (2, 3), (3, 40)] {
+        let mut source = reader(&bytes);
+        let wish = wish(&source, &machine, &options).unwrap();
+        let stretches = source.stretches(wish, stretches, Accesses(1)).unwrap();
+        let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
+        let few = stretches.len();
+        let ended = crew.count(stretches, &mut |_| {}).unwrap();
+        assert!(ended.len() > few, "{few}");
+        let pass = put_together(ended).unwrap();
+        let profile =
+            crate::analysis::profile(pass, &source, Vec::new(), machine.clone(), &options);
+        assert_eq!(profile, expected, "{few}");
     }
 }
 

@@ -60,6 +60,11 @@ impl Link {
         }
     }
 
+    /// The distinct items so far.
+    pub fn distinct(&self) -> Items {
+        self.shard.distinct()
+    }
+
     /// The memory held, with what waits for the thread before, and that which it takes if a table grows before the next look.
     pub fn memory(&self) -> Bytes {
         let waiting = Bytes(8 * self.handed_on);

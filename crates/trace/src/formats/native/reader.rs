@@ -15,9 +15,9 @@ use crate::formats::native::encode::Totals;
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::part::Part;
-use crate::formats::native::reader::stretch::{Next, Stretch};
+use crate::formats::native::reader::stretch::{Chunked, Next};
 use crate::formats::native::{Header, decode, find};
-use crate::{AnySource, Block, Event, Input, Selection, Source, Step, TraceError, Wish};
+use crate::{AnyStretch, Block, Event, Input, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -42,7 +42,7 @@ pub struct Reader {
     /// What is read of the file, if not all.
     part: Option<Part>,
     /// What is read of the file, if it is a stretch beside others.
-    stretch: Option<Stretch>,
+    stretch: Option<Chunked>,
     /// If touches are to be delivered: of what.
     wish: Option<Wish>,
     /// Where the chunk begins that the last piece is from.
@@ -202,7 +202,7 @@ impl Reader {
     /// An event of what is left out, which comes first.
     fn event_before(&mut self) -> Option<Event> {
         let of_part = self.part.as_mut().and_then(Part::event_before);
-        of_part.or_else(|| self.stretch.as_mut().and_then(Stretch::event_before))
+        of_part.or_else(|| self.stretch.as_mut().and_then(Chunked::event_before))
     }
 
     fn passed(&mut self, block: &Block) {
@@ -344,7 +344,7 @@ impl Source for Reader {
         wish: Wish,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnySource>, TraceError> {
+    ) -> Result<Vec<AnyStretch>, TraceError> {
         match self.can_condense(wish) {
             true => self.in_stretches(wish, most, shortest),
             false => Ok(Vec::new()),

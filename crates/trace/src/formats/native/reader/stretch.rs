@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use reuselens_units::Accesses;
 
@@ -10,23 +11,15 @@ use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::Chunks;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::index::Index;
-use crate::{AnySource, Event, TraceError, Wish};
+use crate::{AnyStretch, Event, Stretch, TraceError, Wish};
 
-/// What is read of a file.
-pub(super) struct Stretch {
-    /// Events of the chunks before it.
+/// Which chunks of a file are read.
+pub(super) struct Chunked {
+    index: Arc<Index>,
+    /// Those that were not begun.
+    left: Range<usize>,
+    /// Events of the chunks before that were not delivered.
     events: VecDeque<Event>,
-    /// Where it ends. The last goes on to the end of the file.
-    end: Option<End>,
-}
-
-/// Where a stretch ends.
-struct End {
-    /// Chunks that are not read yet.
-    chunks_left: usize,
-    /// Where the next stretch begins, and what the file has before that.
-    offset: u64,
-    totals: Totals,
 }
 
 /// What a stretch has to read next.
@@ -35,21 +28,16 @@ pub(super) enum Next {
     Over,
     /// A chunk of rows.
     Chunk,
-    /// Whatever there is.
+    /// Whatever there is: the last goes on to the end of the file.
     Any,
 }
 
-impl Stretch {
-    /// These chunks of a file.
-    fn new(index: &Index, chunks: &Range<usize>) -> Stretch {
-        let end = index.chunks.get(chunks.end).map(|behind| End {
-            chunks_left: chunks.len(),
-            offset: behind.offset,
-            totals: index.totals_before(chunks.end),
-        });
-        Stretch {
+impl Chunked {
+    fn new(index: &Arc<Index>, chunks: Range<usize>) -> Chunked {
+        Chunked {
+            index: Arc::clone(index),
             events: index.events_of(0..chunks.start).iter().cloned().collect(),
-            end,
+            left: chunks,
         }
     }
 
@@ -60,14 +48,23 @@ impl Stretch {
 
     /// Goes on to the next chunk.
     pub(super) fn find_next(&mut self) -> Next {
-        match &mut self.end {
-            None => Next::Any,
-            Some(end) if end.chunks_left == 0 => Next::Over,
-            Some(end) => {
-                end.chunks_left -= 1;
-                Next::Chunk
-            }
+        let is_last = self.is_last();
+        match self.left.next() {
+            Some(_) if !is_last => Next::Chunk,
+            None if !is_last => Next::Over,
+            _ => Next::Any,
         }
+    }
+
+    fn is_last(&self) -> bool {
+        self.left.end == self.index.chunks.len()
+    }
+
+    /// Where the later half of what is left begins, if each half has so many accesses.
+    fn middle(&self, shortest: Accesses) -> Option<usize> {
+        let halves = share_out(&self.index, self.left.clone(), 2, shortest);
+        let [_, later] = <[Range<usize>; 2]>::try_from(halves).ok()?;
+        Some(later.start)
     }
 }
 
@@ -78,34 +75,36 @@ impl Reader {
         wish: Wish,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnySource>, TraceError> {
+    ) -> Result<Vec<AnyStretch>, TraceError> {
         let Ok(index) = self.take_index()? else {
             return Ok(Vec::new());
         };
+        let (index, begin) = (Arc::new(index), self.input.offset());
         let mut stretches = Vec::new();
-        for chunks in share_out(&index, most, shortest) {
-            let Some(stretch) = self.stretch(&index, chunks, wish)? else {
+        for chunks in share_out(&index, 0..index.chunks.len(), most, shortest) {
+            // The first begins where the file's head ends, whatever the index says of it.
+            let offset = match chunks.start {
+                0 => begin,
+                start => index.chunks[start].offset,
+            };
+            let Some(stretch) = self.stretch(&index, chunks, offset, wish)? else {
                 return Ok(Vec::new());
             };
-            stretches.push(Box::new(stretch) as AnySource);
+            stretches.push(Box::new(stretch) as AnyStretch);
         }
         Ok(stretches)
     }
 
-    /// A reader of these chunks.
+    /// A reader of these chunks, which begin at `offset`.
     fn stretch(
         &self,
-        index: &Index,
+        index: &Arc<Index>,
         chunks: Range<usize>,
+        offset: u64,
         wish: Wish,
     ) -> Result<Option<Reader>, TraceError> {
         let Some(mut input) = self.input.another() else {
             return Ok(None);
-        };
-        // The first begins where the file's head ends, whatever the index says of it.
-        let offset = match chunks.start {
-            0 => self.input.offset(),
-            start => index.chunks[start].offset,
         };
         input.jump(offset)?;
         Ok(Some(Reader {
@@ -118,7 +117,7 @@ impl Reader {
             totals: index.totals_before(chunks.start),
             index: None,
             part: None,
-            stretch: Some(Stretch::new(index, &chunks)),
+            stretch: Some(Chunked::new(index, chunks)),
             wish: Some(wish),
             start: offset,
             ending: None,
@@ -128,10 +127,14 @@ impl Reader {
 
     /// Whether a stretch that is over has what the index says, and ends where the next begins.
     pub(super) fn check_stretch(&self) -> Result<(), TraceError> {
-        let Some(end) = self.stretch.as_ref().and_then(|it| it.end.as_ref()) else {
+        let Some(stretch) = &self.stretch else {
             return Ok(());
         };
-        if self.totals == end.totals && self.input.offset() == end.offset {
+        let Some(behind) = stretch.index.chunks.get(stretch.left.end) else {
+            return Ok(());
+        };
+        let totals = stretch.index.totals_before(stretch.left.end);
+        if self.totals == totals && self.input.offset() == behind.offset {
             return Ok(());
         }
         let what = Damage("what the index lists is not what is in the file");
@@ -139,22 +142,44 @@ impl Reader {
     }
 }
 
-/// Ranges of chunks of about as many accesses each.
-fn share_out(index: &Index, most: usize, shortest: Accesses) -> Vec<Range<usize>> {
-    let accesses = index.chunks.iter().map(|chunk| u128::from(chunk.accesses));
-    let all = accesses.clone().sum::<u128>();
+impl Stretch for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        let (Some(stretch), Some(wish)) = (&self.stretch, self.wish) else {
+            return Ok(None);
+        };
+        let Some(middle) = stretch.middle(shortest) else {
+            return Ok(None);
+        };
+        let (index, later) = (Arc::clone(&stretch.index), middle..stretch.left.end);
+        let half = self.stretch(&index, later, index.chunks[middle].offset, wish)?;
+        if let (Some(stretch), Some(_)) = (&mut self.stretch, &half) {
+            stretch.left.end = middle;
+        }
+        Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+}
+
+/// Ranges of about as many accesses each, of some of the chunks.
+fn share_out(
+    index: &Index,
+    chunks: Range<usize>,
+    most: usize,
+    shortest: Accesses,
+) -> Vec<Range<usize>> {
+    let accesses = |number: usize| u128::from(index.chunks[number].accesses);
+    let all = chunks.clone().map(accesses).sum::<u128>();
     let stretches = (all / u128::from(shortest.get().max(1))).min(most as u128);
-    let (mut ranges, mut start, mut before) = (Vec::new(), 0, 0);
-    for (number, accesses) in accesses.enumerate() {
-        before += accesses;
+    let (mut ranges, mut start, mut before) = (Vec::new(), chunks.start, 0);
+    for number in chunks.clone() {
+        before += accesses(number);
         let due = before * stretches >= all * (ranges.len() as u128 + 1);
         if due && ranges.len() as u128 + 1 < stretches {
             ranges.push(start..number + 1);
             start = number + 1;
         }
     }
-    if start < index.chunks.len() {
-        ranges.push(start..index.chunks.len());
+    if start < chunks.end {
+        ranges.push(start..chunks.end);
     }
     ranges
 }

@@ -1,0 +1,261 @@
+//! Threads, and the stretches that wait for one.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+use reuselens_locality::Machine;
+use reuselens_trace::{AnyStretch, Source};
+use reuselens_units::{Accesses, Bytes};
+
+use super::runner::{Ended, Runner};
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::attribution::Attribution;
+use crate::{AnalysisOptions, Progress};
+
+/// How often progress is told while others work.
+pub(super) const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// What all threads know.
+pub(super) struct Crew<'a> {
+    machine: &'a Machine,
+    options: &'a AnalysisOptions,
+    limit: Bytes,
+    /// The accesses of the shortest stretch.
+    shortest: Accesses,
+    /// Accesses counted and bytes of the source read, by all.
+    accesses: AtomicU64,
+    bytes: AtomicU64,
+    /// Bytes held by all.
+    memory: AtomicU64,
+    /// Whether it cannot be done so: all end then.
+    given_up: AtomicBool,
+    /// Whether a thread waits for which there is no stretch.
+    wanted: AtomicBool,
+    stretches: Mutex<Stretches>,
+    changed: Condvar,
+}
+
+/// The stretches that are not read to their end.
+#[derive(Default)]
+struct Stretches {
+    /// Those that no thread has.
+    waiting: Vec<Runner>,
+    /// How many there are, with those.
+    unread: usize,
+    /// Threads that have none.
+    idle: usize,
+}
+
+impl<'a> Crew<'a> {
+    pub(super) fn new(
+        machine: &'a Machine,
+        options: &'a AnalysisOptions,
+        limit: Bytes,
+        shortest: Accesses,
+    ) -> Crew<'a> {
+        Crew {
+            machine,
+            options,
+            limit,
+            shortest,
+            accesses: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            memory: AtomicU64::new(0),
+            given_up: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
+            stretches: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// As if so many more threads had nothing to do.
+    #[cfg(test)]
+    pub(super) fn with_idle(self, threads: usize) -> Self {
+        lock(&self.stretches).idle = threads;
+        self
+    }
+
+    /// What stretches, and those split off them, come to, in their order, with a thread for each that the system gives, this one among
+    /// them; `None` if it is given up.
+    pub(super) fn count(
+        &self,
+        stretches: Vec<AnyStretch>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Option<Vec<Ended>> {
+        let threads = stretches.len();
+        let all = stretches.first().and_then(|first| first.progress());
+        let tell = &mut || progress(self.progress(all.map(|(_, all)| all)));
+        self.add_all(stretches);
+        let mut ended = self.work_on(threads, tell);
+        ended.sort_by_key(|ended| ended.start);
+        (!self.is_given_up()).then_some(ended)
+    }
+
+    /// Adds stretches, each with a way to the one before.
+    fn add_all(&self, stretches: Vec<AnyStretch>) {
+        let mut before = None;
+        for stretch in stretches {
+            let (send, behind) = channel();
+            let attribution = self.attribution(&stretch);
+            self.add(Runner::new(
+                stretch,
+                attribution,
+                before.replace(send),
+                behind,
+            ));
+        }
+        // Nobody comes behind the last.
+    }
+
+    /// Works with so many threads on all that waits.
+    fn work_on(&self, threads: usize, tell: &mut dyn FnMut()) -> Vec<Ended> {
+        std::thread::scope(|scope| {
+            let other = |_| {
+                let thread = Builder::new().name("stretch".to_owned());
+                thread.spawn_scoped(scope, || self.work(&mut || {})).ok()
+            };
+            // What there is no thread for the others do.
+            let others: Vec<_> = (1..threads).map_while(other).collect();
+            let mut ended = self.work(tell);
+            for other in others {
+                match other.join() {
+                    Ok(more) => ended.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            ended
+        })
+    }
+
+    /// What a thread does: reads stretches as long as there are any, then counts what those behind them do not know.
+    fn work(&self, tell: &mut dyn FnMut()) -> Vec<Ended> {
+        let _alarm = Alarm(self);
+        let mut read: Vec<Runner> = Vec::new();
+        while let Some(mut runner) = self.next(tell) {
+            runner.read(self, tell);
+            self.is_read();
+            read.push(runner);
+            for runner in &mut read {
+                runner.count_what_is_there(self);
+            }
+        }
+        // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
+        read.sort_by_key(|runner| Reverse(runner.start()));
+        let runners = read.into_iter();
+        runners.map(|runner| runner.finish(self, tell)).collect()
+    }
+
+    /// A stretch to read; `None` if all are read.
+    fn next(&self, tell: &mut dyn FnMut()) -> Option<Runner> {
+        let mut stretches = lock(&self.stretches);
+        stretches.idle += 1;
+        while stretches.unread > 0 && !self.is_given_up() {
+            if let Some(runner) = stretches.waiting.pop() {
+                stretches.idle -= 1;
+                self.note_wanted(&stretches);
+                return Some(runner);
+            }
+            self.note_wanted(&stretches);
+            let waited = self.changed.wait_timeout(stretches, TELL_EVERY);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            tell();
+            stretches = lock(&self.stretches);
+        }
+        None
+    }
+
+    /// A stretch for whoever is idle.
+    fn add(&self, runner: Runner) {
+        let mut stretches = lock(&self.stretches);
+        stretches.unread += 1;
+        // The first is taken first.
+        stretches.waiting.insert(0, runner);
+        self.note_wanted(&stretches);
+        self.changed.notify_one();
+    }
+
+    /// A stretch was read to its end.
+    fn is_read(&self) {
+        lock(&self.stretches).unread -= 1;
+        self.changed.notify_all();
+    }
+
+    fn note_wanted(&self, stretches: &Stretches) {
+        let wanted = stretches.idle > stretches.waiting.len();
+        self.wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    /// Has a stretch split, if somebody waits for one; whether it can be split again.
+    pub(super) fn split(&self, runner: &mut Runner) -> bool {
+        if !self.wanted.load(Ordering::Relaxed) {
+            return true;
+        }
+        let half = runner.split_off(self.shortest, |half| self.attribution(half));
+        let Some(half) = half else {
+            return false;
+        };
+        self.add(half);
+        true
+    }
+
+    fn attribution(&self, source: &dyn Source) -> Attribution {
+        Attribution::new(source, self.machine, self.options)
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// After how many accesses a stretch says how far it is, and is split if somebody waits.
+    pub(super) fn look_every(&self) -> u64 {
+        LOOK_AT_MEMORY_EVERY.min(self.shortest.get())
+    }
+
+    /// Notes that so much more was counted and read.
+    pub(super) fn counted(&self, accesses: u64, bytes: u64) {
+        self.accesses.fetch_add(accesses, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that somebody holds `now` where it was `before`; gives up if all hold too much.
+    pub(super) fn holds(&self, now: Bytes, before: Bytes) {
+        let change = now.get().wrapping_sub(before.get());
+        let held = self.memory.fetch_add(change, Ordering::Relaxed);
+        if held.wrapping_add(change) > self.limit.get() {
+            self.give_up();
+        }
+    }
+
+    fn progress(&self, all: Option<u64>) -> Progress {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        Progress {
+            accesses: Accesses(self.accesses.load(Ordering::Relaxed)),
+            source_bytes: all.map(|all| (bytes.min(all), all)),
+        }
+    }
+}
+
+/// Nobody waits for a thread that panicked.
+struct Alarm<'a>(&'a Crew<'a>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+/// A list stays a list when a thread broke down over it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
