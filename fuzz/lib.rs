@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
+use reuselens::units::Accesses;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
-use reuselens_trace::{Block, Event, Input, Kind, Selection, Source, Step, ThreadId};
+use reuselens_trace::{Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
@@ -57,6 +58,76 @@ pub fn compare_touches(bytes: &[u8]) {
     let rows = touched(bytes, 1, false);
     assert_eq!(rows, touched(bytes, 1, true));
     assert_eq!(rows, touched(bytes, 3, true));
+}
+
+/// Reads a native file as touches, whole and in stretches that are split on the way: what is touched before the first error is what the
+/// file touches, unless elements of what it names lie in several items.
+pub fn compare_stretches(bytes: &[u8]) {
+    if covered(bytes) > MOST_COVERED {
+        return;
+    }
+    let (items, references, tables, error) = touched(bytes, 1, true);
+    let Some((found, attributor, broken)) = in_stretches(bytes) else {
+        return;
+    };
+    if broken {
+        assert!(items.starts_with(&found));
+        return;
+    }
+    assert_eq!((error, items), (None, found));
+    assert_eq!(references, attributor.references());
+    let mut warnings = attributor.finish(&mut NoSymbols).warnings;
+    let mut expected = tables.warnings;
+    warnings.sort_by(|one, other| one.message.cmp(&other.message));
+    expected.sort_by(|one, other| one.message.cmp(&other.message));
+    assert_eq!(warnings, expected);
+}
+
+/// What stretches touch, what is known of the accesses, and whether one broke off; nothing if there are none or they must not be taken.
+fn in_stretches(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
+    let attributor = || {
+        Attributor::new(Options {
+            whole: true,
+            ..Options::default()
+        })
+    };
+    let wish = attributor().wish()?;
+    let input = Input::seekable(std::io::Cursor::new(bytes.to_vec()), "fuzz").ok()?;
+    let mut reader = Reader::with_threads(input, 1).ok()?;
+    let mut stretches = reader.stretches(wish, 2, Accesses(1)).ok()?;
+    let (mut items, mut before) = (Vec::new(), None::<Attributor>);
+    while !stretches.is_empty() {
+        let mut stretch = stretches.remove(0);
+        let mut attributor = attributor();
+        let (mut block, mut columns, mut steps) = (Block::new(), Columns::new(), 0);
+        let broken = loop {
+            steps += 1;
+            if steps % 2 == 0
+                && let Ok(Some(half)) = stretch.split_off(Accesses(1))
+            {
+                stretches.insert(0, half);
+            }
+            match stretch.next(&mut block) {
+                Ok(Step::Block) if block.touches.uneven => return None,
+                Ok(Step::Block) => {
+                    attributor.gather(&mut block, &mut columns, |piece| keep(&mut items, piece));
+                }
+                Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+                Ok(Step::End) => break false,
+                Err(_) => break true,
+            }
+            keep(&mut items, &columns);
+            columns.clear();
+        };
+        if let Some(before) = before.take() {
+            attributor.put_behind(before);
+        }
+        if broken {
+            return Some((items, attributor, true));
+        }
+        before = Some(attributor);
+    }
+    before.map(|attributor| (items, attributor, false))
 }
 
 /// Four million lines.
@@ -191,7 +262,15 @@ pub fn read_index(plain: &[u8]) {
     for thread in 0..3 {
         let mut block = Block::new();
         block.thread = ThreadId(thread);
-        (0..20).for_each(|number| block.push_operand(number));
+        for addr in 0..20 {
+            let (kind, size, pc, addr) = (Kind::Load, 8, 1, addr * 40);
+            block.push(Row {
+                kind,
+                size,
+                pc,
+                addr,
+            });
+        }
         let note = Event::ThreadEnded(ThreadId(thread));
         let written = writer.block(&block).and_then(|()| writer.event(&note));
         if written.and_then(|()| writer.flush()).is_err() {
@@ -213,6 +292,7 @@ pub fn read_index(plain: &[u8]) {
     file.extend_from_slice(&whole[offset + 24 + length..]);
     read(&file, Some("native"));
     select(&file);
+    compare_stretches(&file);
 }
 
 /// A chunk with good checksums.
