@@ -158,11 +158,9 @@ impl Shard {
 /// Appends the items of cold accesses.
 fn note(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
     for (items, distances) in items.chunks(64).zip(distances.chunks(64)) {
-        // Most have none, which takes a few instructions to see.
-        let cold = distances
-            .iter()
-            .map(|distance| u32::from(distance.is_cold()));
-        if cold.sum::<u32>() > 0 {
+        // Most have none, which the highest bit of all together says: no other distance is so large.
+        let any = distances.iter().fold(0, |any, one| any | one.raw());
+        if any >> 63 == 1 {
             let all = items.iter().zip(distances);
             firsts.extend(all.filter_map(|(&item, distance)| distance.is_cold().then_some(item)));
         }
