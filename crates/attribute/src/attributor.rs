@@ -208,7 +208,8 @@ impl Attributor {
             .threads
             .iter()
             .map(|t| t.stack.memory() + t.touched.memory());
-        Bytes(processes.chain(threads).sum::<u64>() + self.shared.memory())
+        let states = self.threads.capacity() * size_of::<ThreadState>();
+        Bytes(processes.chain(threads).sum::<u64>() + states as u64 + self.shared.memory())
     }
 
     /// Resolves all names. Cost: a symbol look-up per site, context and object that was accessed.

@@ -12,14 +12,14 @@
 //!
 //! # Cost
 //! That of decoding and counting, divided by the threads, and an access for each distinct item of each stretch but the
-//! first. Memory: an engine and a histogram for each stretch. If that is more than the analysis may have, or an element can lie in
-//! several items, it begins anew on one engine.
+//! first. Memory: an engine and a histogram for each stretch. If that is more than the analysis may have, an element can lie in
+//! several items, or the trace is damaged, it begins anew on one engine.
 
 mod crew;
 mod runner;
 
 use reuselens_locality::{Machine, Sharing};
-use reuselens_trace::{Source, Wish};
+use reuselens_trace::{Source, TraceError, Wish};
 use reuselens_units::Accesses;
 
 use crate::analysis::{Pass, memory_limit};
@@ -39,8 +39,8 @@ const MOST: usize = 32;
 const ENGINE: &str = "counting";
 const ENGINES: [&str; 2] = ["auto", ENGINE];
 
-/// Reads and counts all of `source` in stretches; `None` if that cannot be, or takes too much memory: the source is as it was
-/// then.
+/// Reads and counts all of `source` in stretches; `None` if that cannot be, takes too much memory, or something is wrong with the
+/// trace: the source is as it was then.
 ///
 /// # Errors
 /// Those of the source.
@@ -70,9 +70,9 @@ fn count_long(
         return Ok(None);
     }
     let crew = Crew::new(machine, options, memory_limit(options), shortest);
-    crew.count(stretches, progress)
-        .map(put_together)
-        .transpose()
+    let threads = stretches.len();
+    let ended = crew.count(stretches, threads, progress);
+    ended.map(put_together).transpose()
 }
 
 /// What has to be known of accesses, if they can be counted so.
@@ -87,33 +87,33 @@ fn wish(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Op
     attribution.and_then(|attribution| attribution.wish())
 }
 
-/// Makes one of what stretches, in their order, have come to, up to where the trace breaks off.
+/// Makes one of what stretches, in their order, have come to, up to where an end was asked for.
 fn put_together(ended: Vec<Ended>) -> Result<Pass, Error> {
     let mut ended = ended.into_iter();
     let Some(mut all) = ended.next() else {
         unreachable!("there are two stretches or more");
     };
     for next in ended {
-        if all.error.is_some() {
+        if all.asked.is_some() {
             // What comes behind is no part of what was read.
             break;
         }
-        let mut attribution = next.attribution;
-        attribution.put_behind(all.attribution);
+        all.asked = next.asked;
+        if next.asked.is_some() && !next.begun {
+            // It may not even know what was announced before it.
+            break;
+        }
+        let earlier = std::mem::replace(&mut all.attribution, next.attribution);
+        all.attribution.put_behind(earlier);
         all.histogram.merge(&next.histogram);
-        all = Ended {
-            attribution,
-            accesses: all.accesses + next.accesses,
-            begun: all.begun || next.begun,
-            error: next.error,
-            ..all
-        };
+        all.accesses += next.accesses;
+        all.begun |= next.begun;
     }
-    let stop = all.error.map(|error| Stop::because(error, all.begun));
+    let stopped = |signal| Stop::because(TraceError::Stopped { signal }, all.begun);
     Ok(Pass {
+        stop: all.asked.map(stopped).transpose()?,
         attribution: all.attribution,
         accesses: all.accesses,
-        stop: stop.transpose()?,
         counted: Counted::exactly(ENGINE, all.histogram),
     })
 }

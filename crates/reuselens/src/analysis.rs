@@ -22,12 +22,13 @@ pub struct Progress {
 
 /// Analyses all of `source`.
 ///
-/// `command` is what was measured, for the head of the report. `progress` is called after every
-/// block. Where the source breaks off, or the analysis would need more memory than it may have, the
+/// `command` is what was measured, for the head of the report. `progress` is called again and again, at the
+/// latest after some hundred thousand accesses. Where the source breaks off, or the analysis would need more memory than it may have, the
 /// profile holds everything before that and says so.
 ///
 /// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the engine's
-/// bytes per distinct item, and the histograms.
+/// bytes per distinct item, and the histograms. Of the whole program alone a native file is read in stretches by several threads, each with an
+/// engine; where that needs more memory than there may be, or something is wrong with the trace, in a second pass as the others.
 ///
 /// # Errors
 /// If there is no such engine, or the source cannot be read at all: also if it breaks off before there
@@ -42,9 +43,17 @@ pub fn analyze(
     let machine = this_machine();
     let attribution = Attribution::new(source, &machine, options);
     let analysis = Analysis::new(attribution, options)?;
-    let pass = match abreast::count(source, &machine, options, progress)? {
+    let mut told = Accesses(0);
+    let mut tell = |now: Progress| {
+        // Who begins anew says nothing until that is news.
+        if now.accesses >= told {
+            told = now.accesses;
+            progress(now);
+        }
+    };
+    let pass = match abreast::count(source, &machine, options, &mut tell)? {
         Some(pass) => pass,
-        None => analysis.run(source, progress)?,
+        None => analysis.run(source, &mut tell)?,
     };
     Ok(profile(pass, source, command, machine, options))
 }

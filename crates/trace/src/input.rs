@@ -63,13 +63,21 @@ impl Input {
             return Err(failed(ErrorKind::IsADirectory.into()));
         }
         if about.is_file() {
-            return Input::seekable(Positioned::new(file), path);
+            return Input::file(file, path);
         }
         Ok(Input::new(file, path))
     }
 
+    /// Reads an open file of which any part can be read, from its beginning; `name` stands for its path in messages.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if its length cannot be had.
+    pub fn file(file: File, name: impl Into<PathBuf>) -> Result<Input, TraceError> {
+        Input::seekable(Positioned::new(file), name)
+    }
+
     /// Reads from something of which the length is known and any part can be read: a zip archive can
-    /// only be read so. Clones of it are read from places of their own.
+    /// only be read so. A clone must have a place of its own, not as that of an `Arc<File>`: see [`Input::file`].
     ///
     /// # Errors
     /// [`TraceError::Io`] if its length cannot be had.

@@ -45,7 +45,7 @@ pub trait Source {
         false
     }
 
-    /// The trace in up to `most` stretches of at least `shortest` accesses each, in order, to be read at the same time by whoever
+    /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in order, to be read at the same time by whoever
     /// wants to know of accesses what the wish says; none, or one, if it cannot be had so. This source is not read by that: it still
     /// delivers all. To be called before anything was delivered.
     ///
@@ -64,8 +64,8 @@ pub trait Source {
 /// A stretch of a trace, read beside others: see [`Source::stretches`].
 ///
 /// It first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
-/// stretches together deliver its accesses; of one that is damaged those before the first error are what the whole source would
-/// deliver. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of a stretch mean what those
+/// stretches together deliver its accesses; of one that is damaged, or of which it was wrong where a stretch begins, one of them ends with an
+/// error, and what those before that delivered is what the whole source would. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of a stretch mean what those
 /// before have named: whoever meets one reads the whole source instead.
 pub trait Stretch: Source {
     /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses in each: for whoever is done with a

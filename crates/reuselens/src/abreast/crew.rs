@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use reuselens_units::{Accesses, Bytes};
 use super::runner::{Ended, Runner};
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 use crate::attribution::Attribution;
+use crate::shard::way;
 use crate::{AnalysisOptions, Progress};
 
 /// How often progress is told while others work.
@@ -79,34 +79,33 @@ impl<'a> Crew<'a> {
         self
     }
 
-    /// What stretches, and those split off them, come to, in their order, with a thread for each that the system gives, this one among
-    /// them; `None` if it is given up.
+    /// What stretches, and those split off them, come to, in their order, with so many threads if the system gives them, this one
+    /// among them; `None` if it is given up.
     pub(super) fn count(
         &self,
         stretches: Vec<AnyStretch>,
+        threads: usize,
         progress: &mut dyn FnMut(Progress),
     ) -> Option<Vec<Ended>> {
-        let threads = stretches.len();
         let all = stretches.first().and_then(|first| first.progress());
         let tell = &mut || progress(self.progress(all.map(|(_, all)| all)));
         self.add_all(stretches);
         let mut ended = self.work_on(threads, tell);
-        ended.sort_by_key(|ended| ended.start);
+        // All may have been done by others.
+        tell();
+        ended.sort_by_key(|ended| ended.order);
         (!self.is_given_up()).then_some(ended)
     }
 
     /// Adds stretches, each with a way to the one before.
     fn add_all(&self, stretches: Vec<AnyStretch>) {
         let mut before = None;
-        for stretch in stretches {
-            let (send, behind) = channel();
+        for (number, stretch) in (0_u128..).zip(stretches) {
+            let (next, behind) = way();
             let attribution = self.attribution(&stretch);
-            self.add(Runner::new(
-                stretch,
-                attribution,
-                before.replace(send),
-                behind,
-            ));
+            let order = number << 64..(number + 1) << 64;
+            let ways = (before.replace(next), behind);
+            self.add(Runner::new(stretch, attribution, ways, order));
         }
         // Nobody comes behind the last.
     }
@@ -140,11 +139,11 @@ impl<'a> Crew<'a> {
             self.is_read();
             read.push(runner);
             for runner in &mut read {
-                runner.count_what_is_there(self);
+                runner.count_what_is_there(self, tell);
             }
         }
         // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
-        read.sort_by_key(|runner| Reverse(runner.start()));
+        read.sort_by_key(|runner| Reverse(runner.order()));
         let runners = read.into_iter();
         runners.map(|runner| runner.finish(self, tell)).collect()
     }

@@ -1,6 +1,8 @@
 //! A stretch on its way through an engine of its own.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::ops::Range;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use reuselens_attribute::Columns;
 use reuselens_locality::ExactHistogram;
@@ -8,8 +10,9 @@ use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, TraceError};
 use reuselens_units::{Accesses, Bytes, Items};
 
 use super::crew::{Crew, TELL_EVERY};
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
 use crate::attribution::Attribution;
-use crate::shard::Link;
+use crate::shard::{Before, Behind, Link, way};
 
 /// Touches that are counted together: they stay in a processor's own cache from one to the other.
 const TOGETHER: usize = 1 << 13;
@@ -23,9 +26,10 @@ pub(super) struct Runner {
     attribution: Attribution,
     link: Link,
     /// What the stretch behind meets for the first time.
-    behind: Receiver<Vec<u64>>,
-    /// Where it begins in the source, which says what order stretches are in, and how far it was when the crew was last told.
-    start: u64,
+    behind: Behind,
+    /// Its place among all stretches: theirs have nothing in common, and are in their order.
+    order: Range<u128>,
+    /// How far the source was when the crew was last told.
     place: u64,
     accesses: u64,
     begun: bool,
@@ -34,8 +38,10 @@ pub(super) struct Runner {
     /// The accesses and the memory when the crew was last told, and when that is due again.
     told: u64,
     held: Bytes,
+    /// The part of the memory that is the attribution's.
+    names: Bytes,
     next_look: u64,
-    error: Option<TraceError>,
+    asked: Option<i32>,
 }
 
 /// What a stretch comes to.
@@ -46,10 +52,10 @@ pub(super) struct Ended {
     pub accesses: u64,
     /// Whether there was a block.
     pub begun: bool,
-    /// Why it breaks off.
-    pub error: Option<TraceError>,
-    /// Where it begins in the source.
-    pub start: u64,
+    /// The signal by which an end was asked for before it was read.
+    pub asked: Option<i32>,
+    /// The smaller, the earlier.
+    pub order: u128,
 }
 
 impl Runner {
@@ -57,29 +63,30 @@ impl Runner {
     pub(super) fn new(
         source: AnyStretch,
         attribution: Attribution,
-        before: Option<Sender<Vec<u64>>>,
-        behind: Receiver<Vec<u64>>,
+        (before, behind): (Option<Before>, Behind),
+        order: Range<u128>,
     ) -> Runner {
-        let start = place(&source);
         Runner {
+            place: place(&source),
             source,
             attribution,
             link: Link::new(Items(0), before),
             behind,
-            start,
-            place: start,
+            order,
             accesses: 0,
             begun: false,
             splits: true,
             told: 0,
             held: Bytes(0),
+            names: Bytes(0),
             next_look: 0,
-            error: None,
+            asked: None,
         }
     }
 
-    pub(super) fn start(&self) -> u64 {
-        self.start
+    /// The smaller, the earlier.
+    pub(super) fn order(&self) -> u128 {
+        self.order.start
     }
 
     /// Reads the stretch to its end, or until it is of no more use, and counts it.
@@ -90,10 +97,12 @@ impl Runner {
                 Ok(Step::Block) => self.block(&mut block, &mut columns, crew),
                 Ok(Step::Event(event)) => self.attribution.event(event),
                 Ok(Step::End) => break,
-                Err(error) => {
-                    self.error = Some(error);
+                Err(TraceError::Stopped { signal }) => {
+                    self.asked = Some(signal);
                     break;
                 }
+                // What is there, and what is said of it, only who reads it in one go can tell.
+                Err(_) => crew.give_up(),
             }
             if self.accesses >= self.next_look {
                 self.look(crew);
@@ -104,6 +113,7 @@ impl Runner {
         self.count(&mut columns);
         self.link.hand_on();
         self.look(crew);
+        tell();
     }
 
     fn block(&mut self, block: &mut Block, columns: &mut Columns, crew: &Crew<'_>) {
@@ -111,10 +121,26 @@ impl Runner {
         if block.touches.uneven {
             crew.give_up();
         }
-        let (accesses, link) = (&mut self.accesses, &mut self.link);
+        let Runner {
+            accesses,
+            link,
+            held,
+            names,
+            next_look,
+            ..
+        } = self;
         self.attribution.gather(block, columns, |piece| {
+            if crew.is_given_up() {
+                return;
+            }
             *accesses += piece.len() as u64;
             link.count(&piece.items);
+            // A row is an access of up to 2⁴⁰ bytes: the next look may be far behind the block.
+            if *accesses >= *next_look {
+                *next_look = *accesses + LOOK_AT_MEMORY_EVERY;
+                let memory = link.memory() + *names;
+                crew.holds(memory, std::mem::replace(held, memory));
+            }
         });
         if columns.len() >= TOGETHER {
             self.count(columns);
@@ -133,9 +159,9 @@ impl Runner {
         let place = place(&self.source).max(self.place);
         crew.counted(self.accesses - self.told, place - self.place);
         (self.told, self.place) = (self.accesses, place);
-        let memory = self.link.memory() + self.attribution.memory();
-        crew.holds(memory, self.held);
-        self.held = memory;
+        self.names = self.attribution.memory();
+        let memory = self.link.memory() + self.names + self.behind.memory();
+        crew.holds(memory, std::mem::replace(&mut self.held, memory));
     }
 
     /// Takes off the later half of what is left, with the stretch behind it.
@@ -149,44 +175,59 @@ impl Runner {
         // If it cannot be read it will not be later, and then that is said.
         let half = self.source.split_off(shortest.max(Accesses(worth)));
         let half = half.ok().flatten()?;
-        let (send, behind) = channel();
+        let (before, behind) = way();
         let behind = std::mem::replace(&mut self.behind, behind);
+        let middle = self.order.start.midpoint(self.order.end);
+        let order = middle..std::mem::replace(&mut self.order.end, middle);
         let attribution = attribution(&half);
-        Some(Runner::new(half, attribution, Some(send), behind))
+        Some(Runner::new(
+            half,
+            attribution,
+            (Some(before), behind),
+            order,
+        ))
     }
 
     /// Counts what the stretch behind has handed on so far. To be called when this one was read.
-    pub(super) fn count_what_is_there(&mut self, crew: &Crew<'_>) {
-        // What comes behind where the trace breaks off is not looked at.
-        while self.error.is_none()
-            && !crew.is_given_up()
-            && let Ok(firsts) = self.behind.try_recv()
-        {
+    pub(super) fn count_what_is_there(&mut self, crew: &Crew<'_>, tell: &mut dyn FnMut()) {
+        while let Ok(firsts) = self.handed_on(crew, Duration::ZERO) {
             self.link.count(&firsts);
+            self.look(crew);
+            tell();
         }
-        self.look(crew);
     }
 
     /// Counts all that the stretch behind hands on.
     pub(super) fn finish(mut self, crew: &Crew<'_>, tell: &mut dyn FnMut()) -> Ended {
-        while self.error.is_none() && !crew.is_given_up() {
-            let firsts = self.behind.recv_timeout(TELL_EVERY);
-            tell();
-            match firsts {
-                Ok(firsts) => self.link.count(&firsts),
+        loop {
+            match self.handed_on(crew, TELL_EVERY) {
+                Ok(firsts) => {
+                    self.link.count(&firsts);
+                    self.look(crew);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.look(crew);
+            tell();
         }
+        let histogram = self.link.finish();
+        crew.holds(histogram.memory(), self.held);
         Ended {
             attribution: self.attribution,
-            histogram: self.link.finish(),
+            histogram,
             accesses: self.accesses,
             begun: self.begun,
-            error: self.error,
-            start: self.start,
+            asked: self.asked,
+            order: self.order.start,
         }
+    }
+
+    /// What the stretch behind hands on next. Nothing if that is not wanted any more, or was left out itself.
+    fn handed_on(&self, crew: &Crew<'_>, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
+        if self.asked.is_some() || crew.is_given_up() {
+            return Err(RecvTimeoutError::Disconnected);
+        }
+        self.behind.next_within(time)
     }
 }
 

@@ -5,7 +5,7 @@ use reuselens_distance::generate::Random;
 use reuselens_locality::{Outcome, Profile};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::{
-    Event, Input, Kind, Note, ProcessEnd, ProcessId, Row, Stop, Stoppable, ThreadId,
+    Event, Input, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
 };
 use reuselens_units::Granularity;
 
@@ -15,7 +15,7 @@ use reuselens_units::Bytes;
 use super::*;
 use crate::this_machine;
 
-/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in each chunk.
+/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in every third.
 fn trace(seed: u64) -> Vec<u8> {
     let header = Header {
         has_addresses: true,
@@ -50,7 +50,7 @@ fn trace(seed: u64) -> Vec<u8> {
             }
         }
         writer.block(&block).unwrap();
-        if number % 2 == 1 {
+        if number % 6 == 1 {
             let code = format!("note-{number}");
             let (message, hint) = (String::new(), String::new());
             writer
@@ -60,6 +60,8 @@ fn trace(seed: u64) -> Vec<u8> {
                     hint,
                 }))
                 .unwrap();
+        }
+        if number % 2 == 1 {
             writer.flush().unwrap();
         }
     }
@@ -100,7 +102,7 @@ fn any_number_of_threads_makes_the_same_profile() {
         let bytes = trace(seed);
         let expected = alone(&mut reader(&bytes));
         assert_eq!(expected.outcome, Outcome::Exit(3));
-        assert_eq!(expected.warnings.len(), 30);
+        assert_eq!(expected.warnings.len(), 10);
         for threads in [2, 3, 7, 16] {
             let profile = abreast(&mut reader(&bytes), &options(threads)).unwrap();
             assert_eq!(profile, expected, "seed {seed}, {threads} threads");
@@ -120,7 +122,7 @@ fn stretches_that_are_split_come_to_the_same() {
         let stretches = source.stretches(wish, stretches, Accesses(1)).unwrap();
         let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
         let few = stretches.len();
-        let ended = crew.count(stretches, &mut |_| {}).unwrap();
+        let ended = crew.count(stretches, few, &mut |_| {}).unwrap();
         assert!(ended.len() > few, "{few}");
         let pass = put_together(ended).unwrap();
         let profile =
@@ -130,33 +132,32 @@ fn stretches_that_are_split_come_to_the_same() {
 }
 
 #[test]
-fn a_trace_that_breaks_off_is_counted_up_to_there() {
+fn a_trace_that_breaks_off_is_read_in_one_go() {
     let bytes = trace(9);
     let (mut random, mut broken) = (Random::new(1), 0);
-    for _ in 0..60 {
+    for _ in 0..40 {
         let mut bytes = bytes.clone();
         let length = bytes.len() as u64;
         bytes[200 + random.below(length - 2000) as usize] ^= 4;
-        let expected = crate::analyze(&mut reader(&bytes), Vec::new(), &options(1), &mut |_| {});
         let mut source = reader(&bytes);
-        let machine = this_machine();
-        let pass = count_long(&mut source, &machine, &options(3), Accesses(1), &mut |_| {});
-        match (pass, expected) {
-            (Ok(Some(pass)), Ok(expected)) => {
-                let options = options(3);
-                let profile =
-                    crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
+        assert_eq!(abreast(&mut source, &options(3)), None);
+        // The source is as it was.
+        let profile = crate::analyze(&mut source, Vec::new(), &options(1), &mut |_| {});
+        let expected = crate::analyze(&mut reader(&bytes), Vec::new(), &options(1), &mut |_| {});
+        match (profile, expected) {
+            (Ok(profile), Ok(expected)) => {
                 assert_eq!(profile, expected);
-                assert!(matches!(profile.outcome, Outcome::Incomplete(_)));
-                broken += 1;
+                broken += u32::from(matches!(profile.outcome, Outcome::Incomplete(_)));
             }
-            (Err(error), Err(expected)) => assert_eq!(error.to_string(), expected.to_string()),
-            // The index is damaged, or its place.
-            (Ok(None), Ok(_)) => {}
-            (pass, expected) => panic!("{:?}, {expected:?}", pass.map(|_| ())),
+            (profile, expected) => {
+                assert_eq!(
+                    profile.unwrap_err().to_string(),
+                    expected.unwrap_err().to_string()
+                );
+            }
         }
     }
-    assert!(broken > 30, "{broken}");
+    assert!(broken > 20, "{broken}");
 }
 
 #[test]
@@ -208,22 +209,94 @@ fn what_needs_more_than_items_or_memory_is_left_to_others() {
     assert!(abreast(&mut reader(&bytes), &plain).is_some());
 }
 
-#[test]
-fn who_asks_for_an_end_gets_the_beginning() {
+/// The profile by a thread alone that is asked for an end when `now` says so, and that of the whole.
+fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
     let bytes = trace(4);
-    let whole = alone(&mut reader(&bytes));
     let stop = Stop::default();
     let mut source = Stoppable::new(reader(&bytes), stop.clone());
     let (machine, options) = (this_machine(), options(2));
-    let ask = &mut |_: Progress| stop.ask(15);
-    let pass = count_long(&mut source, &machine, &options, Accesses(1), ask)
-        .unwrap()
-        .unwrap();
+    let wish = wish(&source, &machine, &options).unwrap();
+    let stretches = source.stretches(wish, 2, Accesses(1)).unwrap();
+    let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
+    let mut tell = |progress: Progress| {
+        if now(progress.accesses.get()) {
+            stop.ask(15);
+        }
+    };
+    let ended = crew.count(stretches, 1, &mut tell).unwrap();
+    let pass = put_together(ended).unwrap();
     let profile = crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
+    (profile, alone(&mut reader(&bytes)))
+}
+
+#[test]
+fn who_asks_for_an_end_gets_the_beginning() {
+    let (profile, whole) = stopped(|accesses| accesses > 2000);
     assert!(matches!(&profile.outcome, Outcome::Incomplete(why) if why.contains("SIGTERM")));
     let (some, all) = (profile.histogram.accesses(), whole.histogram.accesses());
-    assert!(0 < some && some < all / 2, "{some} of {all}");
+    assert!(2000 < some && some < all / 2, "{some} of {all}");
     assert_eq!(some, profile.cells[0].histogram.accesses());
+}
+
+/// What was announced is known of a stretch that was read, even if the one behind it was never begun.
+#[test]
+fn an_end_between_two_stretches_loses_nothing_of_the_first() {
+    let bytes = trace(4);
+    let (machine, options) = (this_machine(), options(2));
+    let wish = Wish::new(Granularity::LINE_64, |_| true);
+    let first = || {
+        let stretches = reader(&bytes).stretches(wish, 2, Accesses(1));
+        stretches.unwrap().swap_remove(0)
+    };
+    let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
+    let accesses = crew.count(vec![first()], 1, &mut |_| {}).unwrap()[0].accesses;
+    let (mut stretch, mut block, mut notes) = (first(), Block::new(), 0);
+    loop {
+        match stretch.next(&mut block).unwrap() {
+            Step::Block => {}
+            Step::Event(_) => notes += 1,
+            Step::End => break,
+        }
+    }
+    // Some are counted only when all was read.
+    let (profile, _) = stopped(|now| now == accesses);
+    assert_eq!(profile.histogram.accesses(), accesses);
+    assert!(notes > 1 && profile.warnings.len() == notes + 1, "{notes}");
+}
+
+#[test]
+fn memory_is_looked_at_within_a_long_range() {
+    let header = Header {
+        has_addresses: true,
+        description: String::new(),
+    };
+    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    for kind in [Kind::Load, Kind::Store, Kind::RangeLoad] {
+        let mut block = Block::new();
+        for (kind, addr) in [(kind, 1 << 30), (Kind::Operand, 1 << 30)] {
+            let (size, pc) = (8, 1);
+            block.push(Row {
+                kind,
+                size,
+                pc,
+                addr,
+            });
+        }
+        writer.block(&block).unwrap();
+        writer.flush().unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let limit = Bytes(16 << 20);
+    let (machine, options) = (this_machine(), options(2));
+    let mut source = reader(&bytes);
+    let wish = wish(&source, &machine, &options).unwrap();
+    let stretches = source.stretches(wish, 3, Accesses(1)).unwrap();
+    let crew = Crew::new(&machine, &options, limit, Accesses(1));
+    let mut counted = 0;
+    let mut tell = |progress: Progress| counted = progress.accesses.get();
+    assert!(crew.count(stretches, 1, &mut tell).is_none());
+    // Some of the lines, not all sixteen million.
+    assert!((100_000..8_000_000).contains(&counted), "{counted}");
 }
 
 #[test]

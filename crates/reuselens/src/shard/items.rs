@@ -1,13 +1,12 @@
 //! The distances of a trace in memory, on several threads: no programs, no names, items only.
 
 use std::num::NonZeroUsize;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Items;
 
-use super::Link;
+use super::link::{Before, Behind, Link, way};
 use super::sample::distinct_about;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
@@ -31,7 +30,7 @@ use super::sample::distinct_about;
 /// assert_eq!(histogram.cold(), 3);
 /// ```
 pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
-    let alone = || link(items, Items(0), None, channel().1);
+    let alone = || link(items, Items(0), None, &way().1);
     in_chain(items, threads).unwrap_or_else(alone)
 }
 
@@ -42,12 +41,12 @@ fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
     let mut stretches = stretches(items, threads, distinct);
     let own = stretches.next().unwrap_or_default();
     std::thread::scope(|scope| {
-        let (mut send, behind) = channel();
+        let (mut send, behind) = way();
         let mut others = Vec::new();
         for stretch in stretches {
-            let (next, receive) = channel();
+            let (next, receive) = way();
             let before = std::mem::replace(&mut send, next);
-            let work = move || link(stretch, distinct, Some(before), receive);
+            let work = move || link(stretch, distinct, Some(before), &receive);
             let thread = Builder::new().name("count".to_owned());
             let spawned = thread.spawn_scoped(scope, work);
             // Those that began end by themselves: nobody hands on to them any more.
@@ -55,7 +54,7 @@ fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
         }
         // Nobody comes behind the last.
         drop(send);
-        let mut histogram = link(own, distinct, None, behind);
+        let mut histogram = link(own, distinct, None, &behind);
         for other in others {
             match other.join() {
                 Ok(more) => histogram.merge(&more),
@@ -83,13 +82,13 @@ fn stretches(
 fn link(
     stretch: &[u64],
     distinct: Items,
-    before: Option<Sender<Vec<u64>>>,
-    behind: Receiver<Vec<u64>>,
+    before: Option<Before>,
+    behind: &Behind,
 ) -> ExactHistogram {
     let mut link = Link::new(distinct, before);
     link.count(stretch);
     link.hand_on();
-    for firsts in behind {
+    while let Some(firsts) = behind.wait() {
         link.count(&firsts);
     }
     link.finish()

@@ -1,6 +1,9 @@
 //! One thread of a chain of stretches, each counted by a thread of its own.
 
-use std::sync::mpsc::Sender;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use reuselens_distance::Shard;
 use reuselens_locality::ExactHistogram;
@@ -11,26 +14,80 @@ use crate::analysis::LOOK_AT_MEMORY_EVERY;
 /// Items taken at once: they and their distances stay in a processor's own cache.
 const BLOCK: usize = 1 << 13;
 
+/// Where a stretch hands on to the one before.
+pub(crate) struct Before {
+    sender: Sender<Vec<u64>>,
+    waiting: Arc<AtomicU64>,
+}
+
+/// What a stretch is handed by the one behind it.
+pub(crate) struct Behind {
+    receiver: Receiver<Vec<u64>>,
+    waiting: Arc<AtomicU64>,
+}
+
+/// The way from a stretch to the one before.
+pub(crate) fn way() -> (Before, Behind) {
+    let (sender, receiver) = channel();
+    let waiting = Arc::default();
+    let before = Before {
+        sender,
+        waiting: Arc::clone(&waiting),
+    };
+    (before, Behind { receiver, waiting })
+}
+
+impl Before {
+    fn hand_on(&self, firsts: Vec<u64>) {
+        self.waiting.fetch_add(bytes(&firsts), Ordering::Relaxed);
+        // It is gone only if it broke off, and then nobody asks for what comes behind it.
+        let _ = self.sender.send(firsts);
+    }
+}
+
+impl Behind {
+    /// What comes next, if it comes within that time.
+    ///
+    /// # Errors
+    /// If it does not, or nothing comes any more.
+    pub fn next_within(&self, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
+        let firsts = self.receiver.recv_timeout(time)?;
+        self.waiting.fetch_sub(bytes(&firsts), Ordering::Relaxed);
+        Ok(firsts)
+    }
+
+    /// What comes next, until nothing comes any more.
+    pub fn wait(&self) -> Option<Vec<u64>> {
+        self.receiver.recv().ok()
+    }
+
+    /// The memory of what waits.
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.waiting.load(Ordering::Relaxed))
+    }
+}
+
+fn bytes(items: &Vec<u64>) -> u64 {
+    8 * items.capacity() as u64
+}
+
 /// What counts a stretch, and then what the stretch behind it hands on: items that are met there for the first time.
 pub(crate) struct Link {
     shard: Shard,
     histogram: ExactHistogram,
     distances: Vec<Distance>,
     /// The thread of the stretch before; none for the first.
-    before: Option<Sender<Vec<u64>>>,
-    /// Items handed to it.
-    handed_on: u64,
+    before: Option<Before>,
 }
 
 impl Link {
     /// For a stretch of about so many distinct items ([`Shard::expecting`]) that hands on to `before`.
-    pub fn new(distinct: Items, before: Option<Sender<Vec<u64>>>) -> Self {
+    pub fn new(distinct: Items, before: Option<Before>) -> Self {
         Link {
             shard: Shard::expecting(distinct),
             histogram: ExactHistogram::new(),
             distances: vec![Distance::COLD; BLOCK],
             before,
-            handed_on: 0,
         }
     }
 
@@ -54,9 +111,7 @@ impl Link {
         }
         let firsts = self.shard.take_firsts();
         if let Some(before) = &self.before {
-            self.handed_on += firsts.len() as u64;
-            // It is gone only if it broke off, and then nobody asks for what comes behind it.
-            let _ = before.send(firsts);
+            before.hand_on(firsts);
         }
     }
 
@@ -65,10 +120,9 @@ impl Link {
         self.shard.distinct()
     }
 
-    /// The memory held, with what waits for the thread before, and that which it takes if a table grows before the next look.
+    /// The memory held, and that which it takes if a table grows before the next look.
     pub fn memory(&self) -> Bytes {
-        let waiting = Bytes(8 * self.handed_on);
-        self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.histogram.memory() + waiting
+        self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.histogram.memory()
     }
 
     /// Hands on the rest; the accesses that were not handed on.

@@ -46,7 +46,7 @@ pub use analyze::analyze_shard;
 pub use error::PartError;
 pub use identity::{Piece, TraceIdentity};
 pub use items::histogram_parallel;
-pub(crate) use link::Link;
+pub(crate) use link::{Before, Behind, Link, way};
 pub use merge::{finish, merge, merge_all};
 pub use part::Part;
 pub(crate) use stretch::{Known, Stretch, Waiting};

@@ -184,6 +184,7 @@ impl Reader {
                     return Ok(Step::Block);
                 }
                 Taken::Piece(Decoded::Event(event)) => {
+                    self.check_event(&event)?;
                     self.totals.events += 1;
                     return Ok(Step::Event(event));
                 }
@@ -211,8 +212,9 @@ impl Reader {
             true => (touches.blocks, touches.rows),
             false => (1, block.len() as u64),
         };
-        self.totals.blocks += blocks;
-        self.totals.rows += rows;
+        // Those of a stretch begin with what an index says, which may be anything.
+        self.totals.blocks = self.totals.blocks.wrapping_add(blocks);
+        self.totals.rows = self.totals.rows.wrapping_add(rows);
     }
 
     /// The next chunk to read; `None` if a part is over.

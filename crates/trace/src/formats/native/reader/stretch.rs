@@ -1,6 +1,5 @@
 //! A stretch of a file's chunks, read beside others.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,13 +12,20 @@ use crate::formats::native::encode::Totals;
 use crate::formats::native::index::Index;
 use crate::{AnyStretch, Event, Stretch, TraceError, Wish};
 
+/// The most stretches of a file.
+const MOST: usize = 1 << 16;
+/// Accesses that take as long as an event, at most.
+const EVENT: u64 = 64;
+
+const OTHER: Damage = Damage("what the index lists is not what is in the file");
+
 /// Which chunks of a file are read.
 pub(super) struct Chunked {
     index: Arc<Index>,
     /// Those that were not begun.
     left: Range<usize>,
-    /// Events of the chunks before that were not delivered.
-    events: VecDeque<Event>,
+    /// Of the events of the chunks before, those that were not delivered.
+    before: Range<usize>,
 }
 
 /// What a stretch has to read next.
@@ -36,14 +42,22 @@ impl Chunked {
     fn new(index: &Arc<Index>, chunks: Range<usize>) -> Chunked {
         Chunked {
             index: Arc::clone(index),
-            events: index.events_of(0..chunks.start).iter().cloned().collect(),
+            before: 0..index.events_of(0..chunks.start).len(),
             left: chunks,
         }
     }
 
     /// An event that lies before it and was not delivered.
     pub(super) fn event_before(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let next = self.before.next()?;
+        self.index.summary.events.get(next).cloned()
+    }
+
+    /// Whether the index says that this is event `number` of the file.
+    pub(super) fn says(&self, number: u64, event: &Event) -> bool {
+        let number = usize::try_from(number);
+        let said = number.map(|number| self.index.summary.events.get(number));
+        said.is_ok_and(|said| said == Some(event))
     }
 
     /// Goes on to the next chunk.
@@ -125,6 +139,16 @@ impl Reader {
         }))
     }
 
+    /// Whether an event is the one that the index of a stretch has there: those behind took that for it.
+    pub(super) fn check_event(&self, event: &Event) -> Result<(), TraceError> {
+        match &self.stretch {
+            Some(stretch) if !stretch.says(self.totals.events, event) => {
+                Err(self.damaged(self.start, OTHER))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a stretch that is over has what the index says, and ends where the next begins.
     pub(super) fn check_stretch(&self) -> Result<(), TraceError> {
         let Some(stretch) = &self.stretch else {
@@ -137,8 +161,7 @@ impl Reader {
         if self.totals == totals && self.input.offset() == behind.offset {
             return Ok(());
         }
-        let what = Damage("what the index lists is not what is in the file");
-        Err(self.damaged(self.input.offset(), what))
+        Err(self.damaged(self.input.offset(), OTHER))
     }
 }
 
@@ -159,7 +182,7 @@ impl Stretch for Reader {
     }
 }
 
-/// Ranges of about as many accesses each, of some of the chunks.
+/// Ranges of about as many accesses each, of some of the chunks, at least `shortest`.
 fn share_out(
     index: &Index,
     chunks: Range<usize>,
@@ -168,14 +191,19 @@ fn share_out(
 ) -> Vec<Range<usize>> {
     let accesses = |number: usize| u128::from(index.chunks[number].accesses);
     let all = chunks.clone().map(accesses).sum::<u128>();
-    let stretches = (all / u128::from(shortest.get().max(1))).min(most as u128);
-    let (mut ranges, mut start, mut before) = (Vec::new(), chunks.start, 0);
+    // Each stretch takes in all events before it.
+    let events = EVENT.saturating_mul(index.summary.events.len() as u64);
+    let shortest = u128::from(shortest.get().max(events).max(1));
+    let stretches = (all / shortest).min(most.min(MOST) as u128);
+    let (mut ranges, mut start) = (Vec::new(), chunks.start);
+    let (mut before, mut shared) = (0, 0);
     for number in chunks.clone() {
         before += accesses(number);
         let due = before * stretches >= all * (ranges.len() as u128 + 1);
-        if due && ranges.len() as u128 + 1 < stretches {
+        let long = before - shared >= shortest && all - before >= shortest;
+        if due && long && ranges.len() as u128 + 1 < stretches {
             ranges.push(start..number + 1);
-            start = number + 1;
+            (start, shared) = (number + 1, before);
         }
     }
     if start < chunks.end {
