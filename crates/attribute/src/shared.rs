@@ -372,7 +372,7 @@ impl Shared {
             (
                 elements.numbers_full,
                 "elements-without-distances",
-                "more than 131072 elements of data structures were accessed; of those that came later only the accesses are counted",
+                "more than 131072 elements of data structures were accessed; in tables by element, those that came later have accesses and no distances (all other tables are whole)",
                 "analyse a smaller input, or name fewer structures",
             ),
             (

@@ -5,7 +5,7 @@ mod tables;
 
 use std::fmt::Write;
 
-use reuselens_locality::{DifferenceError, Dimension, LocalityChange, Profile, SizeRange};
+use reuselens_locality::{DifferenceError, Dimension, LocalityChange, Outcome, Profile, SizeRange};
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
@@ -131,7 +131,7 @@ impl View<'_> {
         let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
     }
 
-    /// What was seen of the two, where that is not the same, and that one is a part.
+    /// What was seen of the two, where that is not the same, and that one is a part or did not come to its end.
     fn seen(&self, out: &mut String) {
         let word = self.paint.ink(Ink::Warn, "warning:");
         let mut warn = |text: String| {
@@ -153,6 +153,10 @@ impl View<'_> {
             }
         }
         for (name, profile) in both {
+            // Half a run has half the misses.
+            if matches!(profile.outcome, Outcome::Signal(_) | Outcome::Incomplete(_)) {
+                warn(format!("{name}: {}", words::outcome(&profile.outcome)));
+            }
             let parts = profile.warnings.iter();
             for part in parts.filter(|part| is_partial(part) || part.code == "part") {
                 warn(format!("{name}: {}", part.message));

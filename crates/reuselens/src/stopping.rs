@@ -91,7 +91,8 @@ pub(crate) fn truncated(error: &TraceError) -> Warning {
             "mend {line} of the file, or name the right format (--format NAME, see reuselens formats); what is shown is \
              everything before that line"
         ),
-        None => "record it again; what is shown is everything before that point".to_owned(),
+        None => "copy it again, or record it again; what is shown is everything before that point"
+            .to_owned(),
     };
     Warning {
         code: "truncated".to_owned(),

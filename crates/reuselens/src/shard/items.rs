@@ -1,6 +1,8 @@
 //! The distances of a trace in memory, on several threads: no programs, no names, items only.
 
+use std::cmp::Reverse;
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
 use reuselens_locality::ExactHistogram;
@@ -9,17 +11,25 @@ use reuselens_units::Items;
 use super::link::{Before, Behind, Link, way};
 use super::sample::distinct_about;
 
+/// Items that are taken from a stretch at once: what comes after may become another's.
+const PIECE: usize = 1 << 16;
+/// The shortest stretch that is split off.
+const SHORTEST: usize = 1 << 21;
+/// Accesses per distinct item for which a table of its own is worth filling.
+const PER_ITEM: usize = 4;
+
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
 /// them). Exact, and the same for any number of threads.
 ///
 /// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
 /// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
-/// merged but histograms. Cost: that of the counting tree, divided by the threads, and for each thread
-/// but the last an access for each distinct item of the stretches behind it. How many these are is estimated from a
+/// merged but histograms. Who is done takes the half of what another has left, if that is long enough to
+/// be worth an engine of its own: processors are not always equally fast. Cost: that of the counting tree, divided by the threads, and for each stretch
+/// but the last an access for each distinct item of those behind it. How many these are is estimated from a
 /// sample, so that the last stretch is longer by as much, and that tables need not grow step by step. Memory: an engine, a
-/// histogram, and 8 bytes per distinct item for each thread. Where the system does not give so many threads, this
-/// one does all by itself.
+/// histogram, and 8 bytes per distinct item for each stretch: of these there are as many as threads, and a few more. Where the
+/// system does not give so many threads, those that there are do all.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -30,38 +40,23 @@ use super::sample::distinct_about;
 /// assert_eq!(histogram.cold(), 3);
 /// ```
 pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
-    let alone = || link(items, Items(0), None, &way().1);
-    in_chain(items, threads).unwrap_or_else(alone)
-}
-
-/// The histogram by so many threads; `None` if they cannot be had.
-fn in_chain(items: &[u64], threads: NonZeroUsize) -> Option<ExactHistogram> {
     let tail = items.len() - items.len().div_ceil(threads.get());
     let distinct = distinct_about(&items[tail..]);
-    let mut stretches = stretches(items, threads, distinct);
-    let own = stretches.next().unwrap_or_default();
+    let chain = Chain::new(stretches(items, threads, distinct), distinct, SHORTEST);
     std::thread::scope(|scope| {
-        let (mut send, behind) = way();
-        let mut others = Vec::new();
-        for stretch in stretches {
-            let (next, receive) = way();
-            let before = std::mem::replace(&mut send, next);
-            let work = move || link(stretch, distinct, Some(before), &receive);
+        let other = |_| {
             let thread = Builder::new().name("count".to_owned());
-            let spawned = thread.spawn_scoped(scope, work);
-            // Those that began end by themselves: nobody hands on to them any more.
-            others.push(spawned.ok()?);
-        }
-        // Nobody comes behind the last.
-        drop(send);
-        let mut histogram = link(own, distinct, None, &behind);
+            thread.spawn_scoped(scope, || chain.work()).ok()
+        };
+        let others: Vec<_> = (1..threads.get()).map_while(other).collect();
+        let mut histogram = chain.work();
         for other in others {
             match other.join() {
                 Ok(more) => histogram.merge(&more),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        Some(histogram)
+        histogram
     })
 }
 
@@ -78,18 +73,167 @@ fn stretches(
     front.chunks(length.max(1)).chain([last])
 }
 
-/// A thread's work: its stretch, then what the stretches behind it did not know.
-fn link(
-    stretch: &[u64],
+/// All stretches, in order.
+struct Chain<'a> {
+    stretches: Mutex<Vec<Stretch<'a>>>,
     distinct: Items,
+    shortest: usize,
+}
+
+/// A stretch of the items.
+struct Stretch<'a> {
+    /// What was not begun.
+    left: &'a [u64],
+    /// The ways to the stretch before, until a thread has it, and from the one behind, until it was read.
     before: Option<Before>,
-    behind: &Behind,
-) -> ExactHistogram {
-    let mut link = Link::new(distinct, before);
-    link.count(stretch);
-    link.hand_on();
-    while let Some(firsts) = behind.wait() {
-        link.count(&firsts);
+    behind: Option<Behind>,
+    is_taken: bool,
+    /// Which it is: others are split off, and lists grow.
+    number: usize,
+}
+
+/// A stretch that a thread has, and what counts it.
+struct Own {
+    number: usize,
+    link: Link,
+}
+
+impl<'a> Chain<'a> {
+    fn new(
+        stretches: impl Iterator<Item = &'a [u64]>,
+        distinct: Items,
+        shortest: usize,
+    ) -> Chain<'a> {
+        let mut before = None;
+        let stretch = |(number, left)| {
+            let (next, behind) = way();
+            Stretch {
+                left,
+                before: before.replace(next),
+                behind: Some(behind),
+                is_taken: false,
+                number,
+            }
+        };
+        let stretches = stretches.enumerate().map(stretch).collect();
+        Chain {
+            stretches: Mutex::new(stretches),
+            distinct,
+            shortest,
+        }
     }
-    link.finish()
+
+    /// What a thread counts: stretches as long as there are any, then what those behind them do not know.
+    fn work(&self) -> ExactHistogram {
+        let mut read: Vec<Own> = Vec::new();
+        while let Some((number, distinct, before)) = self.take(read.last()) {
+            let link = Link::new(distinct, before);
+            let mut own = Own { number, link };
+            while let Some(piece) = self.piece(own.number) {
+                own.link.count(piece);
+            }
+            own.link.hand_on();
+            read.push(own);
+        }
+        // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
+        let place = |own: &Own| self.lock().iter().position(|one| one.number == own.number);
+        read.sort_by_cached_key(|own| Reverse(place(own)));
+        let mut histogram = ExactHistogram::new();
+        for Own { number, mut link } in read {
+            let behind = self
+                .find(&mut self.lock(), number)
+                .and_then(|one| one.behind.take());
+            while let Some(firsts) = behind.as_ref().and_then(Behind::wait) {
+                link.count(&firsts);
+            }
+            histogram.merge(&link.finish());
+        }
+        histogram
+    }
+
+    /// A stretch that nobody has, or the half of what somebody has left, about how many distinct items that has, and the way to the one
+    /// before; `last` is the one that was read last.
+    fn take(&self, last: Option<&Own>) -> Option<(usize, Items, Option<Before>)> {
+        let mut stretches = self.lock();
+        if let Some(stretch) = stretches.iter_mut().find(|one| !one.is_taken) {
+            stretch.is_taken = true;
+            return Some((stretch.number, self.distinct, stretch.before.take()));
+        }
+        let distinct = last?.link.distinct();
+        let worth = usize::try_from(distinct.get()).unwrap_or(usize::MAX);
+        let shortest = worth.saturating_mul(PER_ITEM).max(self.shortest);
+        let place = (0..stretches.len()).max_by_key(|&at| stretches[at].left.len())?;
+        let number = stretches.len();
+        let longest = &mut stretches[place];
+        let (rest, half) = longest.left.split_at(longest.left.len() / 2);
+        if rest.len() < shortest.max(1) {
+            return None;
+        }
+        let (before, behind) = way();
+        longest.left = rest;
+        let half = Stretch {
+            left: half,
+            before: None,
+            // What is handed on to the whole is the half's from now on.
+            behind: longest.behind.replace(behind),
+            is_taken: true,
+            number,
+        };
+        stretches.insert(place + 1, half);
+        Some((number, distinct, Some(before)))
+    }
+
+    /// The next items of a stretch.
+    fn piece(&self, number: usize) -> Option<&'a [u64]> {
+        let mut stretches = self.lock();
+        let stretch = self.find(&mut stretches, number)?;
+        let (piece, left) = stretch.left.split_at(stretch.left.len().min(PIECE));
+        stretch.left = left;
+        (!piece.is_empty()).then_some(piece)
+    }
+
+    fn find<'s>(
+        &self,
+        stretches: &'s mut [Stretch<'a>],
+        number: usize,
+    ) -> Option<&'s mut Stretch<'a>> {
+        stretches.iter_mut().find(|one| one.number == number)
+    }
+
+    /// A list stays a list when a thread broke down over it.
+    fn lock(&self) -> MutexGuard<'_, Vec<Stretch<'a>>> {
+        self.stretches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reuselens_distance::generate::Random;
+
+    /// Each thread is done early now and then, and takes of what others have, however little that is.
+    #[test]
+    fn halves_come_to_what_the_whole_does() {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let items: Vec<u64> = (0..400_000)
+                .map(|at| random.below(1 + at / 40 * (seed % 3)))
+                .collect();
+            let expected = histogram_parallel(&items, NonZeroUsize::MIN);
+            let threads = NonZeroUsize::new(1 + seed as usize % 4).unwrap();
+            let chain = Chain::new(stretches(&items, threads, Items(0)), Items(0), 1);
+            let halves = std::thread::scope(|scope| {
+                let others: Vec<_> = (0..3).map(|_| scope.spawn(|| chain.work())).collect();
+                let mut histogram = ExactHistogram::new();
+                for other in others {
+                    histogram.merge(&other.join().unwrap());
+                }
+                histogram
+            });
+            assert_eq!(halves, expected, "seed {seed}");
+            assert!(chain.lock().iter().all(|one| one.left.is_empty()));
+        }
+    }
 }

@@ -74,7 +74,7 @@ impl Chunks {
         let start = input.offset();
         let head = input.at_least(HEAD)?;
         if head.is_empty() {
-            let what = "the trace has no ending: its recording was cut off";
+            let what = "the trace has no ending: its recording was cut off, or a part of it copied";
             return Err(input.bad_bytes(start, what));
         }
         let Some(&head) = head.first_chunk::<HEAD>() else {
@@ -156,4 +156,4 @@ impl Unpacker {
     }
 }
 
-const CUT: &str = "the trace is cut off in the middle of a chunk: its recording did not end";
+const CUT: &str = "the trace is cut off in the middle of a chunk: its recording did not end, or a part of it was copied";
