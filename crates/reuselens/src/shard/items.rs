@@ -136,8 +136,11 @@ impl<'a> Chain<'a> {
             read.push(own);
         }
         // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
-        let place = |own: &Own| self.lock().iter().position(|one| one.number == own.number);
+        // Places are looked up at one time: others may still be split.
+        let stretches = self.lock();
+        let place = |own: &Own| stretches.iter().position(|one| one.number == own.number);
         read.sort_by_cached_key(|own| Reverse(place(own)));
+        drop(stretches);
         let mut histogram = ExactHistogram::new();
         for Own { number, mut link } in read {
             let behind = self
