@@ -15,13 +15,17 @@ use reuselens_units::Bytes;
 use super::*;
 use crate::this_machine;
 
-/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in every third.
-fn trace(seed: u64) -> Vec<u8> {
+fn writer() -> Writer<Vec<u8>> {
     let header = Header {
         has_addresses: true,
         description: "made".to_owned(),
     };
-    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    Writer::new(Vec::new(), "t".as_ref(), &header).unwrap()
+}
+
+/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in every third.
+fn trace(seed: u64) -> Vec<u8> {
+    let mut writer = writer();
     let mut random = Random::new(seed);
     for number in 0..60 {
         let mut block = Block::new();
@@ -266,11 +270,7 @@ fn an_end_between_two_stretches_loses_nothing_of_the_first() {
 
 #[test]
 fn memory_is_looked_at_within_a_long_range() {
-    let header = Header {
-        has_addresses: true,
-        description: String::new(),
-    };
-    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    let mut writer = writer();
     for kind in [Kind::Load, Kind::Store, Kind::RangeLoad] {
         let mut block = Block::new();
         for (kind, addr) in [(kind, 1 << 30), (Kind::Operand, 1 << 30)] {
@@ -322,11 +322,7 @@ fn progress_goes_on_to_the_end() {
 
 /// A program that names an array of elements of so many bytes, and its accesses to it.
 fn named(element: u64) -> Vec<u8> {
-    let header = Header {
-        has_addresses: true,
-        description: "names".to_owned(),
-    };
-    let mut writer = Writer::new(Vec::new(), "t".as_ref(), &header).unwrap();
+    let mut writer = writer();
     let mut random = Random::new(element);
     for number in 0..20 {
         let mut block = Block::new();
