@@ -24,7 +24,7 @@ pub struct ExactHistogram {
 
 /// The slot of a distance. Cold is the largest number: one step on, it is slot 0, without a branch.
 #[inline]
-fn slot(distance: Distance) -> u64 {
+pub(crate) fn slot(distance: Distance) -> u64 {
     distance.raw().wrapping_add(1)
 }
 
@@ -39,6 +39,17 @@ impl ExactHistogram {
     pub fn add_column(&mut self, distances: &[Distance]) {
         self.counts
             .add_column(distances.iter().map(|distance| slot(*distance)));
+    }
+
+    /// The slots that have a counter in the array.
+    #[inline]
+    pub(crate) fn slots(&self) -> u64 {
+        self.counts.slots()
+    }
+
+    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array.
+    pub(crate) fn add_batch(&mut self, first: usize, behind: &[u16]) {
+        self.counts.add_batch(first, behind);
     }
 
     /// Counts `accesses` accesses at `distance`.

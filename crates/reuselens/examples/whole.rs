@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::distance::{CountingTree, Engine};
-use reuselens::locality::ExactHistogram;
+use reuselens::locality::{DeferredHistogram, ExactHistogram};
 use reuselens::trace::{Block, Step, TraceError, formats};
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
@@ -52,14 +52,14 @@ fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
 }
 
 fn engine(items: &[u64]) -> ExactHistogram {
-    let (mut engine, mut histogram) = (CountingTree::new(), ExactHistogram::new());
+    let (mut engine, mut histogram) = (CountingTree::new(), DeferredHistogram::new());
     let mut distances = vec![Distance::COLD; PIECE];
     for items in items.chunks(PIECE) {
         let distances = &mut distances[..items.len()];
         engine.process(items, distances);
         histogram.add_column(distances);
     }
-    histogram
+    histogram.finish()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
 //! What is measured.
 
 use reuselens_distance::{CountingTree, ENGINES, Engine, EngineError, LookupBound, Simd, by_name};
-use reuselens_locality::ExactHistogram;
+use reuselens_locality::{DeferredHistogram, ExactHistogram};
 use reuselens_units::{Bytes, Distance};
 
 use super::clock::{Clock, Elapsed};
@@ -79,12 +79,13 @@ fn run_engine(name: &str, items: &[u64], simd: Simd) -> Result<Run, EngineError>
     let mut distances = vec![Distance::COLD; BLOCK];
     let start = Clock::start();
     let mut engine = engine(name, simd)?;
-    let mut histogram = ExactHistogram::new();
+    let mut histogram = DeferredHistogram::new();
     for items in items.chunks(BLOCK) {
         let distances = &mut distances[..items.len()];
         engine.process(items, distances);
         histogram.add_column(distances);
     }
+    let histogram = histogram.finish();
     Ok(Run {
         elapsed: start.elapsed(),
         histogram: Some(histogram),

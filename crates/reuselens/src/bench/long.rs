@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reuselens_distance::Simd;
 use reuselens_distance::generate::{Generator, Uniform};
-use reuselens_locality::ExactHistogram;
+use reuselens_locality::DeferredHistogram;
 use reuselens_units::{Bytes, Distance};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ pub fn long(
 ) -> Result<Long, BenchError> {
     let mut engine = named(engine, simd)?;
     let mut generator = Uniform::new(LONG_ITEMS, 1);
-    let mut histogram = ExactHistogram::new();
+    let mut histogram = DeferredHistogram::new();
     let (mut items, mut distances) = (vec![0; BLOCK], vec![Distance::COLD; BLOCK]);
     let (mut left, mut elapsed) = (references, Duration::ZERO);
     while left > 0 {
@@ -69,6 +69,9 @@ pub fn long(
         left -= block as u64;
         tick(block as u64);
     }
+    let start = Clock::start();
+    let histogram = histogram.finish();
+    elapsed += start.elapsed().time;
     let seconds = elapsed.as_secs_f64().max(1e-9);
     let distinct = histogram.cold();
     let per_item = |bytes: u64| bytes as f64 / distinct.max(1) as f64;

@@ -2,7 +2,7 @@
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{ENGINES, Engine};
-use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms};
+use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts, More};
@@ -11,7 +11,7 @@ use crate::analysis::LOOK_AT_MEMORY_EVERY;
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
 /// end, see [`add_near`].
 pub(super) fn add_told_apart(
-    histogram: &mut ExactHistogram,
+    histogram: &mut DeferredHistogram,
     keyed: &mut KeyedHistograms,
     (cells, distances): (&[u32], &[Distance]),
     far: &mut Vec<Distance>,
@@ -34,7 +34,7 @@ pub(super) struct Exact {
     /// Those of the last piece are the first.
     distances: Vec<Distance>,
     touches: usize,
-    histogram: ExactHistogram,
+    histogram: DeferredHistogram,
     /// Nothing is told apart.
     whole: bool,
     /// Memory for the distances that are not near.
@@ -50,7 +50,7 @@ impl Exact {
             engine,
             distances: Vec::new(),
             touches: 0,
-            histogram: ExactHistogram::new(),
+            histogram: DeferredHistogram::new(),
             whole,
             far: Vec::new(),
             keyed: KeyedHistograms::new(),
@@ -100,8 +100,9 @@ impl Counts for Exact {
         Some(&self.distances[..self.touches])
     }
 
-    fn finish(mut self: Box<Self>) -> Counted {
-        add_near(&mut self.histogram, &self.keyed);
+    fn finish(self: Box<Self>) -> Counted {
+        let mut histogram = self.histogram.finish();
+        add_near(&mut histogram, &self.keyed);
         let name = self.engine.name();
         Counted {
             engine: name.to_owned(),
@@ -110,7 +111,7 @@ impl Counts for Exact {
                 .any(|engine| engine.name == name && engine.exact),
             error_bound: None,
             error_bounds: None,
-            histogram: self.histogram,
+            histogram,
             keyed: self.keyed,
             elements: self.elements,
             more: More::default(),

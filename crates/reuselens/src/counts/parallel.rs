@@ -281,7 +281,7 @@ impl Counts for Parallel {
             engine: NAME.to_owned(),
             exact: true,
             error_bound: None,
-            histogram: known.histogram,
+            histogram: known.histogram.finish(),
             keyed: known.keyed,
             elements: known.elements,
             warnings: Vec::new(),

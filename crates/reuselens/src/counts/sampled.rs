@@ -5,7 +5,8 @@ use std::ops::Range;
 use reuselens_attribute::Columns;
 use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
 use reuselens_locality::{
-    BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
+    BoundedCurve, BoundedPoint, DeferredHistogram, ElementHistograms, ExactHistogram,
+    KeyedHistograms, Warning,
 };
 use reuselens_units::{Bytes, Distance, grouped};
 
@@ -27,7 +28,7 @@ pub(super) struct Sampled {
     /// Whether sampling was asked for; otherwise it is better than to stop.
     asked_for: bool,
     /// All accesses while everything was exact.
-    histogram: ExactHistogram,
+    histogram: DeferredHistogram,
     /// Nothing is told apart.
     whole: bool,
     /// Memory for the distances that are not near.
@@ -67,7 +68,7 @@ impl Sampled {
                 ..sample
             }),
             asked_for,
-            histogram: ExactHistogram::new(),
+            histogram: DeferredHistogram::new(),
             whole,
             far: Vec::new(),
             keyed: KeyedHistograms::new(),
@@ -168,7 +169,8 @@ impl Counts for Sampled {
 
     fn finish(self: Box<Self>) -> Counted {
         let mut this = *self;
-        add_near(&mut this.histogram, &this.keyed);
+        let mut histogram = std::mem::take(&mut this.histogram).finish();
+        add_near(&mut histogram, &this.keyed);
         if this.sampler.accesses() == this.sampler.exact_accesses() {
             return Counted {
                 more: super::More::default(),
@@ -181,13 +183,13 @@ impl Counts for Sampled {
                 exact: true,
                 error_bound: None,
                 error_bounds: None,
-                histogram: this.histogram,
+                histogram,
                 keyed: this.keyed,
                 elements: this.elements,
                 warnings: Vec::new(),
             };
         }
-        this.finish_sampled()
+        this.finish_sampled(histogram)
     }
 }
 
@@ -198,11 +200,10 @@ impl Sampled {
         exact + self.shares.memory()
     }
 
-    fn finish_sampled(mut self) -> Counted {
+    fn finish_sampled(mut self, mut histogram: ExactHistogram) -> Counted {
         let sampler = std::mem::replace(&mut self.sampler, Sampler::new(SampleOptions::default()));
-        let cold = (Distance::COLD, self.histogram.cold());
-        let known = self
-            .histogram
+        let cold = (Distance::COLD, histogram.cold());
+        let known = histogram
             .iter()
             .map(|(items, accesses)| (Distance::new(items), accesses));
         let estimate = sampler.finish_with(known.chain([cold]));
@@ -211,16 +212,16 @@ impl Sampled {
         self.shares.give(&estimate, &mut self.keyed);
         for &(low, high, accesses) in &estimate.bins {
             let middle = Distance::new(low + (high - low) / 2);
-            self.histogram.add(middle, accesses);
+            histogram.add(middle, accesses);
         }
-        self.histogram.add(Distance::COLD, estimate.cold);
+        histogram.add(Distance::COLD, estimate.cold);
         Counted {
             more: super::More::default(),
             engine: "sampled".to_owned(),
             exact: false,
             error_bound: Some(curve.largest()),
             error_bounds: Some(curve),
-            histogram: self.histogram,
+            histogram,
             keyed: self.keyed,
             // Elements have too few accesses each: their number is exact, their distances are not known.
             elements: ElementHistograms::new(),

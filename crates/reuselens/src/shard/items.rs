@@ -15,8 +15,9 @@ use super::sample::distinct_about;
 const PIECE: usize = 1 << 16;
 /// The shortest stretch that is split off.
 const SHORTEST: usize = 1 << 21;
-/// Accesses per distinct item for which a table of its own is worth filling.
-const PER_ITEM: usize = 4;
+/// Accesses per distinct item from which on a stretch is worth splitting off: whom it is taken from is handed an access for
+/// each distinct item, so with one nothing is gained.
+const PER_ITEM: usize = 2;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
 /// them). Exact, and the same for any number of threads.
@@ -25,11 +26,13 @@ const PER_ITEM: usize = 4;
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
 /// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
 /// merged but histograms. Who is done takes the half of what another has left, if that is long enough to
-/// be worth an engine of its own: processors are not always equally fast. Cost: that of the counting tree, divided by the threads, and for each stretch
-/// but the last an access for each distinct item of those behind it. How many these are is estimated from a
-/// sample, so that the last stretch is longer by as much, and that tables need not grow step by step. Memory: an engine, a
-/// histogram, and 8 bytes per distinct item for each stretch: of these there are as many as threads, and a few more. Where the
-/// system does not give so many threads, those that there are do all.
+/// be worth an engine of its own: processors are not always equally fast.
+///
+/// Cost: that of the counting tree, divided by the threads, and for each stretch but the last an access for each
+/// distinct item of those behind it. How many these are is estimated from a sample, so that the last stretch is longer by
+/// as much, and that tables need not grow step by step. Memory: an engine, a histogram, and 8 bytes per distinct item for
+/// each stretch: of these there are as many as threads, and a few more. Where the system does not give so many threads,
+/// those that there are do all.
 ///
 /// ```
 /// use std::num::NonZeroUsize;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use reuselens_distance::Shard;
-use reuselens_locality::ExactHistogram;
+use reuselens_locality::{DeferredHistogram, ExactHistogram};
 use reuselens_units::{Bytes, Distance, Items};
 
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
@@ -74,7 +74,7 @@ fn bytes(items: &Vec<u64>) -> u64 {
 /// What counts a stretch, and then what the stretch behind it hands on: items that are met there for the first time.
 pub(crate) struct Link {
     shard: Shard,
-    histogram: ExactHistogram,
+    histogram: DeferredHistogram,
     distances: Vec<Distance>,
     /// The thread of the stretch before; none for the first.
     before: Option<Before>,
@@ -85,7 +85,7 @@ impl Link {
     pub fn new(distinct: Items, before: Option<Before>) -> Self {
         Link {
             shard: Shard::expecting(distinct),
-            histogram: ExactHistogram::new(),
+            histogram: DeferredHistogram::new(),
             distances: vec![Distance::COLD; BLOCK],
             before,
         }
@@ -128,10 +128,11 @@ impl Link {
     /// Hands on the rest; the accesses that were not handed on.
     pub fn finish(mut self) -> ExactHistogram {
         self.hand_on();
+        let mut histogram = self.histogram.finish();
         if self.before.is_some() {
             // All of these were handed on.
-            self.histogram.forget_cold();
+            histogram.forget_cold();
         }
-        self.histogram
+        histogram
     }
 }

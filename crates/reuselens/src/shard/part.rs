@@ -116,7 +116,7 @@ impl Head {
     /// Adds counts.
     pub fn count(&mut self, mut known: Known) {
         self.accesses += known.accesses;
-        self.histogram.merge(&known.histogram);
+        self.histogram.merge(&known.histogram.finish());
         self.cells.merge(Groups::of(|cell| known.keyed.get(cell)));
         self.elements
             .merge(Groups::of(|element| known.elements.take(element)));

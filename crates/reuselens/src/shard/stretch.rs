@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Recency, Shard};
-use reuselens_locality::{ElementHistograms, ExactHistogram, KeyedHistograms};
+use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
 use reuselens_units::{Bytes, Distance, Items};
 
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
@@ -47,7 +47,7 @@ impl Waiting {
 /// Accesses whose distance is known: all, by cell, by element.
 #[derive(Default)]
 pub(crate) struct Known {
-    pub histogram: ExactHistogram,
+    pub histogram: DeferredHistogram,
     pub keyed: KeyedHistograms,
     pub elements: ElementHistograms,
     pub accesses: u64,
@@ -105,7 +105,7 @@ impl Known {
 
     /// Adds all counts of another thread's accesses.
     pub fn merge(&mut self, more: Known) {
-        self.histogram.merge(&more.histogram);
+        self.histogram.merge(more.histogram);
         self.keyed.merge(&more.keyed);
         self.elements.merge(more.elements);
         self.accesses += more.accesses;
