@@ -87,7 +87,7 @@ impl Counters {
     /// a column, since they are near each other.
     ///
     /// # Panics
-    /// If one is not.
+    /// If one is not, beyond the first region.
     pub(crate) fn add_batch(&mut self, first: usize, behind: &[u16]) {
         if first < NEAR {
             let slots = behind

@@ -80,7 +80,7 @@ impl DeferredHistogram {
         if self.histogram.slots() < WORTH {
             return false;
         }
-        self.unseen += distances.len();
+        self.unseen = self.unseen.saturating_add(distances.len());
         if self.unseen >= LOOK_EVERY {
             self.unseen = 0;
             self.is_spread = are_spread(distances);
@@ -88,6 +88,8 @@ impl DeferredHistogram {
         self.is_spread
     }
 
+    /// Writes increments to the lists, or does them where there is no list. The array grows only for the latter, so it counts
+    /// the accesses that it may grow for a little late; what does not fit until then is counted apart.
     fn defer(&mut self, distances: &[Distance]) {
         let regions = self.histogram.slots() as usize / REGION;
         if self.lengths.len() < regions {
@@ -120,6 +122,13 @@ impl DeferredHistogram {
             let batch = &batch[..usize::from(std::mem::take(length))];
             self.histogram.add_batch(region * REGION, batch);
         }
+    }
+
+    /// Gives the memory of the lists back, until there are again columns to put off: for those who expect none.
+    pub fn shrink(&mut self) {
+        self.settle();
+        (self.batches, self.lengths) = (Huge::default(), Vec::new());
+        self.is_spread = false;
     }
 
     /// Adds all counts of another.

@@ -47,7 +47,7 @@ impl ExactHistogram {
         self.counts.slots()
     }
 
-    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array.
+    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array (else it may panic).
     pub(crate) fn add_batch(&mut self, first: usize, behind: &[u16]) {
         self.counts.add_batch(first, behind);
     }

@@ -84,9 +84,12 @@ impl Sampled {
         let samples = self.sampler.samples();
         let exact = samples.exact();
         let count = exact.len();
-        if self.whole {
+        if exact.is_empty() {
+            // From now on there are samples only.
+            self.histogram.shrink();
+        } else if self.whole {
             self.histogram.add_column(exact);
-        } else if !exact.is_empty() {
+        } else {
             add_told_apart(
                 &mut self.histogram,
                 &mut self.keyed,
@@ -157,6 +160,7 @@ impl Counts for Sampled {
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
+        self.histogram.shrink();
         let others = self.counted_memory() + OVERHEAD;
         let left = limit.get().checked_sub(others.get());
         // The half, since a table doubles when it grows.

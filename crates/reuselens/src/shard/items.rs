@@ -11,16 +11,28 @@ use reuselens_units::Items;
 use super::link::{Before, Behind, Link, way};
 use super::sample::distinct_about;
 
-/// Items that are taken from a stretch at once: what comes after may become another's.
-const PIECE: usize = 1 << 16;
-/// The shortest stretch that is split off.
-const SHORTEST: usize = 1 << 21;
+/// How finely work is divided.
+#[derive(Clone, Copy)]
+struct Grain {
+    /// Items that are taken from a stretch at once: what comes after may become another's.
+    piece: usize,
+    /// The shortest stretch that is split off.
+    shortest: usize,
+}
+
+const GRAIN: Grain = Grain {
+    piece: 1 << 16,
+    shortest: 1 << 21,
+};
+/// Accesses for which a thread is worth beginning, at least, and threads at most: each takes memory however little it has to do.
+const FOR_A_THREAD: usize = 1 << 12;
+const MOST_THREADS: usize = 512;
 /// Accesses per distinct item from which on a stretch is worth splitting off: whom it is taken from is handed an access for
 /// each distinct item, so with one nothing is gained.
 const PER_ITEM: usize = 2;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
-/// them). Exact, and the same for any number of threads.
+/// them), or fewer if the trace is short. Exact, and the same for any number of threads.
 ///
 /// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
@@ -30,9 +42,9 @@ const PER_ITEM: usize = 2;
 ///
 /// Cost: that of the counting tree, divided by the threads, and for each stretch but the last an access for each
 /// distinct item of those behind it. How many these are is estimated from a sample, so that the last stretch is longer by
-/// as much, and that tables need not grow step by step. Memory: an engine, a histogram, and 8 bytes per distinct item for
-/// each stretch: of these there are as many as threads, and a few more. Where the system does not give so many threads,
-/// those that there are do all.
+/// as much, and that tables need not grow step by step. Memory: an engine, a histogram, and 8 to 16 bytes per distinct item
+/// for each stretch: of these there are as many as threads, and where one thread is much slower than another some more, since
+/// halves of halves are taken from it. Where the system does not give so many threads, those that there are do all.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -43,15 +55,18 @@ const PER_ITEM: usize = 2;
 /// assert_eq!(histogram.cold(), 3);
 /// ```
 pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogram {
+    let worth = (items.len() / FOR_A_THREAD + 1).min(MOST_THREADS);
+    let threads = threads.min(NonZeroUsize::MIN.saturating_add(worth - 1));
     let tail = items.len() - items.len().div_ceil(threads.get());
     let distinct = distinct_about(&items[tail..]);
-    let chain = Chain::new(stretches(items, threads, distinct), distinct, SHORTEST);
+    let chain = Chain::new(stretches(items, threads, distinct), distinct, GRAIN);
     std::thread::scope(|scope| {
         let other = |_| {
             let thread = Builder::new().name("count".to_owned());
             thread.spawn_scoped(scope, || chain.work()).ok()
         };
-        let others: Vec<_> = (1..threads.get()).map_while(other).collect();
+        let stretches = chain.lock().len();
+        let others: Vec<_> = (1..stretches).map_while(other).collect();
         let mut histogram = chain.work();
         for other in others {
             match other.join() {
@@ -80,7 +95,7 @@ fn stretches(
 struct Chain<'a> {
     stretches: Mutex<Vec<Stretch<'a>>>,
     distinct: Items,
-    shortest: usize,
+    grain: Grain,
 }
 
 /// A stretch of the items.
@@ -102,11 +117,7 @@ struct Own {
 }
 
 impl<'a> Chain<'a> {
-    fn new(
-        stretches: impl Iterator<Item = &'a [u64]>,
-        distinct: Items,
-        shortest: usize,
-    ) -> Chain<'a> {
+    fn new(stretches: impl Iterator<Item = &'a [u64]>, distinct: Items, grain: Grain) -> Chain<'a> {
         let mut before = None;
         let stretch = |(number, left)| {
             let (next, behind) = way();
@@ -122,7 +133,7 @@ impl<'a> Chain<'a> {
         Chain {
             stretches: Mutex::new(stretches),
             distinct,
-            shortest,
+            grain,
         }
     }
 
@@ -167,7 +178,7 @@ impl<'a> Chain<'a> {
         }
         let distinct = last?.link.distinct();
         let worth = usize::try_from(distinct.get()).unwrap_or(usize::MAX);
-        let shortest = worth.saturating_mul(PER_ITEM).max(self.shortest);
+        let shortest = worth.saturating_mul(PER_ITEM).max(self.grain.shortest);
         let place = (0..stretches.len()).max_by_key(|&at| stretches[at].left.len())?;
         let number = stretches.len();
         let longest = &mut stretches[place];
@@ -193,7 +204,9 @@ impl<'a> Chain<'a> {
     fn piece(&self, number: usize) -> Option<&'a [u64]> {
         let mut stretches = self.lock();
         let stretch = self.find(&mut stretches, number)?;
-        let (piece, left) = stretch.left.split_at(stretch.left.len().min(PIECE));
+        let (piece, left) = stretch
+            .left
+            .split_at(stretch.left.len().min(self.grain.piece));
         stretch.left = left;
         (!piece.is_empty()).then_some(piece)
     }
@@ -229,7 +242,11 @@ mod tests {
                 .collect();
             let expected = histogram_parallel(&items, NonZeroUsize::MIN);
             let threads = NonZeroUsize::new(1 + seed as usize % 4).unwrap();
-            let chain = Chain::new(stretches(&items, threads, Items(0)), Items(0), 1);
+            let grain = Grain {
+                piece: 1 << 8,
+                shortest: 1,
+            };
+            let chain = Chain::new(stretches(&items, threads, Items(0)), Items(0), grain);
             let halves = std::thread::scope(|scope| {
                 let others: Vec<_> = (0..3).map(|_| scope.spawn(|| chain.work())).collect();
                 let mut histogram = ExactHistogram::new();

@@ -51,14 +51,19 @@ impl Behind {
     /// # Errors
     /// If it does not, or nothing comes any more.
     pub fn next_within(&self, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
-        let firsts = self.receiver.recv_timeout(time)?;
-        self.waiting.fetch_sub(bytes(&firsts), Ordering::Relaxed);
-        Ok(firsts)
+        self.receiver
+            .recv_timeout(time)
+            .map(|firsts| self.took(firsts))
     }
 
     /// What comes next, until nothing comes any more.
     pub fn wait(&self) -> Option<Vec<u64>> {
-        self.receiver.recv().ok()
+        self.receiver.recv().ok().map(|firsts| self.took(firsts))
+    }
+
+    fn took(&self, firsts: Vec<u64>) -> Vec<u64> {
+        self.waiting.fetch_sub(bytes(&firsts), Ordering::Relaxed);
+        firsts
     }
 
     /// The memory of what waits.
