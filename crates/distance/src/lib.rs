@@ -47,7 +47,7 @@ mod simd;
 pub use bounded::Bounded;
 pub use brute::BruteForce;
 pub use coherent::Coherent;
-pub use counting::{CountingTree, LookupBound};
+pub use counting::{CountingTree, Expected, LookupBound};
 pub use engine::Engine;
 pub use fenwick::FenwickTree;
 pub use hp_rda::{Adjustment, BlockCount, Finished, HpRda, HpRdaSettings, HpRdaTimes};

@@ -16,7 +16,7 @@
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::{CountingTree, Engine};
+use crate::{CountingTree, Engine, Expected};
 
 /// What a stretch leaves to the stretches around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,10 +61,10 @@ impl Shard {
         Self::default()
     }
 
-    /// A stretch of no accesses, of about so many distinct items: see [`CountingTree::expecting`].
-    pub fn expecting(items: Items) -> Self {
+    /// A stretch of no accesses, of which that much is known: see [`CountingTree::expecting`].
+    pub fn expecting(expected: impl Into<Expected>) -> Self {
         Shard {
-            engine: CountingTree::expecting(items),
+            engine: CountingTree::expecting(expected),
             ..Self::default()
         }
     }

@@ -23,13 +23,21 @@ unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 
 /// Bytes that are given back at once: two of the largest pages that are common.
 pub const PIECE: usize = 4 << 20;
+/// Bytes of a huge page, and of an array from which on it ends with one.
+const HUGE_PAGE: usize = 2 << 20;
+const SEVERAL: usize = 8 * HUGE_PAGE;
 
 /// A slice of zeros to begin with, whose memory comes page by page as it is first touched.
 ///
 /// The processor finds the pages of a table that is walked at random in a cache of its own, which on
 /// pages of 4 KiB is far too small: with pages of 2 MiB a random access is a third faster.
+///
+/// An array of at least a huge page begins with one, and one of several ends with one, which takes up to 2 MiB more than its
+/// values if the last are touched.
 pub struct Huge<T> {
     map: Option<MmapMut>,
+    /// Bytes of the map before the first value.
+    ahead: usize,
     len: usize,
     what: PhantomData<T>,
 }
@@ -41,19 +49,35 @@ impl<T: Zeroable> Huge<T> {
     /// If the system refuses the address space, as an allocation would.
     pub fn new(len: usize) -> Self {
         let bytes = len.checked_mul(size_of::<T>());
-        let map = bytes.filter(|bytes| *bytes > 0).map(|bytes| {
-            let map = MmapMut::map_anon(bytes).expect("memory for the engine");
-            // Only a hint: where it is refused, the pages are small.
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage);
-            map
-        });
+        let map = bytes.filter(|bytes| *bytes > 0).map(mapped);
         assert!(map.is_some() || len == 0, "memory for the engine");
+        let (map, ahead) = map.unzip();
         Huge {
             map,
+            ahead: ahead.unwrap_or(0),
             len,
             what: PhantomData,
         }
+    }
+
+    /// Makes the memory of the elements of this range be there, for those that will all be touched, in no order: else a page that is
+    /// read before it is written is got twice, and the second time all processors of the program have to forget the first.
+    /// Where the system does not do that, it comes page by page.
+    ///
+    /// # Panics
+    /// If the range is not within the array.
+    pub fn make_ready(&mut self, range: Range<usize>) {
+        #[cfg(target_os = "linux")]
+        {
+            let bytes = size_of_val(&self[range.clone()]);
+            if let Some(map) = &self.map {
+                let start = self.ahead + range.start * size_of::<T>();
+                // Only a hint.
+                let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, bytes);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = range;
     }
 
     /// As long as `len`, the new places zeros. Nothing happens if it is that long already.
@@ -100,7 +124,7 @@ impl<T: Zeroable> Huge<T> {
                 let given = unsafe {
                     map.unchecked_advise_range(
                         memmap2::UncheckedAdvice::DontNeed,
-                        start,
+                        self.ahead + start,
                         end - start,
                     )
                 };
@@ -118,6 +142,25 @@ impl<T: Zeroable> Huge<T> {
     }
 }
 
+/// Memory for so many bytes, on huge pages if it is large, and those before the first of them.
+fn mapped(bytes: usize) -> (MmapMut, usize) {
+    let whole = if bytes < SEVERAL {
+        Some(bytes)
+    } else {
+        bytes.checked_next_multiple_of(HUGE_PAGE)
+    };
+    let slack = if bytes < HUGE_PAGE { 0 } else { HUGE_PAGE };
+    let room = whole.and_then(|whole| whole.checked_add(slack));
+    let map = room.map(MmapMut::map_anon).and_then(Result::ok);
+    let map = map.expect("memory for the engine");
+    // Only a hint: where it is refused, the pages are small.
+    #[cfg(target_os = "linux")]
+    let _ = map.advise(memmap2::Advice::HugePage);
+    let ahead = map.as_ptr().align_offset(HUGE_PAGE);
+    let ahead = if ahead < slack { ahead } else { 0 };
+    (map, ahead)
+}
+
 /// The bytes to give back when those of this range were shown, and all before them: of whole pages, whatever the size of
 /// a page is, since the system rounds the end of a range up to one. The page that begins in what was shown before is
 /// among them, for otherwise a small one would stay at each end, and a huge one with it.
@@ -131,6 +174,7 @@ impl<T: Zeroable> Default for Huge<T> {
     fn default() -> Self {
         Huge {
             map: None,
+            ahead: 0,
             len: 0,
             what: PhantomData,
         }
@@ -151,10 +195,12 @@ impl<T: Zeroable> Deref for Huge<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         match &self.map {
-            // SAFETY: the map has `len * size_of::<T>()` bytes, begins at a page, which is enough for the
-            // alignment of a `Zeroable`, lives as long as `self`, and holds values of `T`: zeros to begin
+            // SAFETY: the map has `len * size_of::<T>()` bytes behind the first `ahead`, begins at a page, as they do, which is
+            // enough for the alignment of a `Zeroable`, lives as long as `self`, and holds values of `T`: zeros to begin
             // with, which are some, and then what was written through this type.
-            Some(map) => unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), self.len) },
+            Some(map) => unsafe {
+                std::slice::from_raw_parts(map.as_ptr().add(self.ahead).cast(), self.len)
+            },
             None => &[],
         }
     }
@@ -166,7 +212,7 @@ impl<T: Zeroable> DerefMut for Huge<T> {
         match &mut self.map {
             // SAFETY: as above, and `self` is borrowed for writing.
             Some(map) => unsafe {
-                std::slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.len)
+                std::slice::from_raw_parts_mut(map.as_mut_ptr().add(self.ahead).cast(), self.len)
             },
             None => &mut [],
         }
@@ -217,127 +263,4 @@ fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
 fn ask_for_huge_pages<T>(_values: &mut Vec<T>) {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_stay_where_room_is_made() {
-        let mut values: Vec<u64> = Vec::new();
-        for value in 0..1_000_000 {
-            reserve(&mut values, 1);
-            let room = values.capacity();
-            values.push(value);
-            assert_eq!(values.capacity(), room);
-        }
-        assert!(values.iter().copied().eq(0..1_000_000));
-        assert!(values.capacity() <= 1 << 20);
-        reserve(&mut values, 3_000_000);
-        assert!(values.capacity() >= 4_000_000 && values.len() == 1_000_000);
-        let mut nothing: Vec<()> = vec![(); 3];
-        reserve(&mut nothing, 5);
-        assert_eq!(nothing.len(), 3);
-    }
-
-    #[test]
-    fn zeros_that_can_be_written_and_copied() {
-        for len in [0, 1, 1000, 1 << 20] {
-            let mut huge: Huge<[u32; 3]> = Huge::new(len);
-            assert_eq!((huge.len(), huge.bytes()), (len, len * 12));
-            assert!(huge.iter().all(|value| *value == [0; 3]));
-            if let Some(last) = huge.last_mut() {
-                *last = [1, 2, 3];
-            }
-            let copy = huge.clone();
-            assert_eq!(copy[..], huge[..]);
-            assert_eq!(copy.last().map(|last| last[2]), (len > 0).then_some(3));
-        }
-        assert!(Huge::<u64>::default().is_empty());
-    }
-
-    #[test]
-    fn nothing_is_lost_on_the_way() {
-        for len in [0, 1, 1000, PIECE / 12, 3 * PIECE / 12 + 5] {
-            let mut huge: Huge<[u32; 3]> = Huge::new(len);
-            let value = |at: usize| [at as u32, !(at as u32), 7];
-            for (at, place) in huge.iter_mut().enumerate() {
-                *place = value(at);
-            }
-            huge.lengthen(len / 2);
-            assert_eq!(huge.len(), len);
-            huge.lengthen(2 * len + 3);
-            assert_eq!(huge.len(), 2 * len + 3);
-            assert!((0..len).all(|at| huge[at] == value(at)));
-            assert!(huge[len..].iter().all(|place| *place == [0; 3]));
-            let mut at = 0;
-            huge.into_pieces(|piece| {
-                assert!(size_of_val(piece) <= PIECE);
-                let expected = |at| if at < len { value(at) } else { [0; 3] };
-                assert!((at..).zip(piece).all(|(at, place)| *place == expected(at)));
-                at += piece.len();
-            });
-            assert_eq!(at, 2 * len + 3);
-        }
-    }
-
-    /// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one: nothing that was not
-    /// shown is given back.
-    #[test]
-    fn only_what_was_shown_is_given_back() {
-        let step = PIECE / 12 * 12;
-        let mut given = 0;
-        for end in [
-            step,
-            2 * step,
-            3 * step,
-            3 * step + 70_000,
-            3 * step + 70_012,
-        ] {
-            let range = given_back(end.saturating_sub(step)..end);
-            for page in [1 << 12, 1 << 14, 1 << 16] {
-                assert!(
-                    range.end.next_multiple_of(page) <= end,
-                    "{range:?} of {end}"
-                );
-            }
-            assert!(range.start <= given, "a page between two pieces stays");
-            assert!(end - range.end < 1 << 16);
-            given = range.end;
-        }
-    }
-
-    /// Bytes of the pages of this range that are there, by what the system says of each. `None` if it says nothing.
-    #[cfg(target_os = "linux")]
-    fn resident(start: *const u64, bytes: usize) -> Option<usize> {
-        use std::os::unix::fs::FileExt;
-        const PAGE: usize = 1 << 12;
-        let mut entries = vec![0; bytes / PAGE * 8];
-        let pages = std::fs::File::open("/proc/self/pagemap").ok()?;
-        let first = start.addr() / PAGE * 8;
-        pages.read_exact_at(&mut entries, first as u64).ok()?;
-        // The highest bit of each says that it is there.
-        let there = entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0);
-        Some(there.count() * PAGE)
-    }
-
-    #[test]
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    fn what_was_moved_is_given_back() {
-        let mut huge: Huge<u64> = Huge::new(16 * PIECE / 8);
-        huge.fill(1);
-        let start = huge.as_ptr();
-        let Some(before) = resident(start, 16 * PIECE) else {
-            eprintln!("not shown: the system does not say which pages are there");
-            return;
-        };
-        assert_eq!(before, 16 * PIECE);
-        let mut at = 0;
-        huge.into_pieces(|piece| {
-            assert!(piece.iter().all(|one| *one == 1));
-            // All that is still to come, and of what was no more than a huge page that the system made anew.
-            let left = resident(start, 16 * PIECE).unwrap();
-            let to_come = 16 * PIECE - at;
-            assert!((to_come..to_come + PIECE).contains(&left), "{left}");
-            at += size_of_val(piece);
-        });
-    }
-}
+mod tests;

@@ -15,6 +15,8 @@ use crate::prefetch::prefetch;
 
 /// log2 of the items of a page: 2 KiB of steps.
 pub(crate) const PAGE: u32 = 9;
+/// Steps that there is address space for at once at most, if that many are expected: 4 GiB.
+const MOST_AT_ONCE: usize = 1 << 30;
 /// Pages that are found without the directory.
 const RECENT: usize = 256;
 
@@ -34,6 +36,8 @@ pub(crate) struct Dense {
     /// The pages last found, each where its number says: number and place.
     recent: [(u64, usize); RECENT],
     used: usize,
+    /// Items that were expected before there were any; 0 if nobody knew.
+    expected: usize,
     /// Those of the hash table that it was, for the one that it may become.
     habits: Habits,
 }
@@ -69,7 +73,16 @@ impl Dense {
             // No page has this number: it is a part of an id of 64 bits.
             recent: [(u64::MAX, 0); RECENT],
             used: 0,
+            expected: 0,
             habits,
+        }
+    }
+
+    /// The same, of which is known that it will have about so many items, on pages that they fill to a quarter at least.
+    pub(crate) fn expecting(expected: usize, shift: u32, habits: Habits) -> Self {
+        Dense {
+            expected,
+            ..Self::new(shift, habits)
         }
     }
 
@@ -79,9 +92,10 @@ impl Dense {
     }
 
     /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to 24 bytes
-    /// for each that does.
+    /// for each that does. Where items are still expected they count as if they were there.
     pub(crate) fn is_thin(&self) -> bool {
-        self.pages.len() > 64 && self.used * 6 < self.pages.len() << PAGE
+        let items = self.used.max(self.expected);
+        self.pages.len() > 64 && items.saturating_mul(6) < self.pages.len() << PAGE
     }
 
     /// Shows all items of pages from `first` on, whose steps these are.
@@ -134,7 +148,9 @@ impl Table for Dense {
     fn make_room(&mut self, more: usize) -> bool {
         let needed = (self.pages.len() + more) << PAGE;
         if needed > self.steps.len() {
-            self.steps.lengthen(needed + needed / 2);
+            // Address space: it becomes memory where it is touched.
+            let expected = self.expected.saturating_mul(2).min(MOST_AT_ONCE);
+            self.steps.lengthen((needed + needed / 2).max(expected));
         }
         false
     }

@@ -19,6 +19,7 @@
 //!   addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the ids, looked at anew as
 //!   the table grows. Accesses are taken 64 at a time: the lines of the next 64 are asked for, some at a time, while the
 //!   present 64 are counted, so the misses overlap, and items that are not in the line that they belong into are looked for last. Tables lie on huge pages where the system has them.
+//!   Of a stream in memory a sample says beforehand how many items there are, and whether as shadow pages ([`Expected`]).
 //! - **Counts** are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A distance is
 //!   a popcount and five additions, without a loop; a change adds a constant to the sums that follow it in
 //!   its block, which is a few vector instructions, and reaches the upper levels only if the previous
@@ -38,6 +39,7 @@ mod chunk;
 pub(crate) mod compare;
 pub(crate) mod dense;
 mod direct;
+mod expected;
 mod lags;
 pub(crate) mod line;
 mod live_bits;
@@ -51,6 +53,7 @@ use reuselens_units::{Bytes, Distance, Items};
 use crate::dispatch;
 use crate::{Engine, Simd};
 pub use bound::LookupBound;
+pub use expected::Expected;
 
 use compare::Compare;
 use live_bits::LiveBits;
@@ -88,17 +91,18 @@ struct Scratch {
 impl CountingTree {
     /// An engine that has seen nothing.
     pub fn new() -> Self {
-        Self::expecting(Items(0))
+        Self::expecting(Expected::default())
     }
 
-    /// An engine that has seen nothing and will see about so many distinct items: its table grows to what they
-    /// take at once, which saves growing step by step. If it is wrong nothing comes out otherwise; if there are fewer it
-    /// takes 22 bytes for each that was expected.
-    pub fn expecting(items: Items) -> Self {
-        let items = usize::try_from(items.get()).unwrap_or(usize::MAX);
+    /// An engine that has seen nothing of a stream of which that much is known. Its table grows to what so many items
+    /// take at once, which saves growing step by step; where ids are said to be crowded it begins as shadow pages, which
+    /// saves the time and the memory of becoming such. If it is wrong nothing comes out otherwise; if there are fewer items it
+    /// takes up to 24 bytes for each that was expected.
+    pub fn expecting(expected: impl Into<Expected>) -> Self {
+        let expected = expected.into();
         CountingTree {
-            table: AnyTable::expecting(items),
-            bits: LiveBits::expecting(items as u64),
+            table: AnyTable::expecting(expected),
+            bits: LiveBits::expecting(expected.items() as u64),
             near: true,
             scratch: Box::new(Scratch {
                 batches: [const { direct::Batch::EMPTY }; 2],

@@ -113,14 +113,9 @@ impl Sparse {
         self.is_jammed = true;
     }
 
-    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected, but not more
-    /// than four times as many: that may be wrong.
+    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected.
     fn larger(&self, lines: usize) -> usize {
-        let expected = if lines < FEW {
-            0
-        } else {
-            self.habits.expected.min(4 * lines)
-        };
+        let expected = if lines < FEW { 0 } else { self.habits.expected };
         // Whole pairs.
         ((lines + lines / 2) & !1).max(expected)
     }
@@ -153,9 +148,17 @@ impl Sparse {
         let old = std::mem::replace(self, other);
         let (mut any, mut all) = (0, u64::MAX);
         self.used = old.used;
-        old.into_each(|item, step| {
-            (any, all) = (any | item, all & item);
-            self.put(item, step);
+        let (step, mut ready, mut moved) = (self.lines.len() as f64 / old.lines.len() as f64, 0, 0);
+        old.lines.into_pieces(|lines| {
+            // Both are in order: what these lines become lies behind what those before became.
+            moved += lines.len();
+            let end = ((moved as f64 * step) as usize).min(self.lines.len());
+            self.lines.make_ready(ready..end);
+            ready = end;
+            show(lines, |item, step| {
+                (any, all) = (any | item, all & item);
+                self.put(item, step);
+            });
         });
         self.grown = Some((any, all));
     }

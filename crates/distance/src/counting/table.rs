@@ -4,6 +4,7 @@ use reuselens_memory::Huge;
 
 use super::compare::{Compare, Portable};
 use super::dense::Dense;
+use super::expected::Expected;
 use super::live_bits::LiveBits;
 use super::sparse::Sparse;
 use super::work::AHEAD;
@@ -79,9 +80,16 @@ pub(crate) enum AnyTable {
 }
 
 impl AnyTable {
-    /// An empty table, which will hold about so many items; 0 if nobody knows.
-    pub(crate) fn expecting(items: usize) -> Self {
-        AnyTable::Sparse(Sparse::expecting(items))
+    /// An empty table for such a stream.
+    pub(crate) fn expecting(expected: Expected) -> Self {
+        let sparse = Sparse::expecting(expected.items());
+        match expected.crowded {
+            Some(shift) => {
+                let dense = Dense::expecting(expected.items(), shift, sparse.habits());
+                AnyTable::Dense(Box::new(dense))
+            }
+            None => AnyTable::Sparse(sparse),
+        }
     }
 
     /// Goes over to the other kind, where that suits the ids better.
@@ -176,6 +184,8 @@ fn moved<T: Table>(from: impl Table, mut to: T) -> T {
 
 #[cfg(test)]
 mod tests {
+    use reuselens_units::Items;
+
     use super::super::line::NEVER;
     use super::*;
 
@@ -189,7 +199,7 @@ mod tests {
     #[test]
     fn what_a_change_of_kind_takes_is_seen_before() {
         for (items, stride) in [(60_000_u64, 3), (60_000, 1), (9_000, 2)] {
-            let mut table = AnyTable::expecting(0);
+            let mut table = AnyTable::expecting(Expected::default());
             for item in 0..items {
                 let AnyTable::Sparse(sparse) = &mut table else {
                     unreachable!("nothing was adapted yet");
@@ -207,10 +217,34 @@ mod tests {
         }
     }
 
+    /// What was said to be crowded begins as shadow pages, and stays so while there are few: unless it goes on too far.
+    #[test]
+    fn pages_that_are_expected_to_fill_are_given_time() {
+        let expected = Expected {
+            distinct: Items(512_000),
+            crowded: Some(6),
+        };
+        let mut table = AnyTable::expecting(expected);
+        let mut changes = 0;
+        for page in 0..10_000_u64 {
+            let AnyTable::Dense(dense) = &mut table else {
+                break;
+            };
+            replace(&mut **dense, page << (6 + 9), 1);
+            table.adapt();
+            changes += 1;
+        }
+        assert_eq!(
+            changes, 6_001,
+            "pages of six times as many ids as are expected"
+        );
+        assert_eq!(table.len(), changes);
+    }
+
     /// Items that lie close together, then items that lie apart, and back.
     #[test]
     fn what_was_learned_outlasts_a_change_of_kind() {
-        let mut table = AnyTable::expecting(3_000_000);
+        let mut table = AnyTable::expecting(Items(3_000_000).into());
         let AnyTable::Sparse(sparse) = &mut table else {
             unreachable!("it begins as one");
         };

@@ -5,9 +5,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use reuselens_attribute::Columns;
+use reuselens_distance::Expected;
 use reuselens_locality::ExactHistogram;
 use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, TraceError};
-use reuselens_units::{Accesses, Bytes, Items};
+use reuselens_units::{Accesses, Bytes};
 
 use super::crew::{Crew, TELL_EVERY};
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
@@ -70,7 +71,7 @@ impl Runner {
             place: place(&source),
             source,
             attribution,
-            link: Link::new(Items(0), before),
+            link: Link::new(Expected::default(), before),
             behind,
             order,
             accesses: 0,

@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
+use reuselens_distance::Expected;
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Items;
 
 use super::link::{Before, Behind, Link, way};
-use super::sample::distinct_about;
+use super::sample::expected_of;
 
 /// How finely work is divided.
 #[derive(Clone, Copy)]
@@ -58,8 +59,9 @@ pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogra
     let worth = (items.len() / FOR_A_THREAD + 1).min(MOST_THREADS);
     let threads = threads.min(NonZeroUsize::MIN.saturating_add(worth - 1));
     let tail = items.len() - items.len().div_ceil(threads.get());
-    let distinct = distinct_about(&items[tail..]);
-    let chain = Chain::new(stretches(items, threads, distinct), distinct, GRAIN);
+    let expected = expected_of(&items[tail..]);
+    let stretches = stretches(items, threads, expected.distinct);
+    let chain = Chain::new(stretches, expected, GRAIN);
     std::thread::scope(|scope| {
         let other = |_| {
             let thread = Builder::new().name("count".to_owned());
@@ -94,7 +96,8 @@ fn stretches(
 /// All stretches, in order.
 struct Chain<'a> {
     stretches: Mutex<Vec<Stretch<'a>>>,
-    distinct: Items,
+    /// What is known of a stretch.
+    expected: Expected,
     grain: Grain,
 }
 
@@ -117,7 +120,11 @@ struct Own {
 }
 
 impl<'a> Chain<'a> {
-    fn new(stretches: impl Iterator<Item = &'a [u64]>, distinct: Items, grain: Grain) -> Chain<'a> {
+    fn new(
+        stretches: impl Iterator<Item = &'a [u64]>,
+        expected: Expected,
+        grain: Grain,
+    ) -> Chain<'a> {
         let mut before = None;
         let stretch = |(number, left)| {
             let (next, behind) = way();
@@ -132,7 +139,7 @@ impl<'a> Chain<'a> {
         let stretches = stretches.enumerate().map(stretch).collect();
         Chain {
             stretches: Mutex::new(stretches),
-            distinct,
+            expected,
             grain,
         }
     }
@@ -140,8 +147,8 @@ impl<'a> Chain<'a> {
     /// What a thread counts: stretches as long as there are any, then what those behind them do not know.
     fn work(&self) -> ExactHistogram {
         let mut read: Vec<Own> = Vec::new();
-        while let Some((number, distinct, before)) = self.take(read.last()) {
-            let link = Link::new(distinct, before);
+        while let Some((number, expected, before)) = self.take(read.last()) {
+            let link = Link::new(expected, before);
             let mut own = Own { number, link };
             while let Some(piece) = self.piece(own.number) {
                 own.link.count(piece);
@@ -168,13 +175,13 @@ impl<'a> Chain<'a> {
         histogram
     }
 
-    /// A stretch that nobody has, or the half of what somebody has left, about how many distinct items that has, and the way to the one
+    /// A stretch that nobody has, or the half of what somebody has left, what is known of it, and the way to the one
     /// before; `last` is the one that was read last.
-    fn take(&self, last: Option<&Own>) -> Option<(usize, Items, Option<Before>)> {
+    fn take(&self, last: Option<&Own>) -> Option<(usize, Expected, Option<Before>)> {
         let mut stretches = self.lock();
         if let Some(stretch) = stretches.iter_mut().find(|one| !one.is_taken) {
             stretch.is_taken = true;
-            return Some((stretch.number, self.distinct, stretch.before.take()));
+            return Some((stretch.number, self.expected, stretch.before.take()));
         }
         let distinct = last?.link.distinct();
         let worth = usize::try_from(distinct.get()).unwrap_or(usize::MAX);
@@ -197,7 +204,11 @@ impl<'a> Chain<'a> {
             number,
         };
         stretches.insert(place + 1, half);
-        Some((number, distinct, Some(before)))
+        let expected = Expected {
+            distinct,
+            ..self.expected
+        };
+        Some((number, expected, Some(before)))
     }
 
     /// The next items of a stretch.
@@ -246,7 +257,11 @@ mod tests {
                 piece: 1 << 8,
                 shortest: 1,
             };
-            let chain = Chain::new(stretches(&items, threads, Items(0)), Items(0), grain);
+            let chain = Chain::new(
+                stretches(&items, threads, Items(0)),
+                expected_of(&[]),
+                grain,
+            );
             let halves = std::thread::scope(|scope| {
                 let others: Vec<_> = (0..3).map(|_| scope.spawn(|| chain.work())).collect();
                 let mut histogram = ExactHistogram::new();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use reuselens_distance::Shard;
+use reuselens_distance::{Expected, Shard};
 use reuselens_locality::{DeferredHistogram, ExactHistogram};
 use reuselens_units::{Bytes, Distance, Items};
 
@@ -86,10 +86,10 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// For a stretch of about so many distinct items ([`Shard::expecting`]) that hands on to `before`.
-    pub fn new(distinct: Items, before: Option<Before>) -> Self {
+    /// For a stretch of which that much is known ([`Shard::expecting`]) that hands on to `before`.
+    pub fn new(expected: Expected, before: Option<Before>) -> Self {
         Link {
-            shard: Shard::expecting(distinct),
+            shard: Shard::expecting(expected),
             histogram: DeferredHistogram::new(),
             distances: vec![Distance::COLD; BLOCK],
             before,

@@ -1,32 +1,53 @@
-//! How many distinct items there are about, from a few of the accesses.
+//! How many distinct items there are about, and how they lie, from a few of the accesses.
 
+use reuselens_distance::Expected;
 use reuselens_distance::generate::Random;
 use reuselens_units::Items;
 
 /// Accesses looked at.
 const SAMPLE: usize = 1 << 16;
-/// Neighbouring accesses that are looked at together, and how often.
-const WINDOW: usize = 1 << 10;
-const WINDOWS: usize = 1 << 8;
+/// Neighbouring accesses that are looked at together, and how often: few many times, and many a few times.
+const WINDOWS: [(usize, usize); 2] = [(1 << 10, 1 << 8), (1 << 15, 1 << 3)];
 /// Items met twice from which on their number says something.
 const SOME: u64 = 64;
+/// log2 of the ids of a page, of which a quarter or more are in use if they are crowded.
+const PAGE: u32 = 9;
 
-/// The number of distinct items of a trace, about: *about* is good enough for how long a table is and where work is
-/// divided, and no result depends on it. 0 for short traces, in which nothing is to be gained.
+/// The number of distinct items of a trace, about, and whether their ids lie close together: *about* is good enough for
+/// what a table begins as and where work is divided, and no result depends on it. Nothing for short traces, in which nothing is to be
+/// gained.
 ///
 /// From how many items a sample meets once and twice (the estimator of Chao, *Nonparametric estimation of the number
 /// of classes in a population*, Scandinavian Journal of Statistics 11, 1984), and not more than neighbouring accesses say, which are often
 /// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million, where the sample is too small; too large where
-/// items come again after some thousand accesses, and then no more. Cost: a few milliseconds; 512 KiB.
-pub(super) fn distinct_about(items: &[u64]) -> Items {
+/// items come again after some ten thousand accesses, and then no more. Pages of ids likewise. Cost: some milliseconds; 1 MiB.
+pub(super) fn expected_of(items: &[u64]) -> Expected {
     let stride = items.len() / SAMPLE;
     if stride < 16 {
-        return Items(0);
+        return Expected::default();
     }
     let mut random = Random::new(0);
     // One from each stretch of that length, so that all parts of the trace have their say.
     let one_of = |stretch: &[u64]| stretch[random.below(stretch.len() as u64) as usize];
     let mut sample: Vec<u64> = items.chunks_exact(stride).map(one_of).collect();
+    let distinct = classes(&mut sample).min(distinct_at_most(items));
+    let (any, all) = sample
+        .iter()
+        .fold((0, u64::MAX), |(any, all), id| (any | id, all & id));
+    let shift = (any ^ all).trailing_zeros() % u64::BITS;
+    let mut pages: Vec<u64> = sample
+        .iter()
+        .map(|id| id.rotate_right(shift) >> PAGE)
+        .collect();
+    let is_crowded = (classes(&mut pages) << PAGE) / 4 <= distinct;
+    Expected {
+        distinct: Items(distinct),
+        crowded: is_crowded.then_some(shift),
+    }
+}
+
+/// How many different numbers there are about where these come from. They are put in order.
+fn classes(sample: &mut [u64]) -> u64 {
     sample.sort_unstable();
     let (mut distinct, mut once, mut twice) = (0, 0, 0);
     for same in sample.chunk_by(|one, next| one == next) {
@@ -34,22 +55,24 @@ pub(super) fn distinct_about(items: &[u64]) -> Items {
         once += u64::from(same.len() == 1);
         twice += u64::from(same.len() == 2);
     }
-    let unseen = once * once / (2 * twice.max(SOME));
-    Items((distinct + unseen).min(distinct_at_most(items)))
+    distinct + once * once / (2 * twice.max(SOME))
 }
 
 /// What the trace would have if items never came again but in windows of neighbouring accesses.
 fn distinct_at_most(items: &[u64]) -> u64 {
-    let stretch = (items.len() / WINDOWS).max(WINDOW);
-    let (mut looked_at, mut distinct) = (0, 0);
-    for stretch in items.chunks_exact(stretch) {
-        let mut window = stretch[..WINDOW].to_vec();
-        window.sort_unstable();
-        looked_at += WINDOW as u64;
-        distinct += window.chunk_by(|one, next| one == next).count() as u64;
-    }
-    let share = distinct as f64 / looked_at.max(1) as f64;
-    (items.len() as f64 * share) as u64
+    let bounds = WINDOWS.map(|(length, count)| {
+        let stretch = (items.len() / count).max(length);
+        let (mut looked_at, mut distinct) = (0, 0);
+        for stretch in items.chunks_exact(stretch) {
+            let mut window = stretch[..length].to_vec();
+            window.sort_unstable();
+            looked_at += length as u64;
+            distinct += window.chunk_by(|one, next| one == next).count() as u64;
+        }
+        let share = distinct as f64 / looked_at.max(1) as f64;
+        (items.len() as f64 * share) as u64
+    });
+    bounds.into_iter().fold(u64::MAX, u64::min)
 }
 
 #[cfg(test)]
@@ -57,10 +80,14 @@ mod tests {
     use super::*;
     use reuselens_distance::generate::{Generator, Loop, Uniform, Zipf};
 
-    fn about(stream: &mut dyn Generator, length: usize) -> u64 {
+    fn expected(stream: &mut dyn Generator, length: usize) -> Expected {
         let mut items = vec![0; length];
         stream.fill(&mut items);
-        distinct_about(&items).get()
+        expected_of(&items)
+    }
+
+    fn about(stream: &mut dyn Generator, length: usize) -> u64 {
+        expected(stream, length).distinct.get()
     }
 
     #[test]
@@ -79,8 +106,36 @@ mod tests {
             let mut numbers = vec![0; LENGTH / burst];
             Uniform::new(1 << 60, 1).fill(&mut numbers);
             let items: Vec<u64> = numbers.iter().flat_map(|&n| vec![n; burst]).collect();
-            let found = distinct_about(&items).get();
+            let found = expected_of(&items).distinct.get();
             assert!(near(found, numbers.len() as u64), "{burst}: {found}");
         }
+    }
+
+    /// Two thousand items after each other, a hundred times, and then others: too many for a small window, and in a long trace too
+    /// seldom for a sample.
+    #[test]
+    fn working_sets_that_come_once_are_seen_by_neighbours() {
+        let items: Vec<u64> = (0..2_000_000_u64)
+            .map(|at| at / 200_000 * 2_000 + at % 2_000)
+            .collect();
+        let at_most = distinct_at_most(&items);
+        assert!((20_000..150_000).contains(&at_most), "{at_most}");
+    }
+
+    #[test]
+    fn ids_are_crowded_where_they_fill_their_pages() {
+        const LENGTH: u64 = 3 << 20;
+        let crowded = |id: fn(u64) -> u64| {
+            let mut random = Random::new(1);
+            let items: Vec<u64> = (0..LENGTH).map(|_| id(random.below(200_000))).collect();
+            expected_of(&items).crowded
+        };
+        assert_eq!(crowded(|number| number), Some(0));
+        assert_eq!(crowded(|number| (0x7f00_0000_0000 + number) << 6), Some(6));
+        assert_eq!(crowded(|number| number * 3 + 1), Some(0));
+        assert_eq!(crowded(|number| number * 10 + 1), None);
+        let mut scattered = vec![0; LENGTH as usize];
+        Uniform::new(200_000, 1).fill(&mut scattered);
+        assert_eq!(expected_of(&scattered).crowded, None);
     }
 }

@@ -1,0 +1,148 @@
+use super::*;
+
+#[test]
+fn values_stay_where_room_is_made() {
+    let mut values: Vec<u64> = Vec::new();
+    for value in 0..1_000_000 {
+        reserve(&mut values, 1);
+        let room = values.capacity();
+        values.push(value);
+        assert_eq!(values.capacity(), room);
+    }
+    assert!(values.iter().copied().eq(0..1_000_000));
+    assert!(values.capacity() <= 1 << 20);
+    reserve(&mut values, 3_000_000);
+    assert!(values.capacity() >= 4_000_000 && values.len() == 1_000_000);
+    let mut nothing: Vec<()> = vec![(); 3];
+    reserve(&mut nothing, 5);
+    assert_eq!(nothing.len(), 3);
+}
+
+#[test]
+fn zeros_that_can_be_written_and_copied() {
+    for len in [0, 1, 1000, 1 << 20] {
+        let mut huge: Huge<[u32; 3]> = Huge::new(len);
+        assert_eq!((huge.len(), huge.bytes()), (len, len * 12));
+        assert!(huge.iter().all(|value| *value == [0; 3]));
+        if let Some(last) = huge.last_mut() {
+            *last = [1, 2, 3];
+        }
+        let copy = huge.clone();
+        assert_eq!(copy[..], huge[..]);
+        assert_eq!(copy.last().map(|last| last[2]), (len > 0).then_some(3));
+    }
+    assert!(Huge::<u64>::default().is_empty());
+}
+
+#[test]
+fn nothing_is_lost_on_the_way() {
+    for len in [0, 1, 1000, PIECE / 12, 3 * PIECE / 12 + 5] {
+        let mut huge: Huge<[u32; 3]> = Huge::new(len);
+        let value = |at: usize| [at as u32, !(at as u32), 7];
+        for (at, place) in huge.iter_mut().enumerate() {
+            *place = value(at);
+        }
+        huge.lengthen(len / 2);
+        assert_eq!(huge.len(), len);
+        huge.lengthen(2 * len + 3);
+        assert_eq!(huge.len(), 2 * len + 3);
+        assert!((0..len).all(|at| huge[at] == value(at)));
+        assert!(huge[len..].iter().all(|place| *place == [0; 3]));
+        let mut at = 0;
+        huge.into_pieces(|piece| {
+            assert!(size_of_val(piece) <= PIECE);
+            let expected = |at| if at < len { value(at) } else { [0; 3] };
+            assert!((at..).zip(piece).all(|(at, place)| *place == expected(at)));
+            at += piece.len();
+        });
+        assert_eq!(at, 2 * len + 3);
+    }
+}
+
+/// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one: nothing that was not
+/// shown is given back.
+#[test]
+fn only_what_was_shown_is_given_back() {
+    let step = PIECE / 12 * 12;
+    let mut given = 0;
+    for end in [
+        step,
+        2 * step,
+        3 * step,
+        3 * step + 70_000,
+        3 * step + 70_012,
+    ] {
+        let range = given_back(end.saturating_sub(step)..end);
+        for page in [1 << 12, 1 << 14, 1 << 16] {
+            assert!(
+                range.end.next_multiple_of(page) <= end,
+                "{range:?} of {end}"
+            );
+        }
+        assert!(range.start <= given, "a page between two pieces stays");
+        assert!(end - range.end < 1 << 16);
+        given = range.end;
+    }
+}
+
+/// Bytes of the pages of this range that are there, by what the system says of each. `None` if it says nothing.
+#[cfg(target_os = "linux")]
+fn resident(start: *const u64, bytes: usize) -> Option<usize> {
+    use std::os::unix::fs::FileExt;
+    const PAGE: usize = 1 << 12;
+    let mut entries = vec![0; bytes / PAGE * 8];
+    let pages = std::fs::File::open("/proc/self/pagemap").ok()?;
+    let first = start.addr() / PAGE * 8;
+    pages.read_exact_at(&mut entries, first as u64).ok()?;
+    // The highest bit of each says that it is there.
+    let there = entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0);
+    Some(there.count() * PAGE)
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn what_was_moved_is_given_back() {
+    let mut huge: Huge<u64> = Huge::new(16 * PIECE / 8);
+    huge.fill(1);
+    let start = huge.as_ptr();
+    let Some(before) = resident(start, 16 * PIECE) else {
+        eprintln!("not shown: the system does not say which pages are there");
+        return;
+    };
+    assert_eq!(before, 16 * PIECE);
+    let mut at = 0;
+    huge.into_pieces(|piece| {
+        assert!(piece.iter().all(|one| *one == 1));
+        // All that is still to come, and of what was no more than a huge page that the system made anew.
+        let left = resident(start, 16 * PIECE).unwrap();
+        let to_come = 16 * PIECE - at;
+        assert!((to_come..to_come + PIECE).contains(&left), "{left}");
+        at += size_of_val(piece);
+    });
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn what_is_made_ready_is_there() {
+    for len in [1 << 10, (3 << 20) / 8 + 1, (20 << 20) / 8 + 1] {
+        let mut huge: Huge<u64> = Huge::new(len);
+        let bytes = huge.bytes();
+        if bytes >= HUGE_PAGE {
+            assert!(huge.as_ptr().addr().is_multiple_of(HUGE_PAGE));
+        }
+        let Some(before) = resident(huge.as_ptr(), bytes) else {
+            eprintln!("not shown: the system does not say which pages are there");
+            return;
+        };
+        assert_eq!(before, 0);
+        huge.make_ready(0..len / 2);
+        let there = resident(huge.as_ptr(), bytes).unwrap();
+        // Before Linux 5.14 the system does not know what is asked for.
+        let is_known = there > 0;
+        assert!(
+            !is_known || (bytes / 2..bytes / 2 + HUGE_PAGE + 4096).contains(&(there + 4096)),
+            "{there}"
+        );
+        assert!(huge.iter().all(|value| *value == 0));
+    }
+}
