@@ -17,7 +17,7 @@ fn every_engine_is_listed() {
         assert!(line.contains(engine.summary), "{line}");
         assert_eq!(line.contains(" exact "), engine.exact, "{line}");
     }
-    done.prints(&["Next: "]);
+    done.prints(&["auto       exact or not ", "Next: "]);
 }
 
 #[test]

@@ -129,6 +129,14 @@ impl Shard {
         Items(self.engine.distinct().get().max(self.owed.len() as u64))
     }
 
+    /// What a stretch like this one may be expected to be.
+    pub fn learned(&self) -> Expected {
+        Expected {
+            distinct: self.distinct(),
+            ..self.engine.learned()
+        }
+    }
+
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         self.engine.memory() + self.columns()

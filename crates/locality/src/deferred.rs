@@ -89,8 +89,8 @@ impl DeferredHistogram {
         self.is_spread
     }
 
-    /// Writes increments to the lists, or does them where there is no list. The array grows only for the latter, so it counts
-    /// the accesses that it may grow for a little late; what does not fit until then is counted apart.
+    /// Writes increments to the lists, or does them where there is no list. How far the array may grow depends on the accesses that
+    /// it was told of, and those put off it is told of late: what does not fit until then is counted apart.
     fn defer(&mut self, distances: &[Distance]) {
         let regions = self.histogram.slots() as usize / REGION;
         if self.lengths.len() < regions {

@@ -23,8 +23,9 @@ unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 
 /// Bytes that are given back at once: two of the largest pages that are common.
 pub const PIECE: usize = 4 << 20;
-/// Bytes of a huge page, and of an array from which on it ends with one.
+/// Bytes of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
+/// Bytes of an array from which on it may end with a huge page.
 const SEVERAL: usize = 8 * HUGE_PAGE;
 
 /// A slice of zeros to begin with, whose memory comes page by page as it is first touched.
@@ -32,8 +33,8 @@ const SEVERAL: usize = 8 * HUGE_PAGE;
 /// The processor finds the pages of a table that is walked at random in a cache of its own, which on
 /// pages of 4 KiB is far too small: with pages of 2 MiB a random access is a third faster.
 ///
-/// An array of at least a huge page begins with one, and one of several ends with one, which takes up to 2 MiB more than its
-/// values if the last are touched.
+/// An array of at least a huge page begins with one, and one of several ends with one if its values fill half of that: it takes
+/// up to 1 MiB more than they do.
 pub struct Huge<T> {
     map: Option<MmapMut>,
     /// Bytes of the map before the first value.
@@ -60,24 +61,22 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Makes the memory of the elements of this range be there, for those that will all be touched, in no order: else a page that is
-    /// read before it is written is got twice, and the second time all processors of the program have to forget the first.
-    /// Where the system does not do that, it comes page by page.
+    /// Asks for the memory of these elements at once, for who will touch them all, in no order. Left to itself a page that is read
+    /// before it is written is made twice, and the second time all processors of the program have to forget the first.
+    /// Where the system cannot be asked, memory comes page by page.
     ///
     /// # Panics
     /// If the range is not within the array.
     pub fn make_ready(&mut self, range: Range<usize>) {
+        let bytes = size_of_val(&self[range.clone()]);
         #[cfg(target_os = "linux")]
-        {
-            let bytes = size_of_val(&self[range.clone()]);
-            if let Some(map) = &self.map {
-                let start = self.ahead + range.start * size_of::<T>();
-                // Only a hint.
-                let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, bytes);
-            }
+        if let Some(map) = &self.map {
+            let start = self.ahead + range.start * size_of::<T>();
+            // Only a hint.
+            let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, bytes);
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = range;
+        let _ = bytes;
     }
 
     /// As long as `len`, the new places zeros. Nothing happens if it is that long already.
@@ -136,7 +135,7 @@ impl<T: Zeroable> Huge<T> {
         let _ = range;
     }
 
-    /// The bytes of address space.
+    /// The bytes of the values.
     pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -144,7 +143,7 @@ impl<T: Zeroable> Huge<T> {
 
 /// Memory for so many bytes, on huge pages if it is large, and those before the first of them.
 fn mapped(bytes: usize) -> (MmapMut, usize) {
-    let whole = if bytes < SEVERAL {
+    let whole = if bytes < SEVERAL || bytes % HUGE_PAGE < HUGE_PAGE / 2 {
         Some(bytes)
     } else {
         bytes.checked_next_multiple_of(HUGE_PAGE)

@@ -13,7 +13,7 @@
 //! *Apart* is what the machine gives to two threads that have nothing to do with each other: two analyses of half the stream each,
 //! with engines of their own, at the same time, against one after the other. More than that is not to be had by sharing the work.
 //!
-//! Before each turn so much memory is touched and given back as two threads need. Hosts of virtual machines take back what lies free for some
+//! Before each turn half a GiB of memory is touched and given back, more than two threads need for these streams. Hosts of virtual machines take back what lies free for some
 //! seconds; to get it again can cost a second for 300 MB, and would be paid by whoever needs the most and has waited longest.
 //!
 //! Besides the time on the clock it shows the processor time of all threads together: on a machine that

@@ -96,9 +96,8 @@ impl Args {
             return self.bench_options.run();
         }
         let mut out = std::io::stdout().lock();
-        let auto =
-            "the default: counting, which goes over to sampled where memory is short, and says so";
-        writeln!(out, "{:10} {:12} {auto}", "auto", "exact")?;
+        let auto = "the default: counting, and sampled where memory is short, which is said then";
+        writeln!(out, "{:10} {:12} {auto}", "auto", "exact or not")?;
         for engine in ENGINES {
             let exact = if engine.exact { "exact" } else { "approximate" };
             writeln!(out, "{:10} {exact:12} {}", engine.name, engine.summary)?;

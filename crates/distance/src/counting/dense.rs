@@ -86,6 +86,11 @@ impl Dense {
         }
     }
 
+    /// The low bits that are the same.
+    pub(crate) fn shift(&self) -> u32 {
+        self.shift
+    }
+
     /// What a hash table is to know of the stream.
     pub(crate) fn habits(&self) -> Habits {
         self.habits

@@ -14,9 +14,9 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The number of items.
+    /// The number of items: no more than there can be.
     pub(super) fn items(self) -> usize {
-        usize::try_from(self.distinct.get()).unwrap_or(usize::MAX)
+        self.distinct.get().min(u32::MAX.into()) as usize
     }
 }
 

@@ -97,7 +97,7 @@ impl CountingTree {
     /// An engine that has seen nothing of a stream of which that much is known. Its table grows to what so many items
     /// take at once, which saves growing step by step; where ids are said to be crowded it begins as shadow pages, which
     /// saves the time and the memory of becoming such. If it is wrong nothing comes out otherwise; if there are fewer items it
-    /// takes up to 24 bytes for each that was expected.
+    /// takes up to 24 bytes for each that was expected, or 128 MiB.
     pub fn expecting(expected: impl Into<Expected>) -> Self {
         let expected = expected.into();
         CountingTree {
@@ -117,6 +117,14 @@ impl CountingTree {
     #[must_use]
     pub fn with_simd(self, simd: Simd) -> Self {
         CountingTree { simd, ..self }
+    }
+
+    /// What a stream like this one may be expected to be.
+    pub fn learned(&self) -> Expected {
+        Expected {
+            distinct: self.distinct(),
+            crowded: self.table.crowded(),
+        }
     }
 
     /// All items, the least recently accessed first. Cost: a pass over the table; 8 bytes per item.

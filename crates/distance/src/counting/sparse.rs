@@ -49,6 +49,8 @@ pub(crate) struct Habits {
 
 /// Lines from which on a table grows to what is expected.
 const FEW: usize = 1 << 13;
+/// Lines that it grows to at once at most if it has few: 128 MiB.
+const AT_ONCE: usize = 1 << 21;
 
 /// The line to look at after `line`, which is the one so many after the first: the other of its pair, then
 /// both of the next.
@@ -113,9 +115,14 @@ impl Sparse {
         self.is_jammed = true;
     }
 
-    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected.
+    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected, but not at once
+    /// more than [`AT_ONCE`] or four times as many: that may be wrong.
     fn larger(&self, lines: usize) -> usize {
-        let expected = if lines < FEW { 0 } else { self.habits.expected };
+        let expected = if lines < FEW {
+            0
+        } else {
+            self.habits.expected.min(AT_ONCE.max(4 * lines))
+        };
         // Whole pairs.
         ((lines + lines / 2) & !1).max(expected)
     }
@@ -150,7 +157,8 @@ impl Sparse {
         self.used = old.used;
         let (step, mut ready, mut moved) = (self.lines.len() as f64 / old.lines.len() as f64, 0, 0);
         old.lines.into_pieces(|lines| {
-            // Both are in order: what these lines become lies behind what those before became.
+            // Both are in order: what these lines become lies behind what those before became. (With another mix it lies anywhere,
+            // and any piece is as good as another.)
             moved += lines.len();
             let end = ((moved as f64 * step) as usize).min(self.lines.len());
             self.lines.make_ready(ready..end);

@@ -113,6 +113,14 @@ impl AnyTable {
         }
     }
 
+    /// Of shadow pages, how many low bits are the same in all ids.
+    pub(crate) fn crowded(&self) -> Option<u32> {
+        match self {
+            AnyTable::Sparse(_) => None,
+            AnyTable::Dense(dense) => Some(dense.shift()),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             AnyTable::Sparse(sparse) => sparse.len(),
@@ -214,6 +222,31 @@ mod tests {
             let list = dense.len() * size_of::<[u32; 3]>();
             let taken = list + dense.bytes();
             assert!(ahead >= taken, "{ahead} of {taken} for {items}");
+        }
+    }
+
+    /// Whatever is expected, every step is kept.
+    #[test]
+    fn expectations_may_be_wrong() {
+        for distinct in [1, 1 << 40, u64::MAX] {
+            for crowded in [None, Some(0), Some(63), Some(200)] {
+                let expected = Expected {
+                    distinct: Items(distinct),
+                    crowded,
+                };
+                let mut table = AnyTable::expecting(expected);
+                for step in 1..9_u32 {
+                    for item in 0..300_u64 {
+                        let before = match &mut table {
+                            AnyTable::Sparse(sparse) => replace(sparse, item << 50, step),
+                            AnyTable::Dense(dense) => replace(&mut **dense, item << 50, step),
+                        };
+                        assert_eq!(before, step - 1);
+                    }
+                    table.adapt();
+                }
+                assert_eq!(table.len(), 300);
+            }
         }
     }
 

@@ -172,7 +172,7 @@ impl Runner {
         attribution: impl FnOnce(&dyn Source) -> Attribution,
     ) -> Option<Runner> {
         // The half has tables to fill again, and hands its items on.
-        let worth = PER_ITEM.saturating_mul(self.link.distinct().get());
+        let worth = PER_ITEM.saturating_mul(self.link.learned().distinct.get());
         // If it cannot be read it will not be later, and then that is said.
         let half = self.source.split_off(shortest.max(Accesses(worth)));
         let half = half.ok().flatten()?;

@@ -33,7 +33,7 @@ const MOST_THREADS: usize = 512;
 const PER_ITEM: usize = 2;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
-/// them), or fewer if the trace is short. Exact, and the same for any number of threads.
+/// them), or fewer if the trace is short, and 512 at most. Exact, and the same for any number of threads.
 ///
 /// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
@@ -183,8 +183,8 @@ impl<'a> Chain<'a> {
             stretch.is_taken = true;
             return Some((stretch.number, self.expected, stretch.before.take()));
         }
-        let distinct = last?.link.distinct();
-        let worth = usize::try_from(distinct.get()).unwrap_or(usize::MAX);
+        let expected = last?.link.learned();
+        let worth = usize::try_from(expected.distinct.get()).unwrap_or(usize::MAX);
         let shortest = worth.saturating_mul(PER_ITEM).max(self.grain.shortest);
         let place = (0..stretches.len()).max_by_key(|&at| stretches[at].left.len())?;
         let number = stretches.len();
@@ -204,10 +204,6 @@ impl<'a> Chain<'a> {
             number,
         };
         stretches.insert(place + 1, half);
-        let expected = Expected {
-            distinct,
-            ..self.expected
-        };
         Some((number, expected, Some(before)))
     }
 
@@ -243,7 +239,27 @@ mod tests {
     use super::*;
     use reuselens_distance::generate::Random;
 
-    /// Each thread is done early now and then, and takes of what others have, however little that is.
+    /// The histogram by so many threads that take of what others have, however little that is; those beyond the stretches begin with
+    /// nothing.
+    fn finely(items: &[u64], threads: usize, others: usize) -> ExactHistogram {
+        let grain = Grain {
+            piece: 1 << 8,
+            shortest: 1,
+        };
+        let stretches = stretches(items, NonZeroUsize::new(threads).unwrap(), Items(0));
+        let chain = Chain::new(stretches, Expected::default(), grain);
+        let histogram = std::thread::scope(|scope| {
+            let others: Vec<_> = (0..others).map(|_| scope.spawn(|| chain.work())).collect();
+            let mut histogram = ExactHistogram::new();
+            for other in others {
+                histogram.merge(&other.join().unwrap());
+            }
+            histogram
+        });
+        assert!(chain.lock().iter().all(|one| one.left.is_empty()));
+        histogram
+    }
+
     #[test]
     fn halves_come_to_what_the_whole_does() {
         for seed in 0..20 {
@@ -252,26 +268,21 @@ mod tests {
                 .map(|at| random.below(1 + at / 40 * (seed % 3)))
                 .collect();
             let expected = histogram_parallel(&items, NonZeroUsize::MIN);
-            let threads = NonZeroUsize::new(1 + seed as usize % 4).unwrap();
-            let grain = Grain {
-                piece: 1 << 8,
-                shortest: 1,
-            };
-            let chain = Chain::new(
-                stretches(&items, threads, Items(0)),
-                expected_of(&[]),
-                grain,
-            );
-            let halves = std::thread::scope(|scope| {
-                let others: Vec<_> = (0..3).map(|_| scope.spawn(|| chain.work())).collect();
-                let mut histogram = ExactHistogram::new();
-                for other in others {
-                    histogram.merge(&other.join().unwrap());
-                }
-                histogram
-            });
-            assert_eq!(halves, expected, "seed {seed}");
-            assert!(chain.lock().iter().all(|one| one.left.is_empty()));
+            let found = finely(&items, 1 + seed as usize % 4, 3);
+            assert_eq!(found, expected, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn short_traces_have_one_histogram_on_any_threads() {
+        for length in [0, 1, 2, 15, 1000] {
+            let items: Vec<u64> = (0..length).map(|at| at * at % 7).collect();
+            let expected = histogram_parallel(&items, NonZeroUsize::MIN);
+            assert_eq!(histogram_parallel(&items, NonZeroUsize::MAX), expected);
+            for threads in [1, 2, 3, 7, 16] {
+                let found = finely(&items, threads, threads);
+                assert_eq!(found, expected, "{length} on {threads}");
+            }
         }
     }
 }

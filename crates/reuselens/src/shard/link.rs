@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reuselens_distance::{Expected, Shard};
 use reuselens_locality::{DeferredHistogram, ExactHistogram};
-use reuselens_units::{Bytes, Distance, Items};
+use reuselens_units::{Bytes, Distance};
 
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
@@ -120,9 +120,9 @@ impl Link {
         }
     }
 
-    /// The distinct items so far.
-    pub fn distinct(&self) -> Items {
-        self.shard.distinct()
+    /// What a stretch like this one may be expected to be.
+    pub fn learned(&self) -> Expected {
+        self.shard.learned()
     }
 
     /// The memory held, and that which it takes if a table grows before the next look.

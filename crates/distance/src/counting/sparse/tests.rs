@@ -60,6 +60,16 @@ fn growth_to_what_is_expected_keeps_every_step() {
     }
 }
 
+/// Far too many were expected: that costs memory, but not all that there is.
+#[test]
+fn what_is_expected_is_not_believed_without_end() {
+    let mut table = Sparse::expecting(u32::MAX as usize);
+    for item in 0..50_000_u64 {
+        replace(&mut table, item << 40, 1);
+    }
+    assert_eq!(table.bytes(), 128 << 20);
+}
+
 /// What is told to lie elsewhere is found by the long way, new or not.
 #[test]
 fn the_memory_at_home_and_the_rest_make_the_whole() {
