@@ -1048,6 +1048,25 @@ fn a_bad_line_of_a_text_is_to_be_mended() {
         ]);
 }
 
+/// Not read as text, in which its labels would be items.
+#[test]
+fn a_bad_line_early_in_a_din_trace_is_reported() {
+    let place = Place::new();
+    let lines = "0 7fff1234\n1 7fff1238\n".repeat(20);
+    place.write("t.din", format!("{lines}zz top\n{lines}"));
+    let words = ["analyze", "t.din", "--json", "t.json"];
+    place
+        .run(&words)
+        .succeeds()
+        .prints(&["everything before it was read", "mend line 41"]);
+    assert_eq!(place.json("t.json").warnings(), ["truncated"]);
+    place.write("title.din", format!("# made by foo\n{lines}"));
+    place
+        .run(&["analyze", "title.din"])
+        .fails(1)
+        .says(&["line 1"]);
+}
+
 #[test]
 fn a_file_called_din_that_looks_like_text_is_doubted() {
     let place = Place::new();

@@ -220,3 +220,15 @@ fn hp_rda_says_that_it_approximates_and_what_its_options_do() {
         .run(&["analyze", "--format", "text", "loop.txt", "--threads", "0"])
         .fails(2);
 }
+
+#[test]
+fn a_long_run_is_of_one_engine() {
+    let place = Place::new();
+    let words = ["engines", "--bench", "--long", "100K", "--engine"];
+    let refused = place
+        .run(&[&words[..], &["counting,olken"]].concat())
+        .fails(2);
+    refused.says(&["one run, of one engine"]);
+    let done = place.run(&[&words[..], &["counting"]].concat()).succeeds();
+    assert!(done.out.contains("; one run\n"), "{}", done.out);
+}

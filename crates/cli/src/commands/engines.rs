@@ -159,6 +159,10 @@ impl BenchOptions {
             false => self.engine.clone(),
         };
         if let Some(references) = self.long {
+            if self.engine.len() > 1 {
+                let text = "--long is one run, of one engine; name one with --engine";
+                return Err(Usage(text.to_owned()).into());
+            }
             let engine = self.engine.first().map_or("auto", Contender::name);
             report.long = Some(bench::long(engine, references, race.simd, tick)?);
             return Ok(report);

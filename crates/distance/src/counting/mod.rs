@@ -61,7 +61,7 @@ use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 5 to 25 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
+/// here. 4 to 25 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};

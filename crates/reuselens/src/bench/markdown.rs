@@ -9,11 +9,19 @@ impl Report {
     /// bound, then the rates.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "{}; {}; {} thread; processor time, median of {} runs (1 of those that take over 5 s); histograms compared: equal\n",
-            self.processor, self.simd, self.threads, self.repetitions
+            "{}; {}; {} thread; ",
+            self.processor, self.simd, self.threads
         );
+        let how = match &self.long {
+            Some(_) => "one run".to_owned(),
+            None => format!(
+                "processor time, median of {} runs (1 of those that take over 5 s); histograms of all engines of a stream are equal",
+                self.repetitions
+            ),
+        };
+        let _ = writeln!(out, "{how}\n");
         if !self.streams.is_empty() {
             table(&mut out, "stream", &self.streams, |heat| {
                 heat.stream.clone()

@@ -22,7 +22,7 @@ pub const SUMMARY: &str =
 /// The longest that something behind the address is searched for the end of its line in one go.
 const NEAR: usize = 4 << 10;
 
-/// Certain if there are two lines or more, all of them are of a trace, and some address has a letter:
+/// Certain if there are two lines or more of a trace, ten to each that is not, and some address has a letter:
 /// lines of two decimal numbers could be items as well.
 pub fn detect(head: &[u8]) -> Confidence {
     match lines_and_letters(head) {
@@ -36,24 +36,28 @@ pub(super) fn may_be(head: &[u8]) -> bool {
     matches!(lines_and_letters(head), Some((1.., _)))
 }
 
-/// How many whole lines there are, if all of them are of a trace, and whether some address has a letter.
+/// How many whole lines are of a trace, if nearly all are, and whether some address has a letter. A damaged line, or a title, is to be
+/// reported, and not to make items of labels.
 fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     if !text::is_text(head) {
         return None;
     }
     let whole = head.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
-    let (mut lines, mut letters) = (0, false);
+    let (mut lines, mut others, mut letters) = (0, 0, false);
     for line in head[..whole].split(|&byte| byte == b'\n') {
         let line = line.trim_ascii();
         if line.is_empty() {
             continue;
         }
-        Line::read(line)?;
+        if Line::read(line).is_none() {
+            others += 1;
+            continue;
+        }
         let address = line.split(u8::is_ascii_whitespace).nth(1);
         letters |= address.is_some_and(|word| word.iter().any(u8::is_ascii_alphabetic));
         lines += 1;
     }
-    Some((lines, letters))
+    (others * 10 <= lines).then_some((lines, letters))
 }
 
 /// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the item
@@ -240,6 +244,20 @@ mod tests {
             (b"a b\nc d\n", Confidence::No),
         ] {
             assert_eq!(detect(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    /// What is damaged, or a title, is for the reader to report: as text its labels would be items.
+    #[test]
+    fn a_line_that_is_none_does_not_make_it_text() {
+        let trace = "0 7fff1234\n1 7fff1238\n".repeat(5);
+        for bad in ["zz top", "# a title", "7 7fff1234", "0"] {
+            let title = format!("{bad}\n{trace}");
+            let amid = format!("{trace}{bad}\n{trace}");
+            let often = format!("{bad}\n{bad}\n{trace}");
+            let found = [title, amid, often].map(|head| detect(head.as_bytes()));
+            let certain = Confidence::Certain;
+            assert_eq!(found, [certain, certain, Confidence::No], "{bad}");
         }
     }
 }
