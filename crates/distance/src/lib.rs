@@ -28,6 +28,7 @@ mod bounded;
 mod brute;
 mod coherent;
 mod counting;
+pub mod crowd;
 mod dispatch;
 mod engine;
 mod fenwick;

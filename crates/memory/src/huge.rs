@@ -242,10 +242,9 @@ fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     const PAGE: usize = 4096;
-    const WORTH: usize = 2 << 20;
     let room = values.spare_capacity_mut();
     let bytes = size_of_val(room);
-    if bytes < WORTH {
+    if bytes < HUGE_PAGE {
         return;
     }
     let begin = room.as_mut_ptr().cast::<u8>();

@@ -10,17 +10,16 @@ use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::sparse::Habits;
 use super::table::Table;
+use crate::crowd::PAGE;
 use crate::mix::mix;
 use crate::prefetch::prefetch;
 
-/// log2 of the items of a page: 2 KiB of steps.
-pub(crate) const PAGE: u32 = 9;
 /// Steps that there is address space for at once at most, if that many are expected: 4 GiB.
 const MOST_AT_ONCE: usize = 1 << 30;
 /// Pages that are found without the directory.
 const RECENT: usize = 256;
 
-/// The last step of every item of the pages that were touched: 4 bytes each, in use or not. Neighbours in
+/// The last step of every item of the pages that were touched: 4 bytes each, in use or not, 2 KiB a page. Neighbours in
 /// memory stay neighbours here, so that a sweep over an array is a sweep over its steps.
 ///
 /// Ids that are byte addresses of elements or of lines have the same low bits, all of them. Ids are rotated

@@ -6,10 +6,10 @@ use std::hash::{BuildHasher, RandomState};
 use reuselens_memory::{Huge, PIECE};
 
 use super::compare::Compare;
-use super::dense::PAGE;
 use super::line::{ITEMS, Line, NEVER};
 use super::live_bits::LiveBits;
 use super::table::Table;
+use crate::crowd::{low_bits, most_pages, page};
 use crate::mix::mix;
 use crate::prefetch::prefetch;
 
@@ -45,6 +45,17 @@ pub(crate) struct Habits {
     key: u64,
     /// Lines that a table grows to, once it has more than a few.
     expected: usize,
+}
+
+impl Habits {
+    /// Of a stream of about so many items.
+    pub(crate) fn expecting(items: usize) -> Self {
+        Habits {
+            key: 0,
+            // Three fifths of the places in use.
+            expected: (items / 3).next_multiple_of(2),
+        }
+    }
 }
 
 /// Lines from which on a table grows to what is expected.
@@ -87,11 +98,7 @@ impl Sparse {
     /// An empty table for about so many items. It begins small: only when it grows can be seen whether it suits.
     pub(crate) fn expecting(items: usize) -> Self {
         Sparse {
-            habits: Habits {
-                // Three fifths of the places in use.
-                expected: (items / 3).next_multiple_of(2),
-                key: 0,
-            },
+            habits: Habits::expecting(items),
             ..Self::new()
         }
     }
@@ -194,14 +201,13 @@ impl Sparse {
     /// Known anew each time that it has; costs a pass over it at most.
     pub(crate) fn is_crowded(&mut self) -> Option<u32> {
         let (any, all) = self.grown.take()?;
-        // Bits that are set in some and not in others.
-        let shift = (any ^ all).trailing_zeros() % u64::BITS;
-        let most = self.used >> (PAGE - 2);
+        let shift = low_bits(any, all);
+        let most = most_pages(self.used as u64) as usize;
         let mut pages = HashSet::new();
         for line in self.lines.iter() {
             let items = line.items.iter().zip(line.steps);
             let items = items.filter(|(_, step)| *step != NEVER);
-            pages.extend(items.map(|(item, _)| item.rotate_right(shift) >> PAGE));
+            pages.extend(items.map(|(item, _)| page(*item, shift)));
             if pages.len() > most {
                 return None;
             }

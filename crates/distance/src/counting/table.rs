@@ -6,7 +6,7 @@ use super::compare::{Compare, Portable};
 use super::dense::Dense;
 use super::expected::Expected;
 use super::live_bits::LiveBits;
-use super::sparse::Sparse;
+use super::sparse::{Habits, Sparse};
 use super::work::AHEAD;
 
 /// Where every item was last accessed.
@@ -82,13 +82,13 @@ pub(crate) enum AnyTable {
 impl AnyTable {
     /// An empty table for such a stream.
     pub(crate) fn expecting(expected: Expected) -> Self {
-        let sparse = Sparse::expecting(expected.items());
+        let items = expected.items();
         match expected.crowded {
             Some(shift) => {
-                let dense = Dense::expecting(expected.items(), shift, sparse.habits());
+                let dense = Dense::expecting(items, shift, Habits::expecting(items));
                 AnyTable::Dense(Box::new(dense))
             }
-            None => AnyTable::Sparse(sparse),
+            None => AnyTable::Sparse(Sparse::expecting(items)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How many distinct items there are about, and how they lie, from a few of the accesses.
 
 use reuselens_distance::Expected;
+use reuselens_distance::crowd::{most_pages, page, same_low_bits};
 use reuselens_distance::generate::Random;
 use reuselens_units::Items;
 
@@ -10,8 +11,6 @@ const SAMPLE: usize = 1 << 16;
 const WINDOWS: [(usize, usize); 2] = [(1 << 10, 1 << 8), (1 << 15, 1 << 3)];
 /// Items met twice from which on their number says something.
 const SOME: u64 = 64;
-/// log2 of the ids of a page, of which a quarter or more are in use if they are crowded.
-const PAGE: u32 = 9;
 
 /// The number of distinct items of a trace, about, and whether their ids lie close together: *about* is good enough for
 /// what a table begins as and where work is divided, and no result depends on it. Nothing for short traces, in which nothing is to be
@@ -32,15 +31,9 @@ pub(super) fn expected_of(items: &[u64]) -> Expected {
     let one_of = |stretch: &[u64]| stretch[random.below(stretch.len() as u64) as usize];
     let mut sample: Vec<u64> = items.chunks_exact(stride).map(one_of).collect();
     let distinct = classes(&mut sample, stride).min(distinct_at_most(items));
-    let (any, all) = sample
-        .iter()
-        .fold((0, u64::MAX), |(any, all), id| (any | id, all & id));
-    let shift = (any ^ all).trailing_zeros() % u64::BITS;
-    let mut pages: Vec<u64> = sample
-        .iter()
-        .map(|id| id.rotate_right(shift) >> PAGE)
-        .collect();
-    let is_crowded = (classes(&mut pages, stride) << PAGE) / 4 <= distinct;
+    let shift = same_low_bits(sample.iter().copied());
+    let mut pages: Vec<u64> = sample.iter().map(|id| page(*id, shift)).collect();
+    let is_crowded = classes(&mut pages, stride) <= most_pages(distinct);
     Expected {
         distinct: Items(distinct),
         crowded: is_crowded.then_some(shift),
@@ -102,6 +95,7 @@ mod tests {
         assert!(near(about(&mut Loop::new(0, 64, 500_000), LENGTH), 500_000));
         let zipf = about(&mut Zipf::new(1_000_000, 0.99, 1), LENGTH);
         assert!((20_000..600_000).contains(&zipf), "{zipf}");
+        assert_eq!(about(&mut Loop::new(0, 1, 1 << 40), LENGTH), LENGTH as u64);
         assert_eq!(about(&mut Uniform::new(1 << 60, 1), 1000), 0);
         // Swept once, twice, and often.
         for items in [LENGTH, LENGTH / 2, LENGTH / 3, LENGTH / 20] {
