@@ -30,7 +30,7 @@
 //! # Cost
 //! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the uppermost
 //! level is a flat array with one number per 8 Mi steps). Compaction costs one pass over the table per at
-//! least three accesses to each distinct item. Memory: 16 to 24 bytes per distinct item for a hash table (while it
+//! least three accesses to each distinct item. Memory: 16 to 26 bytes per distinct item for a hash table (while it
 //! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 0.7 to 1 for the time axis. Up to
 //! about 4 · 10⁹ distinct items, any number of accesses.
 
@@ -61,7 +61,7 @@ use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 4 to 25 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
+/// here. 4 to 27 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};
@@ -97,7 +97,7 @@ impl CountingTree {
     /// An engine that has seen nothing of a stream of which that much is known. Its table grows to what so many items
     /// take at once, which saves growing step by step; where ids are said to be crowded it begins as shadow pages, which
     /// saves the time and the memory of becoming such. If it is wrong nothing comes out otherwise; if there are fewer items it
-    /// takes up to 24 bytes for each that was expected, or 128 MiB.
+    /// takes up to 26 bytes for each that was expected, or 128 MiB.
     pub fn expecting(expected: impl Into<Expected>) -> Self {
         let expected = expected.into();
         CountingTree {
