@@ -5,8 +5,9 @@ use reuselens_distance::crowd::{most_pages, page, same_low_bits};
 use reuselens_distance::generate::Random;
 use reuselens_units::Items;
 
-/// Accesses looked at.
-const SAMPLE: usize = 1 << 16;
+/// One access in so many is looked at, but so many at least, and so many at most.
+const ONE_IN: usize = 1 << 10;
+const SAMPLE: [usize; 2] = [1 << 16, 1 << 18];
 /// Neighbouring accesses that are looked at together, and how often: few many times, and many a few times.
 const WINDOWS: [(usize, usize); 2] = [(1 << 10, 1 << 8), (1 << 15, 1 << 3)];
 /// Items met twice from which on their number says something.
@@ -18,11 +19,12 @@ const SOME: u64 = 64;
 ///
 /// From how many items a sample meets once and twice (Chao & Lin, *Nonparametric lower bounds for species richness and shared
 /// species richness under sampling without replacement*, Biometrics 68, 2012), and not more than neighbouring accesses say, which are often
-/// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million, where the sample is too small; too large where
-/// items come again after some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long sweep meets
-/// none twice: it is taken to be scattered. Cost: some milliseconds; 1 MiB.
+/// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million (500 million in traces sixteen times as long), where the sample is too
+/// small; too large where items come again after some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long sweep meets
+/// none twice: it is taken to be scattered. Cost: 10 to 30 ms; 1 to 4 MiB.
 pub(super) fn expected_of(items: &[u64]) -> Expected {
-    let stride = items.len() / SAMPLE;
+    let [least, most] = SAMPLE;
+    let stride = items.len() / (items.len() / ONE_IN).clamp(least, most);
     if stride < 16 {
         return Expected::default();
     }
