@@ -250,6 +250,13 @@ pub fn granularity(text: &str) -> Result<Granularity, String> {
     Granularity::new(bytes.get()).map_err(|error| error.to_string())
 }
 
+/// A format that there is; of `csv:…`, columns that are understood.
+pub fn format(text: &str) -> Result<String, String> {
+    let known = reuselens::trace::formats::check_name(text);
+    let text = known.map(|()| text.to_owned());
+    text.map_err(|what| format!("{what}; `reuselens formats` lists what can be read"))
+}
+
 /// A number of accesses or items: digits, with `k`, `M` or `G` (`K`, `m`, `g`) for a thousand, a million, a billion,
 /// and then with a fraction: `1.5M`.
 pub fn number(text: &str) -> Result<u64, String> {

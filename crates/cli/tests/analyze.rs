@@ -194,7 +194,7 @@ fn what_is_no_trace_is_told() {
         .says(&["prose"]);
     place
         .run(&["analyze", "prose", "--format", "tea"])
-        .fails(1)
+        .fails(2)
         .says(&["'tea'", "reuselens formats"]);
     place.run(&["analyze"]).fails(2).says(&["TRACE"]);
     let expected = [
@@ -469,6 +469,19 @@ fn ratio_at(json: &Json, items: u64) -> Option<f64> {
     let curve = json.0["miss_ratio_curve"].as_array().unwrap();
     let point = curve.iter().find(|point| point[0] == items)?;
     point[2].as_f64()
+}
+
+#[test]
+fn a_sample_counts_items_about_unless_nothing_was_left_out() {
+    let place = Place::new();
+    place.write("mixed.u64", mixed(900_000));
+    let done = |rate| {
+        let words = ["analyze", "mixed.u64", "--force", "--sample", rate];
+        place.run(&words).succeeds()
+    };
+    done("4%").prints(&[" to about ", "distinct items"]);
+    let whole = done("100%").prints(&["sampled engine, exact: nothing was left out"]);
+    assert!(!whole.out.contains(" to about "), "{}", whole.out);
 }
 
 #[test]

@@ -37,3 +37,18 @@ fn formats_that_can_be_written_are_those_of_convert() {
         assert_eq!(offered, format.writes, "{}", format.name);
     }
 }
+
+#[test]
+fn a_format_that_there_is_not_is_wrong_usage() {
+    let place = Place::new();
+    place.write("loop.txt", "1\n2\n1\n");
+    for verb in ["analyze", "info", "convert"] {
+        for (format, what) in [
+            ("nosuch", "no format is called 'nosuch'"),
+            ("csv:colour=3", "colour=3"),
+        ] {
+            let done = place.run(&[verb, "loop.txt", "--format", format]);
+            done.fails(2).says(&[what, "`reuselens formats` lists"]);
+        }
+    }
+}

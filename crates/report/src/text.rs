@@ -149,7 +149,8 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
         let one = items.trim_end_matches('s');
         items = one.replacen("blocks of", "block of", 1);
     }
-    let _ = write!(out, " to {} distinct {items}", grouped(distinct));
+    let about = words::about(&profile.method);
+    let _ = write!(out, " to {about}{} distinct {items}", grouped(distinct));
     if profile.granularity != reuselens_units::Granularity::BYTE {
         let _ = write!(out, " ({})", caches::size(distinct, profile.granularity));
     }

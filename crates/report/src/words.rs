@@ -56,8 +56,8 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 /// The engine, and what its numbers are worth.
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
-        // Accesses are counted one by one until there are many.
-        (true, _) if method.engine == "sampled" => "exact: too short to be sampled".to_owned(),
+        // Accesses are counted one by one until there are many, and all at a rate of 1.
+        (true, _) if method.engine == "sampled" => "exact: nothing was left out".to_owned(),
         (true, _) => "exact".to_owned(),
         (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
@@ -72,6 +72,14 @@ pub(crate) fn engine(method: &Method) -> String {
     };
     let engine = or(&method.engine, "unknown");
     format!("{engine} engine, {worth}{reach}{sharing}")
+}
+
+/// What stands before a number of distinct items, of which a sample knows only about how many there are.
+pub(crate) fn about(method: &Method) -> &'static str {
+    match !method.exact && method.error_bound.is_some() {
+        true => "about ",
+        false => "",
+    }
 }
 
 /// What a number of distinct items says besides, where the threads are told apart: every thread counts its own.

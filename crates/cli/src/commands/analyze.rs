@@ -8,7 +8,7 @@ use reuselens::trace::{Source, Stoppable};
 use crate::exit::Outcome;
 use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::interrupt;
-use crate::options::Analysis;
+use crate::options::{self, Analysis};
 use crate::output::{Results, Show};
 use crate::part::{self, Part};
 use crate::progress::Meter;
@@ -21,7 +21,7 @@ pub struct Args {
     trace: PathBuf,
 
     /// The format of the trace (see `reuselens formats`); without it, found from its content
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = options::format)]
     format: Option<String>,
 
     /// Call the outputs FILE.rlprof and FILE.html

@@ -9,6 +9,7 @@ use reuselens::units::{Granularity, counted};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::{open_part, refuse_what_is_no_trace};
+use crate::options;
 use crate::part::{self, Part};
 
 /// Copy a trace into another form
@@ -23,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "FORM", value_parser = ["text", "parquet", "native"])]
     to: Option<String>,
     /// The format of the input; without it, found from its content
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = options::format)]
     format: Option<String>,
     #[command(flatten)]
     part: Part,

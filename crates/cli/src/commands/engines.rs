@@ -131,6 +131,10 @@ impl BenchOptions {
             let text = "--trace needs the name of a file, which is read more than once";
             return Err(Usage(text.to_owned()).into());
         }
+        if self.long.is_some() && self.engine.len() > 1 {
+            let text = "--long is one run, of one engine; name one with --engine";
+            return Err(Usage(text.to_owned()).into());
+        }
         if self.svg.as_deref() == Some(Path::new("-")) {
             let text =
                 "--svg needs the name of a file; standard output is for the table, or --json -";
@@ -159,10 +163,6 @@ impl BenchOptions {
             false => self.engine.clone(),
         };
         if let Some(references) = self.long {
-            if self.engine.len() > 1 {
-                let text = "--long is one run, of one engine; name one with --engine";
-                return Err(Usage(text.to_owned()).into());
-            }
             let engine = self.engine.first().map_or("auto", Contender::name);
             report.long = Some(bench::long(engine, references, race.simd, tick)?);
             return Ok(report);

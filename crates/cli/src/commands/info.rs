@@ -9,6 +9,7 @@ use reuselens::trace::{AtomicFile, survey};
 use crate::exit::Outcome;
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
+use crate::options;
 use crate::output::write_whole;
 use crate::part::Part;
 
@@ -19,7 +20,7 @@ pub struct Args {
     trace: PathBuf,
 
     /// The format of the trace (see `reuselens formats`); without it, found from its content
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = options::format)]
     format: Option<String>,
 
     #[command(flatten)]

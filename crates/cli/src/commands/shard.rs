@@ -10,7 +10,7 @@ use reuselens::units::{Bytes, counted};
 use super::analyze;
 use crate::exit::{Outcome, Usage};
 use crate::files::open_trace;
-use crate::options::Analysis;
+use crate::options::{self, Analysis};
 use crate::output::write_whole;
 use crate::progress::Meter;
 
@@ -26,7 +26,7 @@ pub struct Args {
     trace: PathBuf,
 
     /// The format of the trace (see `reuselens formats`); without it, found from its content
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = options::format)]
     format: Option<String>,
 
     /// The part's file [default: NAME.I-of-N.rlpart]

@@ -153,19 +153,17 @@ fn tiles(out: &mut String, scene: &Scene) {
 fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     let distinct = scene.cold;
     let memory = crate::caches::size(distinct, scene.profile.granularity);
+    let about = words::about(&scene.profile.method);
+    let number = format!("{about}{}", grouped(distinct));
     let what = if scene.in_bytes() {
-        format!("{} {}", grouped(distinct), scene.items())
+        format!("{number} {}", scene.items())
     } else {
         "distinct items".into()
     };
     let what = what + words::summed(&scene.profile.method);
     tile(
         "Distinct data",
-        if scene.in_bytes() {
-            memory
-        } else {
-            grouped(distinct)
-        },
+        if scene.in_bytes() { memory } else { number },
         what,
     );
     tile(

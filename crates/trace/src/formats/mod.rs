@@ -241,8 +241,24 @@ pub(crate) fn detected_or_named(
 }
 
 fn named(input: &Input, name: &str) -> Result<&'static FormatInfo, TraceError> {
+    of_name(name).map_err(|what| unknown(input, what))
+}
+
+fn of_name(name: &str) -> Result<&'static FormatInfo, String> {
     let known = FORMATS.iter().find(|format| format.name == name);
-    known.ok_or_else(|| unknown(input, format!("no format is called '{name}'")))
+    known.ok_or_else(|| format!("no format is called '{}'", name.escape_debug()))
+}
+
+/// Whether [`open`] knows a format of that name, or understands a choice of columns: for those who want to know before
+/// there is a file.
+///
+/// # Errors
+/// What is wrong with it, as a sentence without its full stop.
+pub fn check_name(name: &str) -> Result<(), String> {
+    match csv::choice(name) {
+        Some(columns) => csv::check(columns),
+        None => of_name(name).map(drop),
+    }
 }
 
 fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {

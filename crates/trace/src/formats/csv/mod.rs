@@ -96,6 +96,11 @@ pub(super) fn choice(name: &str) -> Option<&str> {
     name.strip_prefix(NAME)?.strip_prefix(':')
 }
 
+/// Whether a choice of columns is understood; what is wrong with it else.
+pub(super) fn check(columns: &str) -> Result<(), String> {
+    choice::Choice::read(columns).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
