@@ -28,6 +28,9 @@ const GRAIN: Grain = Grain {
 /// Accesses for which a thread is worth beginning, at least, and threads at most: each takes memory however little it has to do.
 const FOR_A_THREAD: usize = 1 << 12;
 const MOST_THREADS: usize = 512;
+/// Accesses per distinct item from which on a stretch is worth splitting off: whom it is taken from is handed an access for
+/// each distinct item, so with one nothing is gained.
+const PER_ITEM: usize = 2;
 
 /// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
 /// them), or fewer if the trace is short, and 512 at most. Exact, and the same for any number of threads.
@@ -35,14 +38,14 @@ const MOST_THREADS: usize = 512;
 /// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
 /// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
 /// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
-/// merged but histograms. Who is done takes the rear of what another has left, so that both have as much to do, if that is long enough to
+/// merged but histograms. Who is done takes the half of what another has left, if that is long enough to
 /// be worth an engine of its own: processors are not always equally fast.
 ///
 /// Cost: that of the counting tree, divided by the threads, and for each stretch but the last an access for each
 /// distinct item of those behind it. How many these are is estimated from a sample, so that the last stretch is longer by
 /// as much, and that tables need not grow step by step. Memory: an engine, a histogram, and 8 to 16 bytes per distinct item
 /// for each stretch: of these there are as many as threads, and where one thread is much slower than another some more, since
-/// parts of parts are taken from it. Where the system does not give so many threads, those that there are do all.
+/// halves of halves are taken from it. Where the system does not give so many threads, those that there are do all.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -172,7 +175,7 @@ impl<'a> Chain<'a> {
         histogram
     }
 
-    /// A stretch that nobody has, or the rear of what somebody has left, what is known of it, and the way to the one
+    /// A stretch that nobody has, or the half of what somebody has left, what is known of it, and the way to the one
     /// before; `last` is the one that was read last.
     fn take(&self, last: Option<&Own>) -> Option<(usize, Expected, Option<Before>)> {
         let mut stretches = self.lock();
@@ -181,29 +184,26 @@ impl<'a> Chain<'a> {
             return Some((stretch.number, self.expected, stretch.before.take()));
         }
         let expected = last?.link.learned();
-        // Whom it is taken from is handed an access for each distinct item: so many fewer are left to it, and if no more than those are,
-        // an engine is not worth its making.
-        let handed = usize::try_from(expected.distinct.get()).unwrap_or(usize::MAX);
-        let shortest = handed.max(self.grain.shortest).max(1);
+        let worth = usize::try_from(expected.distinct.get()).unwrap_or(usize::MAX);
+        let shortest = worth.saturating_mul(PER_ITEM).max(self.grain.shortest);
         let place = (0..stretches.len()).max_by_key(|&at| stretches[at].left.len())?;
         let number = stretches.len();
         let longest = &mut stretches[place];
-        let kept = longest.left.len().saturating_sub(handed) / 2;
-        if kept < shortest {
+        let (rest, half) = longest.left.split_at(longest.left.len() / 2);
+        if rest.len() < shortest.max(1) {
             return None;
         }
-        let (rest, rear) = longest.left.split_at(kept);
         let (before, behind) = way();
         longest.left = rest;
-        let rear = Stretch {
-            left: rear,
+        let half = Stretch {
+            left: half,
             before: None,
-            // What is handed on to the whole is the rear's from now on.
+            // What is handed on to the whole is the half's from now on.
             behind: longest.behind.replace(behind),
             is_taken: true,
             number,
         };
-        stretches.insert(place + 1, rear);
+        stretches.insert(place + 1, half);
         Some((number, expected, Some(before)))
     }
 
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_come_to_what_the_whole_does() {
+    fn halves_come_to_what_the_whole_does() {
         for seed in 0..20 {
             let mut random = Random::new(seed);
             let items: Vec<u64> = (0..400_000)
