@@ -57,7 +57,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
         // Accesses are counted one by one until there are many, and all at a rate of 1.
-        (true, _) if method.engine == "sampled" => "exact: nothing was left out".to_owned(),
+        (true, _) if method.engine == "sampled" => "exact: no sample had to be taken".to_owned(),
         (true, _) => "exact".to_owned(),
         (false, Some(_)) if method.error_bounds.is_some() => bounds(method),
         (false, Some(bound)) => format!("miss ratios within ±{}", ratio_percent(bound)),
@@ -75,7 +75,7 @@ pub(crate) fn engine(method: &Method) -> String {
 }
 
 /// What stands before a number of distinct items, of which a sample knows only about how many there are.
-pub(crate) fn about(method: &Method) -> &'static str {
+pub fn about(method: &Method) -> &'static str {
     match !method.exact && method.error_bound.is_some() {
         true => "about ",
         false => "",

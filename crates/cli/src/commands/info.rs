@@ -91,13 +91,14 @@ impl Args {
         let mut out = std::io::stdout().lock();
         writeln!(
             out,
-            "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{} accesses to {} distinct items of {} bytes; {} warnings",
+            "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{} accesses to {}{} distinct items of {} bytes; {} warnings",
             self.trace.display(),
             profile.command.join(" "),
             profile.version,
             profile.method.engine,
             profile.method.source,
             reuselens_report::grouped(profile.histogram.accesses()),
+            reuselens_report::about(&profile.method),
             reuselens_report::grouped(profile.histogram.cold()),
             profile.granularity.bytes(),
             profile.warnings.len(),

@@ -17,7 +17,7 @@ use crate::prefetch::prefetch;
 const SMALLEST: usize = 256;
 
 /// The last step of every item seen: lines of five items, 12.8 bytes a place, up to four fifths of the
-/// places in use, nothing ever removed. 16 to 24 bytes per item, 26 if as many as were expected come.
+/// places in use, nothing ever removed. 16 to 24 bytes per item, 26 if as many as were expected come, more if fewer do.
 ///
 /// What does not fit into its line goes to the other line of the pair, and then to the pairs behind. Processors
 /// fetch lines in pairs, and one item in ten to twenty lies there: it need not wait for memory a second time.
@@ -48,7 +48,7 @@ pub(crate) struct Habits {
 }
 
 impl Habits {
-    /// Of a stream of about so many items: half of the places in use. Samples are wrong by a tenth easily, and where two thirds are in use,
+    /// Of a stream of about so many items: half of the places in use, as far as [`AT_ONCE`] allows. Samples are wrong by a tenth easily, and where two thirds are in use,
     /// twice as many items lie away from home as where three fifths are.
     pub(crate) fn expecting(items: usize) -> Self {
         Habits {

@@ -5,7 +5,7 @@ use reuselens_distance::crowd::{most_pages, page, same_low_bits};
 use reuselens_distance::generate::Random;
 use reuselens_units::Items;
 
-/// One access in so many is looked at, but so many at least, and so many at most.
+/// One access in so many is looked at, but no fewer and no more than these.
 const ONE_IN: usize = 1 << 10;
 const SAMPLE: [usize; 2] = [1 << 16, 1 << 18];
 /// Neighbouring accesses that are looked at together, and how often: few many times, and many a few times.
@@ -19,8 +19,8 @@ const SOME: u64 = 64;
 ///
 /// From how many items a sample meets once and twice (Chao & Lin, *Nonparametric lower bounds for species richness and shared
 /// species richness under sampling without replacement*, Biometrics 68, 2012), and not more than neighbouring accesses say, which are often
-/// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million (500 million in traces sixteen times as long), where the sample is too
-/// small; too large where items come again after some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long sweep meets
+/// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million (500 million in traces of 270 million accesses or more), where the
+/// sample is too small; too large where items come again after some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long sweep meets
 /// none twice: it is taken to be scattered. Cost: 10 to 30 ms; 1 to 4 MiB.
 pub(super) fn expected_of(items: &[u64]) -> Expected {
     let [least, most] = SAMPLE;
