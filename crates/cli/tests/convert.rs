@@ -334,3 +334,17 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
     let done = common::Done::from(child.wait_with_output().unwrap()).succeeds();
     assert_eq!(done.err, "");
 }
+
+#[test]
+fn text_is_not_written_under_a_name_that_says_otherwise() {
+    let place = Place::new();
+    place.write("loop.txt", "1\n2\n1\n");
+    for name in ["copy.u64", "copy.txt.gz", "copy.csv"] {
+        let refused = place.run(&["convert", "loop.txt", name]).fails(2);
+        refused.says(&[name, "cannot be written", "--to text"]);
+        place
+            .run(&["convert", "loop.txt", name, "--to", "text"])
+            .succeeds();
+        assert_eq!(place.text(name), "1\n2\n1\n");
+    }
+}

@@ -229,6 +229,22 @@ fn a_long_run_is_of_one_engine() {
         .run(&[&words[..], &["counting,olken"]].concat())
         .fails(2);
     refused.says(&["one run, of one engine"]);
+    let bound = place.run(&[&words[..], &["bound"]].concat()).fails(2);
+    bound.says(&["one run, of one engine"]);
     let done = place.run(&[&words[..], &["counting"]].concat()).succeeds();
     assert!(done.out.contains("; one run\n"), "{}", done.out);
+}
+
+#[test]
+fn a_bench_measures_what_is_named_once_and_not_nothing() {
+    let place = Place::new();
+    let run = |more: &[&str]| place.run(&[&["engines", "--bench"], more].concat());
+    run(&["--stream", "none"])
+        .fails(2)
+        .says(&["leaves nothing to measure", "--trace"]);
+    let named = ["--references", "10K", "--repetitions", "1", "--engine"];
+    let twice = ["counting,counting", "--stream", "loop,zipf,loop"];
+    let done = run(&[&named[..], &twice].concat()).succeeds();
+    let rows = |name: &str| done.out.matches(&format!("| {name} |")).count();
+    assert_eq!((rows("loop"), rows("zipf")), (1, 1), "{}", done.out);
 }

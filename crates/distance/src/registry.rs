@@ -86,7 +86,7 @@ pub enum EngineError {
     },
     /// The engine takes whole analyses, not columns of items.
     #[error(
-        "the engine '{name}' is no engine for items alone: it takes whole analyses; use --engine {name}, or the function `analyze` of the crate reuselens"
+        "the engine '{name}' is no engine for items alone: it takes whole analyses, as `reuselens analyze --engine {name}` or the function `analyze` of the crate reuselens does"
     )]
     Whole {
         /// What was asked for.

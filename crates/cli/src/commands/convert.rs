@@ -39,6 +39,11 @@ pub struct Args {
     quiet: bool,
 }
 
+/// Endings of names that mean something that can be read and not be written.
+const NOT_WRITTEN: [&str; 11] = [
+    "u64", "bin", "csv", "tsv", "din", "gz", "zst", "xz", "zip", "bz2", "rlprof",
+];
+
 impl Args {
     /// Copies.
     pub fn run(self) -> Outcome {
@@ -116,7 +121,20 @@ impl Args {
         }
     }
 
+    /// Text under a name that says otherwise would be read as what it is not.
+    fn check_name(&self) -> Result<(), Usage> {
+        let ending = self.output.extension().and_then(|ending| ending.to_str());
+        match ending.filter(|ending| self.to.is_none() && NOT_WRITTEN.contains(ending)) {
+            Some(ending) => Err(Usage(format!(
+                "{} ends in .{ending}, which cannot be written; name a file that ends in .rltrace, .parquet or .txt, or say --to text",
+                self.output.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn target(&self) -> Result<Target, Usage> {
+        self.check_name()?;
         let granularity = self.granularity.map(Granularity::new).transpose();
         let granularity = granularity.map_err(|error| Usage(error.to_string()))?;
         match (Target::named(self.form()), granularity) {

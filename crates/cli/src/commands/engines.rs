@@ -69,7 +69,7 @@ struct BenchOptions {
     scaling: Option<u64>,
 
     /// Only one long run, over items that are not kept: time and memory
-    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "stream", "quick", "repetitions"])]
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "stream", "quick", "repetitions", "references", "svg"])]
     long: Option<u64>,
 
     /// Write the numbers as JSON; `-` is standard output, and then nothing else is printed there
@@ -131,8 +131,15 @@ impl BenchOptions {
             let text = "--trace needs the name of a file, which is read more than once";
             return Err(Usage(text.to_owned()).into());
         }
-        if self.long.is_some() && self.engine.len() > 1 {
+        if self.long.is_some() && (self.engine.len() > 1 || self.engine.contains(&Contender::Bound))
+        {
             let text = "--long is one run, of one engine; name one with --engine";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let is_none = self.stream.iter().all(|name| *name == "none") && !self.stream.is_empty();
+        if is_none && self.trace.is_empty() && self.scaling.is_none() {
+            let text =
+                "--stream none leaves nothing to measure; add --trace FILE or --scaling ITEMS";
             return Err(Usage(text.to_owned()).into());
         }
         if self.svg.as_deref() == Some(Path::new("-")) {
@@ -160,7 +167,7 @@ impl BenchOptions {
         let mut report = Report::new(&race);
         let contenders = match self.engine.is_empty() {
             true => Contender::exact(),
-            false => self.engine.clone(),
+            false => each_once(&self.engine),
         };
         if let Some(references) = self.long {
             let engine = self.engine.first().map_or("auto", Contender::name);
@@ -168,8 +175,8 @@ impl BenchOptions {
             return Ok(report);
         }
         let streams = match self.stream.is_empty() {
-            true => &YARDSTICK[..],
-            false => &self.stream,
+            true => YARDSTICK.to_vec(),
+            false => each_once(&self.stream),
         };
         for name in streams {
             if let Some(items) = bench::yardstick_items(name, references)? {
@@ -219,6 +226,13 @@ impl BenchOptions {
         )?;
         Ok(())
     }
+}
+
+/// What was named, without what was named before.
+fn each_once<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
+    let is_new = |(at, one): &(usize, &T)| !named[..*at].contains(one);
+    let once = named.iter().enumerate().filter(is_new);
+    once.map(|(_, one)| one.clone()).collect()
 }
 
 /// An engine that there is, or the bound.
