@@ -339,7 +339,9 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 fn text_is_not_written_under_a_name_that_says_otherwise() {
     let place = Place::new();
     place.write("loop.txt", "1\n2\n1\n");
-    for name in ["copy.u64", "copy.txt.gz", "copy.csv"] {
+    let binary = ["copy.u64", "copy.BIN", "copy.oracleGeneral"];
+    let others = ["copy.txt.gz", "copy.csv", "copy.din", "copy.tsv"];
+    for name in binary.into_iter().chain(others) {
         let refused = place.run(&["convert", "loop.txt", name]).fails(2);
         refused.says(&[name, "cannot be written", "--to text"]);
         place

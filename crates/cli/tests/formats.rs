@@ -42,15 +42,13 @@ fn formats_that_can_be_written_are_those_of_convert() {
 fn a_format_that_there_is_not_is_wrong_usage() {
     let place = Place::new();
     place.write("loop.txt", "1\n2\n1\n");
-    for verb in ["analyze", "info", "convert", "shard"] {
+    let verbs: [&[&str]; 4] = [&["analyze"], &["info"], &["convert"], &["shard", "1/2"]];
+    for verb in verbs {
         for (format, what) in [
             ("nosuch", "no format is called 'nosuch'"),
             ("csv:colour=3", "colour=3"),
         ] {
-            let trace = ["--format", format, "loop.txt"];
-            let part = ["shard", "1/2"];
-            let words = if verb == "shard" { &part[..] } else { &[verb] };
-            let done = place.run(&[words, &trace].concat());
+            let done = place.run(&[verb, &["--format", format, "loop.txt"]].concat());
             done.fails(2).says(&[what, "`reuselens formats` lists"]);
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! | engine | per access | bytes per distinct item | for |
 //! |---|---|---|---|
-//! | [`CountingTree`] | O(1), misses overlapped | 5–27 | everything |
+//! | [`CountingTree`] | O(1), misses overlapped | 4–27 | everything |
 //! | [`FenwickTree`] | O(log M), misses in a chain | 35–71 | comparison with other tools |
 //! | [`OlkenTree`] | O(log M), misses in a chain | 43–87 | comparison with the literature |
 //! | [`BruteForce`] | O(M) | 8 | an oracle for tests |

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::trace::{AtomicFile, Target, convert};
+use reuselens::trace::{AtomicFile, Target, convert, formats};
 use reuselens::units::{Granularity, counted};
 
 use crate::exit::{Outcome, Usage};
@@ -39,10 +39,9 @@ pub struct Args {
     quiet: bool,
 }
 
-/// Endings of names that mean something that can be read and not be written.
-const NOT_WRITTEN: [&str; 11] = [
-    "u64", "bin", "csv", "tsv", "din", "gz", "zst", "xz", "zip", "bz2", "rlprof",
-];
+/// Endings that mean something else than a trace, or one that cannot be read either; those of formats and packings are known to
+/// [`formats`].
+const NO_TRACE: [&str; 3] = ["tsv", "bz2", "rlprof"];
 
 impl Args {
     /// Copies.
@@ -112,8 +111,7 @@ impl Args {
 
     /// The form to write: the one asked for, or that of the output's name.
     fn form(&self) -> &str {
-        let ending = self.output.extension().and_then(|ending| ending.to_str());
-        match (&self.to, ending) {
+        match (&self.to, self.ending()) {
             (Some(form), _) => form,
             (None, Some("rltrace")) => "native",
             (None, Some("parquet")) => "parquet",
@@ -123,14 +121,21 @@ impl Args {
 
     /// Text under a name that says otherwise would be read as what it is not.
     fn check_name(&self) -> Result<(), Usage> {
-        let ending = self.output.extension().and_then(|ending| ending.to_str());
-        match ending.filter(|ending| self.to.is_none() && NOT_WRITTEN.contains(ending)) {
-            Some(ending) => Err(Usage(format!(
-                "{} ends in .{ending}, which cannot be written; name a file that ends in .rltrace, .parquet or .txt, or say --to text",
-                self.output.display()
-            ))),
-            None => Ok(()),
+        let ending = self.ending().unwrap_or_default();
+        if self.to.is_some()
+            || !NO_TRACE.contains(&ending) && !formats::name_says_otherwise(&self.output)
+        {
+            return Ok(());
         }
+        Err(Usage(format!(
+            "{} ends in .{ending}, which cannot be written; name a file that ends in .rltrace, .parquet or .txt, or say --to text",
+            self.output.display()
+        )))
+    }
+
+    /// What the output's name ends in.
+    fn ending(&self) -> Option<&str> {
+        self.output.extension()?.to_str()
     }
 
     fn target(&self) -> Result<Target, Usage> {

@@ -127,24 +127,7 @@ impl BenchOptions {
 
     /// Fails now at what would fail after the measuring.
     fn check(&self) -> anyhow::Result<()> {
-        if self.trace.iter().any(|path| path == Path::new("-")) {
-            let text = "--trace needs the name of a file, which is read more than once";
-            return Err(Usage(text.to_owned()).into());
-        }
-        if self.long.is_some() && (self.engine.len() > 1 || self.engine.contains(&Contender::Bound))
-        {
-            let text = "--long is one run, of one engine; name one with --engine";
-            return Err(Usage(text.to_owned()).into());
-        }
-        let is_none = self.stream.iter().all(|name| *name == "none") && !self.stream.is_empty();
-        if is_none && self.trace.is_empty() && self.scaling.is_none() {
-            let text =
-                "--stream none leaves nothing to measure; add --trace FILE or --scaling ITEMS";
-            return Err(Usage(text.to_owned()).into());
-        }
-        if self.svg.as_deref() == Some(Path::new("-")) {
-            let text =
-                "--svg needs the name of a file; standard output is for the table, or --json -";
+        if let Some(text) = self.contradiction() {
             return Err(Usage(text.to_owned()).into());
         }
         let json = self.json.iter().filter(|path| *path != Path::new("-"));
@@ -155,6 +138,24 @@ impl BenchOptions {
             formats::open(path, None)?;
         }
         Ok(())
+    }
+
+    /// What of the options does not go together, and what to say instead.
+    fn contradiction(&self) -> Option<&'static str> {
+        let is_dash = |path: &PathBuf| path == Path::new("-");
+        let no_single_engine = self.engine.len() > 1 || self.engine.contains(&Contender::Bound);
+        let no_streams = !self.stream.is_empty() && self.stream.iter().all(|name| *name == "none");
+        if self.trace.iter().any(is_dash) {
+            Some("--trace needs the name of a file, which is read more than once")
+        } else if self.long.is_some() && no_single_engine {
+            Some("--long is one run, of one engine; name one with --engine")
+        } else if no_streams && self.trace.is_empty() && self.scaling.is_none() {
+            Some("--stream none leaves nothing to measure; add --trace FILE or --scaling ITEMS")
+        } else if self.svg.as_ref().is_some_and(is_dash) {
+            Some("--svg needs the name of a file; standard output is for the table, or --json -")
+        } else {
+            None
+        }
     }
 
     fn measure(&self, tick: &mut dyn FnMut(u64)) -> anyhow::Result<Report> {

@@ -261,6 +261,16 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
+/// Whether the name of a file says that it is packed, or in a format that `convert` does not write: whoever reads it
+/// later may go by its name.
+pub fn name_says_otherwise(path: &Path) -> bool {
+    let says = |format: &FormatInfo| {
+        ending::format(path) == Some(format.name) || ending::is_last(path, format.name)
+    };
+    let mut not_written = FORMATS.iter().filter(|format| !format.writes);
+    ending::is_packed(path) || not_written.any(says)
+}
+
 fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     let head = input.head()?;
     let (sure, best) = surest(head);
