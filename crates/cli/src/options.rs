@@ -269,10 +269,17 @@ pub fn number(text: &str) -> Result<u64, String> {
         .iter()
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (digits, size) = unit.unwrap_or((text, 1_u64));
-    let number = whole(&digits.replace(['_', ','], ""), size);
-    number.filter(|number| *number > 0).ok_or_else(|| {
-        format!("'{text}' is no whole number above 0; write for instance 4M or 4000000")
-    })
+    let digits = digits.replace(['_', ','], "");
+    let number = whole(&digits, size).filter(|number| *number > 0);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    number.ok_or_else(
+        || match is_number && digits.bytes().any(|byte| byte != b'0') {
+            true => format!("'{text}' is more than 64 bits hold; write for instance 4M or 4000000"),
+            false => {
+                format!("'{text}' is no whole number above 0; write for instance 4M or 4000000")
+            }
+        },
+    )
 }
 
 /// So many times `size`, if that is a whole number.

@@ -1100,6 +1100,38 @@ fn a_file_called_din_that_looks_like_text_is_doubted() {
 }
 
 #[test]
+fn words_that_are_no_items_are_told() {
+    let place = Place::new();
+    let analyzed = |name: &str, text: &str| {
+        place.write(name, text);
+        let words = ["analyze", "-q", "-f", name, "--json", "a.json"];
+        place.run(&words).succeeds();
+        let found = place.json("a.json");
+        (found.number("accesses"), found.warnings())
+    };
+    let told = |code: &str| vec![code.to_owned()];
+    assert_eq!(
+        analyzed("a.txt", "0x10 R\n0x20 W\n"),
+        (4, told("may-be-labels"))
+    );
+    assert_eq!(
+        analyzed("a.csv", "offset\n0\n64\n0\n"),
+        (4, told("may-be-header"))
+    );
+    // A column whose name is known is a table.
+    assert_eq!(analyzed("b.csv", "address\n0\n64\n0\n"), (3, vec![]));
+    place.write("c.csv", "where,when\n1,2\n3,4\n");
+    place
+        .run(&["analyze", "c.csv"])
+        .fails(1)
+        .says(&["its columns are 'where', 'when'", "csv:address=COLUMN"]);
+    place
+        .run(&["analyze", "c.csv", "--format", "csv:id=1,id=2"])
+        .fails(2)
+        .says(&["two columns are chosen for the id"]);
+}
+
+#[test]
 fn a_thread_that_is_no_number_is_explained() {
     let place = Place::new();
     place.write("trace", "a b a");

@@ -85,6 +85,10 @@ fn what_was_allocated_and_called_outside_of_a_part_is_known() {
         .fails(2)
         .says(&["nothing that counts", "reuselens info handed.rltrace"]);
     assert!(!place.path("none.rltrace").exists());
+    place
+        .run(&["info", "handed.rltrace", "--thread", "7"])
+        .fails(2)
+        .says(&["nothing that counts", "reuselens info handed.rltrace"]);
     let words = ["--thread", "1", "--data", "heap"];
     let heap = analyzed(&place, "handed.rltrace", &words);
     assert!(from_block(&heap) > 0);
@@ -148,6 +152,14 @@ fn text_of_items_has_the_same_distances() {
         );
         assert_eq!(items.number("granularity_bytes"), 1, "ids are the items");
     }
+    place
+        .run(&["convert", "count.rltrace", "addresses.txt"])
+        .succeeds()
+        .prints(&[
+            "Next: reuselens analyze addresses.txt",
+            "each address is an item",
+            "--granularity 64",
+        ]);
 }
 
 #[test]

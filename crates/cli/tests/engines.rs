@@ -242,6 +242,10 @@ fn a_bench_measures_what_is_named_once_and_not_nothing() {
     run(&["--stream", "none"])
         .fails(2)
         .says(&["leaves nothing to measure", "--trace"]);
+    run(&["--granularity", "64"]).fails(2).says(&["--trace"]);
+    run(&["--references", "20000000000G"])
+        .fails(2)
+        .says(&["more than 64 bits hold"]);
     let named = ["--references", "10K", "--repetitions", "1", "--engine"];
     let twice = ["counting,counting", "--stream", "loop,zipf,loop"];
     let done = run(&[&named[..], &twice].concat()).succeeds();

@@ -189,22 +189,34 @@ impl View<'_> {
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
         }
         self.seen(out);
-        if self.before.method.kinds != self.after.method.kinds
-            || self.before.method.data != self.after.method.data
-        {
+        for text in self.unlike() {
             let warning = self.paint.ink(Ink::Warn, "warning:");
-            let _ = writeln!(
-                out,
-                "{warning} the two count different accesses; analyse both with the same --kind and --data"
-            );
+            let _ = writeln!(out, "{warning} {text}");
         }
-        if self.before.method.sharing != self.after.method.sharing {
-            let warning = self.paint.ink(Ink::Warn, "warning:");
-            let _ = writeln!(
-                out,
-                "{warning} one has a cache for each thread, the other one for all; analyse both with the same --sharing"
-            );
-        }
+    }
+
+    /// In what the two are no before and after of the same.
+    fn unlike(&self) -> impl Iterator<Item = &'static str> {
+        let (old, new) = (&self.before.method, &self.after.method);
+        let unlike = [
+            (
+                old.kinds != new.kinds || old.data != new.data,
+                "the two count different accesses; analyse both with the same --kind and --data",
+            ),
+            (
+                old.sharing != new.sharing,
+                "one has a cache for each thread, the other one for all; analyse both with the same --sharing",
+            ),
+            (
+                old.ids != new.ids,
+                "the items of one are ids, those of the other bytes at addresses; an id may be a line or a page, so sizes \
+                 are not comparable",
+            ),
+        ];
+        unlike
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, text)| text)
     }
 
     fn totals(&self, out: &mut String) {

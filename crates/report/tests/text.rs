@@ -262,3 +262,16 @@ fn a_cache_for_each_thread_is_said() {
     let text = diff(&shared, &private, &DiffOptions::default()).unwrap();
     assert!(text.contains("the same --sharing"), "{text}");
 }
+
+#[test]
+fn ids_beside_bytes_are_told() {
+    let bytes = common::matmul(24, false);
+    let mut ids = bytes.clone();
+    ids.method.ids = true;
+    let told = |before: &Profile, after: &Profile| {
+        let text = diff(before, after, &DiffOptions::default()).unwrap();
+        text.contains("the items of one are ids")
+    };
+    assert!(told(&bytes, &ids) && told(&ids, &bytes));
+    assert!(!told(&bytes, &bytes) && !told(&ids, &ids));
+}

@@ -52,6 +52,7 @@ impl Args {
         let chosen = part::chosen(&part);
         part.state = matches!(target, Target::Native);
         let mut source = open_part(&self.input, self.format.as_deref(), part, true)?;
+        let has_addresses = source.has_addresses();
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
             if !matches!(target, Target::Text(_)) {
@@ -92,14 +93,20 @@ impl Args {
                 counted(done.rows, "row", "rows"),
                 counted(done.blocks, "block", "blocks")
             );
-            println!("Next: {}", self.next());
+            println!("Next: {}", self.next(has_addresses));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn next(&self) -> String {
+    fn next(&self, has_addresses: bool) -> String {
         match self.form() {
             "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
+            "text" if has_addresses && self.granularity.is_none() => format!(
+                "reuselens analyze {}, where each address is an item; for lines of 64 bytes, as in the analysis of {}, convert \
+                 with --granularity 64",
+                self.output.display(),
+                self.input.display()
+            ),
             "text" => format!(
                 "reuselens analyze {}, for its distances; lines and objects have names in {} alone",
                 self.output.display(),

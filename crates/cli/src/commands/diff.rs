@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::trace::AtomicFile;
 use reuselens_report::{CompareOptions, Variant};
 
 use crate::exit::Outcome;
@@ -35,6 +36,10 @@ impl Args {
     /// Compares.
     pub fn run(self) -> Outcome {
         self.show.refuse_exports()?;
+        if let Some(path) = &self.html {
+            // What cannot be written is known before the work.
+            AtomicFile::create(path, self.show.force)?;
+        }
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;
         let names = [&self.before, &self.after].map(|path| path.display().to_string());

@@ -61,7 +61,7 @@ struct BenchOptions {
     trace: Vec<PathBuf>,
 
     /// Bytes of a data item in the traces
-    #[arg(long, value_name = "BYTES", value_parser = granularity, default_value = "auto", requires = "bench")]
+    #[arg(long, value_name = "BYTES", value_parser = granularity, default_value = "auto", requires = "trace")]
     granularity: Option<Granularity>,
 
     /// Measure also over 1000, 10,000, … up to so many distinct items, and over lengths
@@ -172,6 +172,7 @@ impl BenchOptions {
         };
         if let Some(references) = self.long {
             let engine = self.engine.first().map_or("auto", Contender::name);
+            report.repetitions = 1;
             report.long = Some(bench::long(engine, references, race.simd, tick)?);
             return Ok(report);
         }

@@ -11,7 +11,7 @@ use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
 use crate::options;
 use crate::output::write_whole;
-use crate::part::Part;
+use crate::part::{self, Part};
 
 /// Say what a trace holds: accesses, threads, modules, whether it is complete
 #[derive(clap::Args, Debug)]
@@ -50,6 +50,10 @@ impl Args {
         }
         let part = self.part.selection(&self.trace, format)?;
         let mut survey = survey(&self.trace, format, &part)?;
+        let is_nothing = survey.summary.accesses() == 0 && survey.incomplete.is_none();
+        if let Some(chosen) = part::chosen(&part).filter(|_| is_nothing) {
+            return Err(part::nothing(&chosen, &self.trace).into());
+        }
         if !part.is_all() {
             // The file's bytes are not those of the part.
             survey.bytes = None;

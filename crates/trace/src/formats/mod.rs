@@ -276,7 +276,7 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     let (sure, best) = surest(head);
     let packed = signature::packed_with(head);
     let looks_like_text = text::is_text(head);
-    let looks_like_table = looks_like_text && csv::is_table(head);
+    let columns = csv::table_columns(head).filter(|_| looks_like_text);
     if sure == Confidence::Certain {
         return Ok(best);
     }
@@ -299,7 +299,7 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     if sure == Confidence::Maybe {
         return Ok(best);
     }
-    Err(unknown(input, guess(looks_like_text, looks_like_table)))
+    Err(unknown(input, guess(looks_like_text, columns)))
 }
 
 fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
@@ -313,12 +313,13 @@ fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
     best
 }
 
-fn guess(looks_like_text: bool, looks_like_table: bool) -> String {
-    if looks_like_table {
-        "none of its columns is known to hold addresses or ids; choose one with `--format csv:address=COLUMN` \
-         or `--format csv:id=COLUMN`, by its name or its number from 1 (add `,header=no` if the first \
-         line is data); if every word of it is an item, say `--format text`"
-            .into()
+fn guess(looks_like_text: bool, columns: Option<String>) -> String {
+    if let Some(columns) = columns {
+        format!(
+            "none of its columns is known to hold addresses or ids; {columns}; choose one with \
+             `--format csv:address=COLUMN` or `--format csv:id=COLUMN`, by its name or its number from 1 (add \
+             `,header=no` if the first line is data); if every word of it is an item, say `--format text`"
+        )
     } else if looks_like_text {
         "this text is in no format known; if every word of it is an item, say `--format text`"
             .into()

@@ -1,6 +1,6 @@
 //! The columns that somebody chose: what stands behind `--format csv:`.
 
-use crate::formats::csv::columns::{Role, UNDERSTOOD};
+use crate::formats::csv::columns::{Role, UNDERSTOOD, word};
 
 /// A column that was chosen for a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,15 +45,28 @@ impl Choice {
             match what {
                 "delimiter" => choice.delimiter = Some(delimiter(value)?),
                 "header" => choice.header = header(value)?,
-                _ => choice.columns.push((role(what, part)?, column(value))),
+                _ => choice.choose(role(what, part)?, column(value))?,
             }
         }
         Ok(choice)
     }
 
-    /// What was chosen for a role; the last choice counts.
+    fn choose(&mut self, role: Role, column: Column) -> Result<(), String> {
+        match self.column(role) {
+            Some(other) if *other != column => Err(format!(
+                "two columns are chosen for the {}; one can be read",
+                word(role)
+            )),
+            _ => {
+                self.columns.push((role, column));
+                Ok(())
+            }
+        }
+    }
+
+    /// What was chosen for a role.
     pub(super) fn column(&self, role: Role) -> Option<&Column> {
-        let mut chosen = self.columns.iter().rev();
+        let mut chosen = self.columns.iter();
         chosen
             .find(|(other, _)| *other == role)
             .map(|(_, column)| column)
@@ -127,6 +140,8 @@ mod tests {
         assert_eq!(choice.column(Role::Pc), None);
         assert_eq!((choice.delimiter, choice.header), (Some(b'\t'), false));
         assert_eq!(Choice::read(""), Ok(Choice::default()));
+        let twice = Choice::read("address=a,addr=b").unwrap_err();
+        assert!(twice.contains("two columns"), "{twice}");
         for wrong in ["addr", "colour=3", "delimiter=x", "header=perhaps"] {
             assert!(Choice::read(wrong).is_err(), "{wrong}");
         }

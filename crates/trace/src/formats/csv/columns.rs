@@ -84,15 +84,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that a header shows, if it is clearly one: several columns, one of them the item's,
-    /// and none of them called by a number.
+    /// The layout that a header shows, if it is clearly one: one of its columns is the item's, and none of them is called
+    /// by a number.
     pub(super) fn detected(header: &[u8]) -> Option<Layout> {
         let delimiter = delimiter(header);
-        let columns = columns(header, delimiter).ok()?;
+        let columns = names(header, delimiter).ok()?;
         let numbers = columns
             .iter()
             .any(|name| name.is_empty() || number::number(name.as_bytes()).is_some());
-        if columns.len() < 2 || numbers {
+        if numbers {
             return None;
         }
         Layout::new(header, &Choice::default()).ok()
@@ -105,7 +105,7 @@ impl Layout {
     pub(super) fn new(first: &[u8], choice: &Choice) -> Result<Layout, String> {
         let delimiter = choice.delimiter.unwrap_or_else(|| delimiter(first));
         let names = if choice.header {
-            columns(first, delimiter)?
+            names(first, delimiter)?
         } else {
             Vec::new()
         };
@@ -171,7 +171,7 @@ pub(super) fn word(role: Role) -> &'static str {
 }
 
 /// The names of a header's columns.
-fn columns(header: &[u8], delimiter: u8) -> Result<Vec<String>, String> {
+pub(super) fn names(header: &[u8], delimiter: u8) -> Result<Vec<String>, String> {
     let mut scratch = Vec::new();
     let mut fields = Fields::new(header, delimiter, &mut scratch);
     let mut names = Vec::new();
@@ -219,7 +219,8 @@ fn chosen(column: &Column, names: &[String], header: bool) -> Result<usize, Stri
 /// The largest column number that is believed where there is no header.
 const MOST_FIELDS: usize = 1 << 12;
 
-fn listed(names: &[String]) -> String {
+/// The names of columns, in words.
+pub(super) fn listed(names: &[String]) -> String {
     let mut text = String::from("its columns are");
     for (place, name) in names.iter().take(SHOWN).enumerate() {
         let comma = if place > 0 { "," } else { "" };

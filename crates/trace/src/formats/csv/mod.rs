@@ -25,7 +25,8 @@ pub const NAME: &str = "csv";
 pub const SUMMARY: &str =
     "a table with a header line: columns called address or id, size, kind, pc, thread";
 
-/// Certain if the header names a column of addresses or ids, and the line after it has as many fields.
+/// Certain if the header names a column of addresses or ids, and the line after it has as many fields. A header of one
+/// word could be an item: then there must be a number after it, and it is not certain.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;
@@ -39,6 +40,12 @@ pub fn detect(head: &[u8]) -> Confidence {
         return Confidence::No;
     };
     match second {
+        second if layout.fields == 1 => {
+            match second.is_some_and(|line| number::number(line.trim_ascii()).is_some()) {
+                true => Confidence::Maybe,
+                false => Confidence::No,
+            }
+        }
         Some(line) if line.ends_with(b"\n") => {
             if fits(&layout, line.trim_ascii_end()) {
                 Confidence::Certain
@@ -50,16 +57,14 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Whether a text that is no known table may be one all the same: its first lines have as many columns,
+/// The columns, in words, of a text that is no known table and may be one all the same: its first lines have as many,
 /// more than one.
-pub(super) fn is_table(head: &[u8]) -> bool {
-    let Some(last) = head.iter().rposition(|&byte| byte == b'\n') else {
-        return false;
-    };
+pub(super) fn table_columns(head: &[u8]) -> Option<String> {
+    let last = memchr::memrchr(b'\n', head)?;
     let mut lines = head[..last].split(|&byte| byte == b'\n');
     let first = lines.next().unwrap_or_default();
     let delimiter = delimiter(first);
-    let columns = |line: &[u8]| {
+    let fields = |line: &[u8]| {
         let mut scratch = Vec::new();
         let mut fields = Fields::new(line.trim_ascii_end(), delimiter, &mut scratch);
         let mut count = 0_usize;
@@ -68,11 +73,12 @@ pub(super) fn is_table(head: &[u8]) -> bool {
         }
         count
     };
-    let expected = columns(first);
-    expected > 1
-        && lines
-            .next()
-            .is_none_or(|second| columns(second) == expected)
+    let expected = fields(first);
+    if expected < 2 || lines.next().is_some_and(|line| fields(line) != expected) {
+        return None;
+    }
+    let names = columns::names(first.trim_ascii_end(), delimiter).ok()?;
+    Some(columns::listed(&names))
 }
 
 /// Whether a line has the fields that the header promises, and a number where an address must be.
@@ -89,6 +95,11 @@ fn fits(layout: &Layout, line: &[u8]) -> bool {
         count += 1;
     }
     count == layout.fields
+}
+
+/// Whether a word, and no number, says a kind of access.
+pub(super) fn is_kind(word: &[u8]) -> bool {
+    kinds::is_word(word)
 }
 
 /// The choice of columns in a format called `csv:…`.
@@ -115,7 +126,10 @@ mod tests {
             (b"address,size\n0x10,4", Confidence::Maybe),
             (b"address,size\nhere,4\n", Confidence::No),
             (b"address,size\n0x10\n", Confidence::No),
-            (b"address\n0x10\n", Confidence::No),
+            (b"address\n0x10\n", Confidence::Maybe),
+            (b"address\nx\n", Confidence::No),
+            (b"address\n", Confidence::No),
+            (b"a\n1\n", Confidence::No),
             (b"a,b\n1,2\n", Confidence::No),
             (b"1,2\n3,4\n", Confidence::No),
             (b"{\"id\": 1, \"size\": 2}\n{}\n", Confidence::No),

@@ -38,6 +38,15 @@ pub(super) fn is_text(head: &[u8]) -> bool {
     !head.iter().any(|&byte| is_binary(byte))
 }
 
+/// The words of the first `most` whole lines that have any.
+pub(super) fn lines(head: &[u8], most: usize) -> Vec<Vec<&[u8]>> {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let whole = memchr::memrchr(b'\n', head).unwrap_or(0);
+    let lines = head[..whole].split(|&byte| byte == b'\n');
+    let words = lines.map(|line| words(line).collect::<Vec<_>>());
+    words.filter(|words| !words.is_empty()).take(most).collect()
+}
+
 /// The words of a line up to its comment.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let words = line
