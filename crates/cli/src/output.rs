@@ -256,7 +256,7 @@ impl Show {
         }
         let files = self.export_files().filter(|path| *path != Path::new("-"));
         for path in files {
-            AtomicFile::create(path, self.force)?;
+            AtomicFile::check(path, self.force)?;
         }
         Ok(())
     }

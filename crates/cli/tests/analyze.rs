@@ -1118,8 +1118,27 @@ fn words_that_are_no_items_are_told() {
         analyzed("a.csv", "offset\n0\n64\n0\n"),
         (4, told("may-be-header"))
     );
-    // A column whose name is known is a table.
-    assert_eq!(analyzed("b.csv", "address\n0\n64\n0\n"), (3, vec![]));
+    // Also under a name that says nothing, where the column's does; a comment is none.
+    assert_eq!(
+        analyzed("b", "address\n0\n64\n0\n"),
+        (4, told("may-be-header"))
+    );
+    assert_eq!(analyzed("c", "# address\n0\n64\n0\n"), (3, vec![]));
+    // What the hint says, also of a column with the name of another thing.
+    for name in ["offset", "size"] {
+        place.write("d.csv", format!("{name}\n0\n64\n0\n"));
+        let words = [
+            "analyze",
+            "-qf",
+            "d.csv",
+            "--format",
+            "csv:address=1",
+            "--json",
+            "a.json",
+        ];
+        place.run(&words).succeeds();
+        assert_eq!(place.json("a.json").number("accesses"), 3);
+    }
     place.write("c.csv", "where,when\n1,2\n3,4\n");
     place
         .run(&["analyze", "c.csv"])
@@ -1128,7 +1147,7 @@ fn words_that_are_no_items_are_told() {
     place
         .run(&["analyze", "c.csv", "--format", "csv:id=1,id=2"])
         .fails(2)
-        .says(&["two columns are chosen for the id"]);
+        .says(&["id is chosen twice"]);
 }
 
 #[test]

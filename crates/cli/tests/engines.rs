@@ -243,6 +243,9 @@ fn a_bench_measures_what_is_named_once_and_not_nothing() {
         .fails(2)
         .says(&["leaves nothing to measure", "--trace"]);
     run(&["--granularity", "64"]).fails(2).says(&["--trace"]);
+    run(&["--long", "10K", "--granularity", "64"])
+        .fails(2)
+        .says(&["--granularity"]);
     run(&["--references", "20000000000G"])
         .fails(2)
         .says(&["more than 64 bits hold"]);

@@ -18,7 +18,7 @@ const SMALLEST: usize = 1 << 10;
 /// after the other. It is a second baseline beside [`OlkenTree`](crate::OlkenTree).
 ///
 /// Cost: a look-up in the map and three walks of O(log M) steps in the tree, for M distinct items.
-/// Memory: 19 to 39 bytes per distinct item for the map, 16 to 32 for the tree. At most 2³² − 1 distinct
+/// Memory: 19 to 39 bytes per distinct item for the map, 4 to 32 for the tree. At most 2³² − 1 distinct
 /// items.
 ///
 /// Source: Fenwick, *A new data structure for cumulative frequency tables*, 1994; the ones on the time

@@ -29,7 +29,7 @@ impl EngineInfo {
 pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "counting",
-        summary: "counting tree on compacted time: the fastest exact engine, 5 to 28 bytes per distinct item",
+        summary: "counting tree on compacted time: the fastest exact engine, 4 to 28 bytes per distinct item",
         exact: true,
         source: "Bennett & Kruskal 1975; Ding & Zhong 2001, section 2.1",
     },

@@ -91,6 +91,18 @@ impl AtomicFile {
         })
     }
 
+    /// Fails as [`create`](Self::create) would, and leaves everything as it is: for who writes only after long work. Pipes are
+    /// not opened, as whoever reads them would see them end.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create).
+    pub fn check(target: &Path, force: bool) -> Result<(), TraceError> {
+        match fs::metadata(target) {
+            Ok(about) if !about.is_file() && !about.is_dir() => Ok(()),
+            _ => Self::create(target, force).map(drop),
+        }
+    }
+
     /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so that [`Self::commit`] has little
     /// left to wait for: for large files that are written over a long time.
     ///

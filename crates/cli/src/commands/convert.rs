@@ -102,10 +102,8 @@ impl Args {
         match self.form() {
             "parquet" => "read it with pandas, DuckDB or any other reader of Parquet".to_owned(),
             "text" if has_addresses && self.granularity.is_none() => format!(
-                "reuselens analyze {}, where each address is an item; for lines of 64 bytes, as in the analysis of {}, convert \
-                 with --granularity 64",
-                self.output.display(),
-                self.input.display()
+                "reuselens analyze {}, where each address is an item; for lines of 64 bytes, convert with --granularity 64",
+                self.output.display()
             ),
             "text" => format!(
                 "reuselens analyze {}, for its distances; lines and objects have names in {} alone",

@@ -38,7 +38,7 @@ impl Args {
         self.show.refuse_exports()?;
         if let Some(path) = &self.html {
             // What cannot be written is known before the work.
-            AtomicFile::create(path, self.show.force)?;
+            AtomicFile::check(path, self.show.force)?;
         }
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;

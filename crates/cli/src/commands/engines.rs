@@ -69,7 +69,7 @@ struct BenchOptions {
     scaling: Option<u64>,
 
     /// Only one long run, over items that are not kept: time and memory
-    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "stream", "quick", "repetitions", "references", "svg"])]
+    #[arg(long, value_name = "N", value_parser = options::number, requires = "bench", conflicts_with_all = ["scaling", "trace", "granularity", "stream", "quick", "repetitions", "references", "svg"])]
     long: Option<u64>,
 
     /// Write the numbers as JSON; `-` is standard output, and then nothing else is printed there
@@ -132,7 +132,7 @@ impl BenchOptions {
         }
         let json = self.json.iter().filter(|path| *path != Path::new("-"));
         for path in json.chain(&self.svg) {
-            AtomicFile::create(path, self.force)?;
+            AtomicFile::check(path, self.force)?;
         }
         for path in &self.trace {
             formats::open(path, None)?;

@@ -46,7 +46,7 @@ impl Args {
         let json_is_out = self.json.as_deref() == Some(Path::new("-"));
         if let Some(path) = self.json.as_deref().filter(|_| !json_is_out) {
             // What cannot be written is known before the work.
-            AtomicFile::create(path, self.force)?;
+            AtomicFile::check(path, self.force)?;
         }
         let part = self.part.selection(&self.trace, format)?;
         let mut survey = survey(&self.trace, format, &part)?;

@@ -65,7 +65,7 @@ impl Args {
             .output
             .unwrap_or_else(|| part_path(&name, pieces.0, pieces.0, pieces.1));
         // What cannot be written is known before the work.
-        AtomicFile::create(&path, self.force)?;
+        AtomicFile::check(&path, self.force)?;
         let mut meter = Meter::new("analysing", self.quiet);
         let command = vec![self.trace.display().to_string()];
         let part = analyze_shard(

@@ -26,7 +26,7 @@ struct Region {
 /// The counts of chunks and regions after [`now`](Self::now) have no meaning yet; they are set when time
 /// enters the chunk, so that near reuses touch none of the two upper levels.
 ///
-/// Step 0 is never used. Per step: 1/8 byte of bits and 1/50 byte of counts.
+/// Step 0 is never used. Per step: 1/8 byte of bits and 1/28 byte of counts.
 pub(crate) struct LiveBits {
     chunks: Huge<Chunk>,
     regions: Vec<Region>,
@@ -171,7 +171,7 @@ impl LiveBits {
     }
 
     /// Compacts time: the live steps become steps 1, 2, …, in order, of an axis that has room for at
-    /// least eight times as many, and for the next `steps`. Step s becomes `rank(s) + 1`, which the caller
+    /// least eight times as many if there can be, and for the next `steps`. Step s becomes `rank(s) + 1`, which the caller
     /// has taken before.
     #[cold]
     pub(super) fn restart(&mut self, steps: u64) {

@@ -28,10 +28,10 @@
 //!   runs ([`compare`], `dispatch`).
 //!
 //! # Cost
-//! Per access: one table look-up, one rank, one update; O(1) up to some hundred million items (the uppermost
+//! Per access: one table look-up, one rank, one update; O(1) up to a hundred million items (the uppermost
 //! level is a flat array with one number per 8 Mi steps). Compaction costs one pass over the table per at
-//! least seven accesses to each distinct item. Memory: 16 to 26 bytes per distinct item for a hash table (while it
-//! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 1.2 to 1.5 for the time axis. Up to
+//! least seven accesses to each distinct item, fewer from 500 million items on. Memory: 16 to 26 bytes per distinct item for a hash table (while it
+//! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 0.2 (all steps live) to 1.6 for the time axis. Up to
 //! about 4 · 10⁹ distinct items, any number of accesses.
 
 mod bound;
@@ -61,7 +61,7 @@ use table::{AnyTable, Table};
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 5 to 28 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
+/// here. 4 to 28 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};

@@ -1,5 +1,7 @@
 //! A guess of the format that may be wrong, said with the trace.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::Note;
@@ -15,8 +17,8 @@ pub(super) fn doubt(path: &Path, head: &[u8], format: &str) -> Option<Note> {
     }
     let lines = text::lines(head, LINES);
     dinero(path, head)
-        .or_else(|| header(path, &lines))
-        .or_else(|| labels(&lines))
+        .or_else(|| header(path, head, &lines))
+        .or_else(|| labels(path, head, &lines))
 }
 
 /// Dinero's lines, in a file whose name says that they are.
@@ -31,45 +33,82 @@ fn dinero(path: &Path, head: &[u8]) -> Option<Note> {
     })
 }
 
-/// A table of one column whose name is not known, in a file whose name says that it is one.
-fn header(path: &Path, lines: &[Vec<&[u8]>]) -> Option<Note> {
-    let ([name], [second]) = (&lines.first()?[..], &lines.get(1)?[..]) else {
-        return None;
-    };
-    let doubted = ["csv", "tsv"].iter().any(|end| ending::is_last(path, end))
-        && number::number(name).is_none()
-        && number::number(second).is_some();
-    doubted.then(|| {
-        let name = String::from_utf8_lossy(name).escape_debug().to_string();
-        Note {
-            code: "may-be-header".to_owned(),
-            message: format!("read as text, where each word is an item, the first, '{name}', too"),
-            hint: format!(
-                "if it is the name of a column: --format 'csv:address={name}', or 'csv:id={name}' for items that are no addresses"
-            ),
-        }
+/// A table of one column, by the file's name or by that of the column: a name above nothing but numbers.
+fn header(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
+    let (names, numbers) = lines.split_first()?;
+    let first = text::first_line(head);
+    let name = String::from_utf8_lossy(first).into_owned();
+    let is_table = ["csv", "tsv"].iter().any(|end| ending::is_last(path, end));
+    let doubted = !numbers.is_empty()
+        && numbers
+            .iter()
+            .all(|line| matches!(line[..], [word] if is_number(word)))
+        && (is_table || csv::is_item(&name))
+        && first.starts_with(names[0])
+        && !names.iter().any(|word| looks_like_number(word));
+    doubted.then(|| Note {
+        code: "may-be-header".to_owned(),
+        message: format!(
+            "read as text, where each word is an item, the first line, '{}', too",
+            name.escape_debug()
+        ),
+        hint: "if it is the name of a column: --format csv:address=1, or csv:id=1 for items that are no addresses"
+            .to_owned(),
     })
 }
 
 /// A word for a read or a write in each line, at the same place.
-fn labels(lines: &[Vec<&[u8]>]) -> Option<Note> {
+fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let fields = lines.first()?.len();
     if lines.len() < 2 || lines.iter().any(|line| line.len() != fields) {
         return None;
     }
     let all = |at: usize, is: fn(&[u8]) -> bool| lines.iter().all(|line| is(line[at]));
     let label = (0..fields).find(|&at| all(at, csv::is_kind))?;
-    let number = (0..fields).find(|&at| all(at, |word| number::number(word).is_some()))?;
+    let item = item(lines, (0..fields).filter(|&at| all(at, is_number)))?;
     let word = String::from_utf8_lossy(lines[0][label]).into_owned();
+    let (item, label) = (item + 1, label + 1);
+    let hint = if text::first_line(head).contains(&b'\t') {
+        format!(
+            "if it is a table: --format csv:address={item},kind={label},header=no,delimiter=tab"
+        )
+    } else {
+        let unpacked = if ending::is_packed(path) {
+            "the unpacked TRACE"
+        } else {
+            "TRACE"
+        };
+        format!(
+            "if only word {item} of a line is an item: awk '/^[^#]/ {{print ${item}}}' {unpacked} | reuselens analyze -"
+        )
+    };
     Some(Note {
         code: "may-be-labels".to_owned(),
         message: format!("read as text, where each word is an item, '{word}' and its like, too"),
-        hint: format!(
-            "if only word {} of a line is an item: awk '{{print ${}}}' TRACE | reuselens analyze -",
-            number + 1,
-            number + 1
-        ),
+        hint,
     })
+}
+
+/// Of columns of numbers the one that has items: in hexadecimal, or else with the most different numbers.
+fn item(lines: &[Vec<&[u8]>], columns: impl Iterator<Item = usize>) -> Option<usize> {
+    let worth = |&at: &usize| {
+        let words: BTreeSet<_> = lines.iter().map(|line| line[at]).collect();
+        let is_hexadecimal = words.iter().all(|word| word.starts_with(b"0x"));
+        (is_hexadecimal, words.len(), Reverse(at))
+    };
+    columns.max_by_key(worth)
+}
+
+fn is_number(word: &[u8]) -> bool {
+    number::number(word).is_some()
+}
+
+/// Whether a word could be a number in some way of writing, so that it is hardly a name.
+fn looks_like_number(word: &[u8]) -> bool {
+    let begins = word
+        .first()
+        .is_some_and(|byte| byte.is_ascii_digit() || b"+-.".contains(byte));
+    begins || word.iter().all(u8::is_ascii_hexdigit)
 }
 
 #[cfg(test)]
@@ -86,6 +125,16 @@ mod tests {
             ("a.txt", "offset\n0\n4096\n", None),
             ("a.csv", "17\n0\n4096\n", None),
             ("a.csv", "offset\nsize\n", None),
+            ("a.csv", "offset\n1\nsize\n", None),
+            ("a.csv", "logical block\r\n1\r\n", Some("may-be-header")),
+            ("a.csv", "\u{feff}offset\n1\n", Some("may-be-header")),
+            ("a.csv", "-1\n5\n", None),
+            ("a.csv", "deadbeef\n5\n", None),
+            ("a.csv", "# offset\n5\n6\n", None),
+            ("a.csv", "# by x\noffset\n5\n", None),
+            ("a.csv", "user1\n17\nuser2\n", None),
+            ("a", "addr\n5\n7\n", Some("may-be-header")),
+            ("a", "# addr\n5\n7\n", None),
             ("a", "0x1000 R\n0x1008 W\n", Some("may-be-labels")),
             ("a", "ld 17 4\n# half\nst 18 4\n", Some("may-be-labels")),
             ("a", "0x1000 R\n0x1008\n", None),
@@ -100,6 +149,15 @@ mod tests {
                 "{name}: {head}"
             );
         }
+        let hint = |name: &str, head: &str| {
+            doubt(Path::new(name), head.as_bytes(), text::NAME)
+                .unwrap()
+                .hint
+        };
+        assert!(hint("a", "R 4 0x10\nW 4 0x20\n").contains("print $3"));
+        assert!(hint("a", "1 R 10\n1 W 20\n").contains("print $3"));
+        assert!(hint("a.gz", "1 R\n2 W\n").contains("unpacked"));
+        assert!(hint("a", "R\t10\nW\t20\n").contains("csv:address=2,kind=1"));
         assert!(doubt(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
     }
 }

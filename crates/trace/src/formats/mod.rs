@@ -276,7 +276,6 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     let (sure, best) = surest(head);
     let packed = signature::packed_with(head);
     let looks_like_text = text::is_text(head);
-    let columns = csv::table_columns(head).filter(|_| looks_like_text);
     if sure == Confidence::Certain {
         return Ok(best);
     }
@@ -299,6 +298,10 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     if sure == Confidence::Maybe {
         return Ok(best);
     }
+    let columns = match looks_like_text {
+        true => csv::table_columns(input.head()?),
+        false => None,
+    };
     Err(unknown(input, guess(looks_like_text, columns)))
 }
 

@@ -37,31 +37,27 @@ impl Choice {
     /// What cannot be understood, in words, with what can.
     pub(super) fn read(text: &str) -> Result<Choice, String> {
         let mut choice = Choice::default();
+        let mut chosen = Vec::new();
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let Some((what, value)) = part.split_once('=') else {
                 return Err(misunderstood(part));
             };
             let (what, value) = (what.trim(), value.trim());
+            let name = match what {
+                "delimiter" | "header" => what,
+                _ => word(role(what, part)?),
+            };
+            if chosen.contains(&name) {
+                return Err(format!("{name} is chosen twice"));
+            }
+            chosen.push(name);
             match what {
                 "delimiter" => choice.delimiter = Some(delimiter(value)?),
                 "header" => choice.header = header(value)?,
-                _ => choice.choose(role(what, part)?, column(value))?,
+                _ => choice.columns.push((role(what, part)?, column(value))),
             }
         }
         Ok(choice)
-    }
-
-    fn choose(&mut self, role: Role, column: Column) -> Result<(), String> {
-        match self.column(role) {
-            Some(other) if *other != column => Err(format!(
-                "two columns are chosen for the {}; one can be read",
-                word(role)
-            )),
-            _ => {
-                self.columns.push((role, column));
-                Ok(())
-            }
-        }
     }
 
     /// What was chosen for a role.
@@ -140,8 +136,10 @@ mod tests {
         assert_eq!(choice.column(Role::Pc), None);
         assert_eq!((choice.delimiter, choice.header), (Some(b'\t'), false));
         assert_eq!(Choice::read(""), Ok(Choice::default()));
-        let twice = Choice::read("address=a,addr=b").unwrap_err();
-        assert!(twice.contains("two columns"), "{twice}");
+        for twice in ["address=a,addr=b", "header=no,header=yes", "kind=,kind=1"] {
+            let said = Choice::read(twice).unwrap_err();
+            assert!(said.ends_with("is chosen twice"), "{said}");
+        }
         for wrong in ["addr", "colour=3", "delimiter=x", "header=perhaps"] {
             assert!(Choice::read(wrong).is_err(), "{wrong}");
         }

@@ -84,15 +84,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that a header shows, if it is clearly one: one of its columns is the item's, and none of them is called
-    /// by a number.
+    /// The layout that a header shows, if it is clearly one: several columns, one of them the item's,
+    /// and none of them called by a number.
     pub(super) fn detected(header: &[u8]) -> Option<Layout> {
         let delimiter = delimiter(header);
         let columns = names(header, delimiter).ok()?;
         let numbers = columns
             .iter()
             .any(|name| name.is_empty() || number::number(name.as_bytes()).is_some());
-        if numbers {
+        if columns.len() < 2 || numbers {
             return None;
         }
         Layout::new(header, &Choice::default()).ok()
@@ -110,13 +110,19 @@ impl Layout {
             Vec::new()
         };
         let mut found = Vec::new();
+        for (role, _) in UNDERSTOOD {
+            if let Some(column @ Column::Named(_)) = choice.column(role) {
+                found.push((role, chosen(column, &names, choice.header)?));
+            }
+        }
+        // A column that somebody chose is that, whatever its name says.
+        let free = |found: &[(Role, usize)], at| found.iter().all(|&(_, column)| column != at);
+        let choices = found.clone();
         for (role, known) in UNDERSTOOD {
-            let column = match choice.column(role) {
-                Some(Column::None) => None,
-                Some(column) => Some(chosen(column, &names, choice.header)?),
-                None => named(&names, known),
-            };
-            found.extend(column.map(|column| (role, column)));
+            if choice.column(role).is_none() {
+                let column = named(&names, known).filter(|&at| free(&choices, at));
+                found.extend(column.map(|column| (role, column)));
+            }
         }
         let place = |wanted| found.iter().any(|&(role, _)| role == wanted);
         if !place(Role::Address) && !place(Role::Id) {
@@ -186,6 +192,13 @@ pub(super) fn names(header: &[u8], delimiter: u8) -> Result<Vec<String>, String>
 fn plain(name: &str) -> String {
     let name = name.trim_start_matches('#').trim();
     name.to_lowercase().replace([' ', '-'], "_")
+}
+
+/// Whether a column of that name has the items.
+pub(in crate::formats) fn is_item(name: &str) -> bool {
+    let items = [Role::Address, Role::Id];
+    let mut known = UNDERSTOOD.iter().filter(|(role, _)| items.contains(role));
+    known.any(|(_, names)| names.contains(&&*plain(name)))
 }
 
 fn named(names: &[String], known: &[&str]) -> Option<usize> {

@@ -75,7 +75,7 @@ impl Kinds {
 }
 
 /// Whether a field is one of the words, and not one of the numbers, that are understood.
-pub(super) fn is_word(field: &[u8]) -> bool {
+pub(in crate::formats) fn is_kind(field: &[u8]) -> bool {
     let words = [LOADS, STORES, BOTH];
     let is = |word: &&str| field.eq_ignore_ascii_case(word.as_bytes());
     !field.iter().all(u8::is_ascii_digit) && words.iter().any(|words| words.iter().any(is))

@@ -26,7 +26,7 @@ pub const SUMMARY: &str =
     "a table with a header line: columns called address or id, size, kind, pc, thread";
 
 /// Certain if the header names a column of addresses or ids, and the line after it has as many fields. A header of one
-/// word could be an item: then there must be a number after it, and it is not certain.
+/// word could be an item or a comment: that is no table unless somebody says so.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;
@@ -40,12 +40,6 @@ pub fn detect(head: &[u8]) -> Confidence {
         return Confidence::No;
     };
     match second {
-        second if layout.fields == 1 => {
-            match second.is_some_and(|line| number::number(line.trim_ascii()).is_some()) {
-                true => Confidence::Maybe,
-                false => Confidence::No,
-            }
-        }
         Some(line) if line.ends_with(b"\n") => {
             if fits(&layout, line.trim_ascii_end()) {
                 Confidence::Certain
@@ -63,6 +57,7 @@ pub(super) fn table_columns(head: &[u8]) -> Option<String> {
     let last = memchr::memrchr(b'\n', head)?;
     let mut lines = head[..last].split(|&byte| byte == b'\n');
     let first = lines.next().unwrap_or_default();
+    let first = first.strip_prefix(text::BYTE_ORDER_MARK).unwrap_or(first);
     let delimiter = delimiter(first);
     let fields = |line: &[u8]| {
         let mut scratch = Vec::new();
@@ -97,10 +92,8 @@ fn fits(layout: &Layout, line: &[u8]) -> bool {
     count == layout.fields
 }
 
-/// Whether a word, and no number, says a kind of access.
-pub(super) fn is_kind(word: &[u8]) -> bool {
-    kinds::is_word(word)
-}
+pub(super) use columns::is_item;
+pub(super) use kinds::is_kind;
 
 /// The choice of columns in a format called `csv:…`.
 pub(super) fn choice(name: &str) -> Option<&str> {
@@ -126,10 +119,8 @@ mod tests {
             (b"address,size\n0x10,4", Confidence::Maybe),
             (b"address,size\nhere,4\n", Confidence::No),
             (b"address,size\n0x10\n", Confidence::No),
-            (b"address\n0x10\n", Confidence::Maybe),
-            (b"address\nx\n", Confidence::No),
-            (b"address\n", Confidence::No),
-            (b"a\n1\n", Confidence::No),
+            (b"address\n0x10\n", Confidence::No),
+            (b"# address\n0x10\n", Confidence::No),
             (b"a,b\n1,2\n", Confidence::No),
             (b"1,2\n3,4\n", Confidence::No),
             (b"{\"id\": 1, \"size\": 2}\n{}\n", Confidence::No),

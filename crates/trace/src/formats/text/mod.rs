@@ -38,6 +38,13 @@ pub(super) fn is_text(head: &[u8]) -> bool {
     !head.iter().any(|&byte| is_binary(byte))
 }
 
+/// The first line, without what ends it.
+pub(super) fn first_line(head: &[u8]) -> &[u8] {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let line = head.split(|&byte| byte == b'\n').next();
+    line.unwrap_or_default().trim_ascii()
+}
+
 /// The words of the first `most` whole lines that have any.
 pub(super) fn lines(head: &[u8], most: usize) -> Vec<Vec<&[u8]>> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
