@@ -10,6 +10,7 @@ mod control;
 mod demos;
 mod exit;
 mod files;
+mod given;
 mod holdings;
 mod interrupt;
 mod options;
@@ -20,16 +21,24 @@ mod ranking;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
     if let Some(compiler) = commands::cc::asked_for(std::env::args_os()) {
         return exit::code(compiler.run());
     }
-    let cli = match commands::Cli::try_parse() {
-        Ok(cli) => cli,
+    let mut command = commands::Cli::command();
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
         Err(error) => return exit::usage(error),
     };
+    let cli = match commands::Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(error.format(&mut command)),
+    };
+    if let Err(usage) = given::look(&matches) {
+        return exit::code(Err(usage.into()));
+    }
     reuselens::capture::report_size_limits();
     interrupt::listen();
     exit::code(cli.command.run())

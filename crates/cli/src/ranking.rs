@@ -16,6 +16,13 @@ impl Show {
         Ok(cache)
     }
 
+    /// Fails at a cache of the second profile that the first does not tell about.
+    pub fn check_told(&self, before: &Profile, after: &Profile) -> Result<(), Usage> {
+        let cache = self.cache_of(&after.machine)?;
+        let method = &before.method;
+        self.check_reach(cache, method.ids, before.granularity, method.max_distance)
+    }
+
     /// Fails now, before the work, at a cache that the result will not tell about.
     pub fn check_cache(&self, addresses: bool, options: &AnalysisOptions) -> anyhow::Result<()> {
         let machine = reuselens::this_machine();

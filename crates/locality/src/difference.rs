@@ -19,6 +19,8 @@ pub struct SizeChange {
     pub before_ratio: f64,
     /// Misses per access after.
     pub after_ratio: f64,
+    /// By how many misses the two may be off together, each at its confidence: 0 where both are exact.
+    pub unsure: f64,
 }
 
 impl SizeChange {
@@ -29,6 +31,11 @@ impl SizeChange {
             return 0.0;
         }
         (self.after as f64 - self.before as f64) / self.before as f64
+    }
+
+    /// Whether the two differ by more than they may be off.
+    pub fn is_sure(&self) -> bool {
+        self.before.abs_diff(self.after) as f64 > self.unsure
     }
 }
 
@@ -76,16 +83,32 @@ pub struct LocalityChange {
     pub cold: (u64, u64),
     /// Accesses before and after.
     pub accesses: (u64, u64),
+    /// The distance, in items, from which on one of the two does not tell distances apart: nothing is compared beyond, and the cold
+    /// accesses are not first ones alone. `None` if both tell all.
+    pub reach: Option<u64>,
 }
 
 /// Two profiles that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the profiles count different items ({before} and {after} bytes each), so their distances do not compare; profile one of them again with --granularity {before}"
-)]
-pub struct DifferenceError {
-    before: u64,
-    after: u64,
+pub enum DifferenceError {
+    /// Their items are of different sizes.
+    #[error(
+        "the profiles count different items ({before} and {after} bytes each), so their distances do not compare; profile one of them again with --granularity {before}"
+    )]
+    Sizes {
+        /// Bytes of an item before.
+        before: u64,
+        /// Bytes of an item after.
+        after: u64,
+    },
+    /// The items of one are ids, and those of the other lines.
+    #[error(
+        "the items of one profile are ids, which have no size, and those of the other have {bytes} bytes each, so their distances do not compare; compare two of ids, or two of addresses"
+    )]
+    Ids {
+        /// Bytes of an item of the other.
+        bytes: u64,
+    },
 }
 
 impl LocalityChange {
@@ -94,40 +117,68 @@ impl LocalityChange {
     /// # Errors
     /// If their granularities differ.
     pub fn between(before: &Profile, after: &Profile) -> Result<Self, DifferenceError> {
-        let (old, new) = (before.granularity, after.granularity);
+        let (old, new) = (before.granularity.bytes(), after.granularity.bytes());
         if old != new {
-            return Err(DifferenceError {
-                before: old.bytes(),
-                after: new.bytes(),
+            return Err(match (before.method.ids, after.method.ids) {
+                (true, false) => DifferenceError::Ids { bytes: new },
+                (false, true) => DifferenceError::Ids { bytes: old },
+                _ => DifferenceError::Sizes {
+                    before: old,
+                    after: new,
+                },
             });
         }
-        Ok(Self::new(&before.histogram, &after.histogram))
+        let reaches = [before, after].map(|profile| profile.method.max_distance);
+        let reach = reaches.into_iter().flatten().min();
+        let mut change = Self::up_to(&before.histogram, &after.histogram, reach);
+        for size in &mut change.sizes {
+            size.unsure = unsure(before, size.items) + unsure(after, size.items);
+        }
+        Ok(change)
     }
 
-    /// The change between two histograms of the same work.
+    /// The change between two histograms of the same work that tell all distances.
     pub fn new(before: &impl Histogram, after: &impl Histogram) -> Self {
+        Self::up_to(before, after, None)
+    }
+
+    fn up_to(before: &impl Histogram, after: &impl Histogram, reach: Option<u64>) -> Self {
         let curves = (MissRatioCurve::new(before), MissRatioCurve::new(after));
         let last = curves.0.flat_from().max(curves.1.flat_from());
+        let last = reach.map_or(last, |reach| last.min(reach));
+        let mut bins = bin_changes(&Log2Histogram::of(before), &Log2Histogram::of(after));
+        bins.retain(|bin| reach.is_none_or(|reach| bin.high < reach));
         LocalityChange {
             sizes: curve_sizes(last)
                 .iter()
                 .map(|items| size_change(&curves, *items))
                 .collect(),
-            bins: bin_changes(&Log2Histogram::of(before), &Log2Histogram::of(after)),
+            bins,
             cold: (before.cold(), after.cold()),
             accesses: (curves.0.accesses(), curves.1.accesses()),
+            reach,
         }
     }
 
     /// The ranges of neighbouring sizes with fewer misses after: by more than `noise` of those before
-    /// (0 = by any number; 0.01 = by more than 1 %).
+    /// (0 = by any number; 0.01 = by more than 1 %), and by more than the two may be off.
     pub fn wins(&self, noise: f64) -> Vec<SizeRange> {
-        ranges(&self.sizes, |size| size.change() < -noise)
+        self.ranges(|size| size.change() < -noise && size.is_sure())
     }
 
     /// The ranges of neighbouring sizes with more misses after, likewise.
     pub fn losses(&self, noise: f64) -> Vec<SizeRange> {
-        ranges(&self.sizes, |size| size.change() > noise)
+        self.ranges(|size| size.change() > noise && size.is_sure())
+    }
+
+    fn ranges(&self, belongs: impl Fn(&SizeChange) -> bool) -> Vec<SizeRange> {
+        let mut ranges = ranges(&self.sizes, belongs);
+        // Beyond that, nothing is known.
+        let is_end = |range: &SizeRange| range.is_last && self.reach == Some(range.to);
+        if let Some(last) = ranges.last_mut().filter(|range| is_end(range)) {
+            last.is_last = false;
+        }
+        ranges
     }
 
     /// The size with the largest relative fall in misses, the smallest of equals; `None` if there are
@@ -157,7 +208,19 @@ fn size_change((before, after): &(MissRatioCurve, MissRatioCurve), items: u64) -
         after: misses.1,
         before_ratio: ratio(misses.0, before.accesses()),
         after_ratio: ratio(misses.1, after.accesses()),
+        unsure: 0.0,
     }
+}
+
+/// By how many misses a profile may be off in a cache of so many items.
+fn unsure(profile: &Profile, items: u64) -> f64 {
+    let method = &profile.method;
+    let widths = method.error_bounds.as_ref();
+    let width = widths.map_or(method.error_bound, |curve| Some(curve.half_width(items)));
+    let accesses = profile.histogram.accesses() as f64;
+    width
+        .filter(|_| !method.exact)
+        .map_or(0.0, |width| width * accesses)
 }
 
 fn bin_changes(before: &Log2Histogram, after: &Log2Histogram) -> Vec<BinChange> {
@@ -275,5 +338,42 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("64 and 1 bytes"), "{error}");
+        after.method.ids = true;
+        for both in [(&before, &after), (&after, &before)] {
+            let error = LocalityChange::between(both.0, both.1).unwrap_err();
+            assert_eq!(error, DifferenceError::Ids { bytes: 64 });
+        }
+    }
+
+    #[test]
+    fn nothing_is_compared_beyond_what_both_tell() {
+        let (mut before, mut after) = (testing::profile(), testing::profile());
+        before.histogram = histogram(&[(3, 50), (40, 10), (u64::MAX, 9)]);
+        after.histogram = histogram(&[(3, 40), (20, 10), (u64::MAX, 30)]);
+        after.method.max_distance = Some(32);
+        let change = LocalityChange::between(&before, &after).unwrap();
+        assert_eq!(change.reach, Some(32));
+        assert!(change.sizes.iter().all(|size| size.items <= 32));
+        assert_eq!(change.bins.last().map(|bin| bin.high), Some(31));
+        let losses = change.losses(0.0);
+        assert!(losses.iter().all(|range| !range.is_last), "{losses:?}");
+        after.method.max_distance = None;
+        let change = LocalityChange::between(&before, &after).unwrap();
+        assert!(change.losses(0.0).last().unwrap().is_last);
+    }
+
+    #[test]
+    fn samples_change_by_more_than_they_may_be_off() {
+        let (mut before, mut after) = (testing::profile(), testing::profile());
+        before.histogram = histogram(&[(3, 50), (40, 50)]);
+        after.histogram = histogram(&[(3, 60), (40, 40)]);
+        after.method.exact = false;
+        after.method.error_bound = Some(0.09);
+        let change = LocalityChange::between(&before, &after).unwrap();
+        assert_eq!(change.wins(0.01).len(), 1);
+        before.method.exact = false;
+        before.method.error_bound = Some(0.01);
+        let change = LocalityChange::between(&before, &after).unwrap();
+        assert_eq!(change.wins(0.01).len(), 0);
     }
 }

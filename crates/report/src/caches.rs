@@ -111,14 +111,22 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
 /// The cache that a report looks at: the one asked for; else, of those in which the misses of reuses are half a percent of
 /// the accesses, that in which they cost the most time; else the smallest.
 pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
-    choose(profile, asked, |level| {
-        let reuses = reuses_missed(profile, level);
-        if is_noticeable(profile, reuses) {
-            reuses
-        } else {
-            0
-        }
-    })
+    chosen_within(profile, None, asked)
+}
+
+/// [`chosen`] among caches of so many items at most.
+pub(crate) fn chosen_within(profile: &Profile, reach: Option<u64>, asked: Option<Bytes>) -> Level {
+    choose(profile, reach, asked, |level| noticed(profile, level))
+}
+
+/// The misses of reuses, where they matter.
+fn noticed(profile: &Profile, level: &Level) -> u64 {
+    let reuses = reuses_missed(profile, level);
+    if is_noticeable(profile, reuses) {
+        reuses
+    } else {
+        0
+    }
 }
 
 /// The cache that a comparison looks at: the one asked for; else that in which what changed costs or saves the most
@@ -128,15 +136,37 @@ pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<By
         let misses = |profile: &Profile| profile.histogram.misses(level.items);
         misses(before).abs_diff(misses(after))
     };
-    if levels(before).iter().all(|level| changed(level) == 0) {
-        return chosen(before, asked);
+    let reach = reach([before, after]);
+    let levels = levels_within(before, reach);
+    if levels.iter().all(|level| changed(level) == 0) {
+        return chosen_within(before, reach, asked);
     }
-    choose(before, asked, changed)
+    choose(before, reach, asked, changed)
+}
+
+/// Those of [`levels`] that hold so many items at most.
+pub(crate) fn levels_within(profile: &Profile, reach: Option<u64>) -> Vec<Level> {
+    let mut levels = levels(profile);
+    levels.retain(|level| reach.is_none_or(|reach| level.items <= reach));
+    levels
+}
+
+/// The distance from which on one of these does not tell distances apart, if there is one.
+pub(crate) fn reach<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Option<u64> {
+    let reaches = profiles
+        .into_iter()
+        .map(|profile| profile.method.max_distance);
+    reaches.flatten().min()
 }
 
 /// The cache asked for; else that whose misses, weighed by what one costs, are the most; the smallest of equal ones.
-fn choose(profile: &Profile, asked: Option<Bytes>, misses: impl Fn(&Level) -> u64) -> Level {
-    let mut levels = levels(profile);
+fn choose(
+    profile: &Profile,
+    reach: Option<u64>,
+    asked: Option<Bytes>,
+    misses: impl Fn(&Level) -> u64,
+) -> Level {
+    let mut levels = levels_within(profile, reach);
     if let Some(bytes) = asked {
         let known = levels.into_iter().find(|level| level.bytes == bytes);
         return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
@@ -148,16 +178,17 @@ fn choose(profile: &Profile, asked: Option<Bytes>, misses: impl Fn(&Level) -> u6
     }
     // Of equal ones the last is taken: the smallest comes last.
     let most = levels.into_iter().rev().max_by_key(cost);
-    most.unwrap_or_else(|| assumed(profile))
+    most.unwrap_or_else(|| {
+        let own = profile.method.max_distance;
+        assumed(profile.granularity, reach.or(own))
+    })
 }
 
 /// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the distances are not
 /// told that far.
-fn assumed(profile: &Profile) -> Level {
-    let reach = profile.method.max_distance.map_or(u64::MAX, |items| {
-        Items(items).bytes(profile.granularity).get()
-    });
-    Level::custom(Bytes(reach.min(32 << 10)), profile.granularity)
+fn assumed(granularity: Granularity, reach: Option<u64>) -> Level {
+    let reach = reach.map_or(u64::MAX, |items| Items(items).bytes(granularity).get());
+    Level::custom(Bytes(reach.min(32 << 10)), granularity)
 }
 
 /// The accesses that miss in a cache, first touches aside.
@@ -201,7 +232,8 @@ pub(crate) fn reason_between(
 ) -> &'static str {
     let misses = |profile: &Profile, level: &Level| profile.histogram.misses(level.items);
     let changed = |level: &Level| misses(before, level) != misses(after, level);
-    if asked.is_some() || level.name.is_none() || !levels(before).iter().any(changed) {
+    let levels = levels_within(before, reach([before, after]));
+    if asked.is_some() || level.name.is_none() || !levels.iter().any(changed) {
         return reason(before, asked, level);
     }
     match changed(level) {

@@ -5,7 +5,9 @@ mod tables;
 
 use std::fmt::Write;
 
-use reuselens_locality::{DifferenceError, Dimension, LocalityChange, Outcome, Profile, SizeRange};
+use reuselens_locality::{
+    DifferenceError, Dimension, LocalityChange, Outcome, Profile, SizeChange, SizeRange,
+};
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
@@ -71,7 +73,7 @@ pub fn diff(
     let (chosen, reason) = if are_inputs {
         // More data is touched first everywhere: that tells nothing.
         let (_, large) = inputs::by_size(before, after);
-        let chosen = caches::chosen(large, options.cache);
+        let chosen = caches::chosen_within(large, caches::reach([before, after]), options.cache);
         let reason = caches::reason(large, options.cache, &chosen);
         (chosen, reason)
     } else {
@@ -223,13 +225,16 @@ impl View<'_> {
         let (old, new) = (&self.before.histogram, &self.after.histogram);
         let ratio =
             |misses: u64, all: u64| format!("{} {:>8}", count(misses), percent(misses, all));
-        let mut cells = vec![
-            self.total("accesses", old.accesses(), new.accesses(), count),
-            self.total("distinct data", old.cold(), new.cold(), |items| {
-                self.size(items)
-            }),
-        ];
-        let mut levels = caches::levels(self.before);
+        let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
+        let reach = caches::reach([self.before, self.after]);
+        if reach.is_none() {
+            cells.push(
+                self.total("distinct data", old.cold(), new.cold(), |items| {
+                    self.size(items)
+                }),
+            );
+        }
+        let mut levels = caches::levels_within(self.before, reach);
         if self.chosen.name.is_none() {
             levels.push(self.chosen.clone());
         }
@@ -286,16 +291,7 @@ impl View<'_> {
             "Cache sizes that gain or lose by more than 1 % of their misses",
         );
         if wins.is_empty() && losses.is_empty() {
-            let same = difference
-                .sizes
-                .iter()
-                .all(|size| size.before == size.after);
-            let text = if same {
-                "None: the two miss equally often at every cache size."
-            } else {
-                "None: at no cache size do the misses change by more than that."
-            };
-            let _ = writeln!(out, "  {text}");
+            let _ = writeln!(out, "  None: {}.", none(&difference.sizes));
         }
         for (name, ink, ranges) in [
             ("fewer misses", Ink::Hit, wins),
@@ -309,6 +305,13 @@ impl View<'_> {
                     self.range(&range)
                 );
             }
+        }
+        if let Some(reach) = difference.reach {
+            let text = format!(
+                "  Above {} nothing is compared: longer distances are not told.",
+                self.size(reach)
+            );
+            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &text));
         }
     }
 
@@ -329,5 +332,16 @@ impl View<'_> {
             self.size(range.from),
             self.size(range.to)
         )
+    }
+}
+
+/// Why no size gains or loses.
+fn none(sizes: &[SizeChange]) -> &'static str {
+    if sizes.iter().all(|size| size.before == size.after) {
+        "the two miss equally often at every cache size"
+    } else if sizes.iter().any(|size| size.unsure > 0.0) {
+        "at no cache size do the misses change by more than that, and by more than the samples may be off"
+    } else {
+        "at no cache size do the misses change by more than that"
     }
 }

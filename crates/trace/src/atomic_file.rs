@@ -17,6 +17,13 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What [`AtomicFile::protect`] keeps: device and number of each file.
+static PROTECTED: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+fn protected() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
+    PROTECTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
 /// file never has the final name. Dropped before that, it is removed, unless
 /// [`AtomicFile::keep_partial`] was called. Until then it has no name at all where the file system allows
@@ -39,8 +46,8 @@ impl AtomicFile {
     /// Begins the file that will be `target`.
     ///
     /// # Errors
-    /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; or why it
-    /// cannot be created.
+    /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; of kind `InvalidInput` if it is
+    /// [protected](Self::protect); or why it cannot be created.
     pub fn create(target: &Path, force: bool) -> Result<AtomicFile, TraceError> {
         let failed = |error| TraceError::io("create", target, explained_at(target, error));
         let real = match fs::canonicalize(target) {
@@ -69,6 +76,7 @@ impl AtomicFile {
                     ahead: None,
                 });
             }
+            Ok(about) if protected().contains(&identity(&about)) => return Err(is_read(target)),
             Ok(_) if !force => return Err(exists(target)),
             _ => {}
         }
@@ -101,6 +109,13 @@ impl AtomicFile {
             Ok(about) if !about.is_file() && !about.is_dir() => Ok(()),
             _ => Self::create(target, force).map(drop),
         }
+    }
+
+    /// From now on no file of this process is begun in the place of the one that is at `path` now, by whatever name and with `force`
+    /// or without: for what is read. Nothing happens if no regular file is there.
+    pub fn protect(path: &Path) {
+        let about = fs::metadata(path);
+        protected().extend(about.iter().filter(|about| about.is_file()).map(identity));
     }
 
     /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so that [`Self::commit`] has little
@@ -303,6 +318,17 @@ fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
         }
     }
     Err(last)
+}
+
+/// Device and number of a file: the same by each of its names.
+fn identity(about: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (about.dev(), about.ino())
+}
+
+fn is_read(path: &Path) -> TraceError {
+    let what = "it is read or run here, and would be lost; name another file, as with -o";
+    TraceError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
 }
 
 fn exists(path: &Path) -> TraceError {

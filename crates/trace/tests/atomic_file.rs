@@ -57,6 +57,27 @@ fn what_is_brought_to_the_disk_meanwhile_is_whole_too() {
 }
 
 #[test]
+fn what_is_protected_is_not_begun_anew_by_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (read, other) = (folder.path().join("read"), folder.path().join("other"));
+    fs::write(&read, "read").unwrap();
+    fs::hard_link(&read, folder.path().join("hard")).unwrap();
+    std::os::unix::fs::symlink(&read, folder.path().join("soft")).unwrap();
+    AtomicFile::protect(&read);
+    AtomicFile::protect(&other);
+    AtomicFile::protect(folder.path());
+    for name in ["read", "hard", "soft", "./read"] {
+        for force in [false, true] {
+            let error = AtomicFile::create(&folder.path().join(name), force).unwrap_err();
+            assert_eq!(kind(&error), ErrorKind::InvalidInput, "{name}");
+        }
+    }
+    fs::write(&other, "made since").unwrap();
+    AtomicFile::create(&other, true).unwrap().commit().unwrap();
+    assert_eq!(fs::read(&read).unwrap(), b"read");
+}
+
+#[test]
 fn a_dropped_file_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = AtomicFile::create(&folder.path().join("a"), false).unwrap();

@@ -4,7 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reuselens::locality::Profile;
 use reuselens::trace::{AtomicFile, survey};
+use reuselens::units::{Bytes, counted};
+use reuselens_report::grouped;
 
 use crate::exit::Outcome;
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
@@ -95,19 +98,34 @@ impl Args {
         let mut out = std::io::stdout().lock();
         writeln!(
             out,
-            "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{} accesses to {}{} distinct items of {} bytes; {} warnings",
+            "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{}; {}",
             self.trace.display(),
             profile.command.join(" "),
             profile.version,
             profile.method.engine,
             profile.method.source,
-            reuselens_report::grouped(profile.histogram.accesses()),
-            reuselens_report::about(&profile.method),
-            reuselens_report::grouped(profile.histogram.cold()),
-            profile.granularity.bytes(),
-            profile.warnings.len(),
+            what(&profile),
+            counted(profile.warnings.len() as u64, "warning", "warnings"),
         )?;
         writeln!(out, "\nNext: reuselens report {}", self.trace.display())?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// How many accesses to how much a profile tells of.
+fn what(profile: &Profile) -> String {
+    let accesses = counted(profile.histogram.accesses(), "access", "accesses");
+    if let Some(limit) = profile.method.max_distance {
+        return format!(
+            "{accesses}; distances of {} and more are not told apart",
+            grouped(limit)
+        );
+    }
+    let about = reuselens_report::about(&profile.method);
+    let items = counted(profile.histogram.cold(), "distinct item", "distinct items");
+    let size = match profile.method.ids {
+        true => String::new(),
+        false => format!(" of {}", Bytes(profile.granularity.bytes())),
+    };
+    format!("{accesses} to {about}{items}{size}")
 }

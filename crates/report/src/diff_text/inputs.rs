@@ -5,13 +5,16 @@ use std::fmt::Write;
 use reuselens_locality::{Growth, HillGrowth, Profile};
 
 use super::View;
+use crate::caches;
 use crate::numbers::{ratio_percent, significant};
 use crate::text::{Column, Ink, rows, wrap};
 
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
     let (old, new) = (before.histogram.cold(), after.histogram.cold());
-    before.command.first() == after.command.first()
+    // Where distances are not told to their end, it is not known how much data there was.
+    caches::reach([before, after]).is_none()
+        && before.command.first() == after.command.first()
         && before.command != after.command
         && old.max(new) >= old.min(new).saturating_add(old.min(new) / 2)
 }
@@ -31,6 +34,12 @@ const SOME: f64 = 0.01;
 impl View<'_> {
     /// What becomes of the reuses as the input grows.
     pub(super) fn growth(&self, out: &mut String) {
+        if caches::reach([self.before, self.after]).is_some() {
+            let text = "  Not known: long distances are not told apart; profile both again without --max-distance.";
+            self.title(out, "What grows with the input");
+            let _ = writeln!(out, "{text}");
+            return;
+        }
         let (small, large) = by_size(self.before, self.after);
         let growth = Growth::between(&small.histogram, &large.histogram);
         self.title(out, "What grows with the input");

@@ -152,11 +152,14 @@ fn series(index: usize) -> usize {
 
 impl<'a> Stage<'a> {
     fn new(variants: &'a [Variant<'a>], first: &'a Variant<'a>, options: &CompareOptions) -> Self {
-        let levels = caches::levels(first.profile);
+        let reach = caches::reach(variants.iter().map(|variant| variant.profile));
+        let levels = caches::levels_within(first.profile, reach);
         let max = variants
             .iter()
             .filter_map(|variant| variant.profile.histogram.max())
             .max();
+        // Beyond that, a curve that is not told would look flat.
+        let max = max.map(|max| reach.map_or(max, |reach| max.min(reach)));
         let fine = variants
             .iter()
             .map(|variant| {
@@ -168,7 +171,7 @@ impl<'a> Stage<'a> {
         Stage {
             variants,
             first,
-            chosen: caches::chosen(first.profile, options.cache),
+            chosen: caches::chosen_within(first.profile, reach, options.cache),
             axis: Axis::new(max, &levels, first.profile.granularity),
             levels,
             fine,
@@ -207,7 +210,10 @@ impl<'a> Stage<'a> {
                 escape(variant.name),
                 grouped(histogram.accesses()),
                 count(histogram.accesses()),
-                self.size(histogram.cold()),
+                match variant.profile.method.max_distance {
+                    None => self.size(histogram.cold()),
+                    Some(_) => "not known".to_owned(),
+                },
             );
             for level in &levels {
                 let misses = histogram.misses(level.items);

@@ -68,10 +68,9 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let item = item(lines, (0..fields).filter(|&at| all(at, is_number)))?;
     let word = String::from_utf8_lossy(lines[0][label]).into_owned();
     let (item, label) = (item + 1, label + 1);
+    let columns = format!("csv:address={item},kind={label},header=no");
     let hint = if text::first_line(head).contains(&b'\t') {
-        format!(
-            "if it is a table: --format csv:address={item},kind={label},header=no,delimiter=tab"
-        )
+        format!("if it is a table: --format {columns},delimiter=tab")
     } else {
         let unpacked = if ending::is_packed(path) {
             "the unpacked TRACE"
@@ -79,7 +78,7 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
             "TRACE"
         };
         format!(
-            "if only word {item} of a line is an item: awk '/^[^#]/ {{print ${item}}}' {unpacked} | reuselens analyze -"
+            "if it is a table: grep -v '^#' {unpacked} | tr -s ' ' , | reuselens analyze - --format {columns}"
         )
     };
     Some(Note {
@@ -154,8 +153,8 @@ mod tests {
                 .unwrap()
                 .hint
         };
-        assert!(hint("a", "R 4 0x10\nW 4 0x20\n").contains("print $3"));
-        assert!(hint("a", "1 R 10\n1 W 20\n").contains("print $3"));
+        assert!(hint("a", "R 4 0x10\nW 4 0x20\n").contains("address=3,kind=1"));
+        assert!(hint("a", "1 R 10\n1 W 20\n").contains("address=3,kind=2"));
         assert!(hint("a.gz", "1 R\n2 W\n").contains("unpacked"));
         assert!(hint("a", "R\t10\nW\t20\n").contains("csv:address=2,kind=1"));
         assert!(doubt(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());

@@ -298,11 +298,21 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
     if sure == Confidence::Maybe {
         return Ok(best);
     }
-    let columns = match looks_like_text {
-        true => csv::table_columns(input.head()?),
-        false => None,
+    if signature::is_utf16(input.head()?) {
+        let path = input.path().display();
+        let what = format!(
+            "it is text in UTF-16; make it UTF-8 on the way in: `iconv -f UTF-16 -t UTF-8 {path} | reuselens analyze -`"
+        );
+        return Err(unknown(input, what));
+    }
+    let what = match looks_like_text {
+        true => {
+            let head = input.head()?;
+            guess_of_text(csv::misfit(head), csv::table_columns(head))
+        }
+        false => "its first bytes are those of no trace; if it holds raw little-endian 64-bit items, say `--format u64`".into(),
     };
-    Err(unknown(input, guess(looks_like_text, columns)))
+    Err(unknown(input, what))
 }
 
 fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
@@ -316,19 +326,19 @@ fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
     best
 }
 
-fn guess(looks_like_text: bool, columns: Option<String>) -> String {
-    if let Some(columns) = columns {
+/// What to say of text in no known format: what is wrong with the known table that it nearly is, or the columns of an unknown one.
+fn guess_of_text(misfit: Option<String>, columns: Option<String>) -> String {
+    if let Some(misfit) = misfit {
+        misfit
+    } else if let Some(columns) = columns {
         format!(
             "none of its columns is known to hold addresses or ids; {columns}; choose one with \
              `--format csv:address=COLUMN` or `--format csv:id=COLUMN`, by its name or its number from 1 (add \
              `,header=no` if the first line is data); if every word of it is an item, say `--format text`"
         )
-    } else if looks_like_text {
-        "this text is in no format known; if every word of it is an item, say `--format text`"
-            .into()
     } else {
-        "its first bytes are those of no trace; if it holds raw little-endian 64-bit items, say \
-         `--format u64`"
+        "this text is in no format known; if every word of it is an item, say `--format text`; if it is a table, \
+         `--format csv:address=1` or `csv:id=1`, by the number of the column"
             .into()
     }
 }

@@ -17,3 +17,29 @@ pub(super) fn packed_with(head: &[u8]) -> Option<(&'static str, &'static str)> {
         .find(|(magic, _, _)| head.starts_with(magic));
     found.map(|&(_, how, command)| (how, command))
 }
+
+/// Whether `head` begins text of two bytes a letter, as some systems export it.
+pub(super) fn is_utf16(head: &[u8]) -> bool {
+    // Which byte of a Latin letter is 0 says the order.
+    let zero = match head {
+        [0xff, 0xfe, ..] => 1,
+        [0xfe, 0xff, ..] => 0,
+        _ => return false,
+    };
+    let letters = head[2..].chunks_exact(2).take(8);
+    letters.len() > 0 && letters.into_iter().all(|pair| pair[zero] == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_two_bytes_a_letter_is_told_from_numbers() {
+        assert!(is_utf16(b"\xff\xfea\0,\0"));
+        assert!(is_utf16(b"\xfe\xff\0a\0,"));
+        assert!(!is_utf16(b"\xff\xfe"));
+        assert!(!is_utf16(b"\xff\xfea\0,b"));
+        assert!(!is_utf16(b"a\0,\0"));
+    }
+}

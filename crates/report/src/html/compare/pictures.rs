@@ -116,6 +116,13 @@ impl Stage<'_> {
                 );
             }
         }
+        if let Some(reach) = change.reach {
+            let reach = crate::caches::size(reach, self.first.profile.granularity);
+            let _ = write!(
+                out,
+                "<li>Above {reach} nothing is compared: longer distances are not told.</li>"
+            );
+        }
         out.push_str("</ul>");
     }
 

@@ -17,7 +17,9 @@ pub use reader::Reader;
 use columns::{Layout, Role};
 use fields::{Fields, delimiter};
 
+use crate::formats::lines::shown;
 use crate::formats::{Confidence, number, text};
+use reuselens_units::counted;
 
 /// What to type after `--format`.
 pub const NAME: &str = "csv";
@@ -40,15 +42,21 @@ pub fn detect(head: &[u8]) -> Confidence {
         return Confidence::No;
     };
     match second {
-        Some(line) if line.ends_with(b"\n") => {
-            if fits(&layout, line.trim_ascii_end()) {
-                Confidence::Certain
-            } else {
-                Confidence::No
-            }
-        }
+        Some(line) if line.ends_with(b"\n") => match misfit_of(&layout, line.trim_ascii_end()) {
+            None => Confidence::Certain,
+            Some(_) => Confidence::No,
+        },
         _ => Confidence::Maybe,
     }
+}
+
+/// Why a text is no table of ours although its first line names a column of addresses or ids, as a sentence with what to do.
+pub(super) fn misfit(head: &[u8]) -> Option<String> {
+    let head = head.strip_prefix(text::BYTE_ORDER_MARK).unwrap_or(head);
+    let mut lines = head.split(|&byte| byte == b'\n');
+    let (header, line) = (lines.next()?, lines.next()?);
+    let layout = Layout::detected(header.trim_ascii_end())?;
+    misfit_of(&layout, line.trim_ascii_end())
 }
 
 /// The columns, in words, of a text that is no known table and may be one all the same: its first lines have as many,
@@ -76,20 +84,34 @@ pub(super) fn table_columns(head: &[u8]) -> Option<String> {
     Some(columns::listed(&names))
 }
 
-/// Whether a line has the fields that the header promises, and a number where an address must be.
-fn fits(layout: &Layout, line: &[u8]) -> bool {
+/// What keeps a line from being one of the table: other fields than the header promises, or no number where an address must be.
+fn misfit_of(layout: &Layout, line: &[u8]) -> Option<String> {
     let mut scratch = Vec::new();
     let mut fields = Fields::new(line, layout.delimiter, &mut scratch);
     let mut count = 0;
     while let Some(field) = fields.next() {
-        let Ok(field) = field else { return false };
+        let field = match field {
+            Ok(field) => field,
+            Err(wrong) => return Some(format!("it looks like a table, but in line 2 {wrong}")),
+        };
         let place = layout.plan.get(count).copied().flatten();
-        if place == Some(Role::Address) && number::number(field).is_none() {
-            return false;
-        }
         count += 1;
+        if place == Some(Role::Address) && number::number(field).is_none() {
+            let field = shown(field);
+            return Some(format!(
+                "it is a table, but '{field}' in its column of addresses is no number: addresses are decimal, or hexadecimal \
+                 with 0x in front, and have no sign, point or separator; if these are names of items, say `--format \
+                 csv:id={count}`"
+            ));
+        }
     }
-    count == layout.fields
+    let expected = layout.fields;
+    (count != expected).then(|| {
+        format!(
+            "it looks like a table, but its first line has {} and its second {count}",
+            counted(expected as u64, "field", "fields")
+        )
+    })
 }
 
 pub(super) use columns::is_item;
@@ -108,6 +130,30 @@ pub(super) fn check(columns: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_nearly_a_table_is_told_what_is_wrong() {
+        for (head, expected) in [
+            (
+                "address,size\nhere,4\n",
+                Some("'here' in its column of addresses"),
+            ),
+            ("time;address\r\n1;7fff\r\n", Some("csv:id=2")),
+            ("address,size\n\"1,024\",4\n", Some("'1,024'")),
+            (
+                "address,size\n0x10\n",
+                Some("has 2 fields and its second 1"),
+            ),
+            ("address,size\n0x10,4\n", None),
+            ("where,size\nhere,4\n", None),
+        ] {
+            let said = misfit(head.as_bytes());
+            match expected {
+                Some(words) => assert!(said.as_ref().unwrap().contains(words), "{head}: {said:?}"),
+                None => assert_eq!(said, None, "{head}"),
+            }
+        }
+    }
 
     #[test]
     fn a_table_with_known_names_is_recognised() {

@@ -1,0 +1,51 @@
+//! The files that a command line names: what is read is not written over, and no two outputs are one file.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use clap::ArgMatches;
+use reuselens::trace::AtomicFile;
+
+use crate::exit::Usage;
+
+/// The arguments that name files to write; every other one may name a file to read.
+const OUTPUTS: [&str; 8] = [
+    "output", "json", "csv", "parquet", "html", "svg", "o", "hgr",
+];
+
+/// Protects all that is given to be read, `--force` or not.
+///
+/// # Errors
+/// [`Usage`] if two outputs are one file: the second would be written over the first, or fail after the work.
+pub fn look(matches: &ArgMatches) -> Result<(), Usage> {
+    let mut outputs = BTreeSet::new();
+    let mut inner = Some(matches);
+    while let Some(matches) = inner {
+        for id in matches.ids() {
+            let words = matches.try_get_raw(id.as_str()).ok().flatten();
+            for word in words.into_iter().flatten() {
+                match OUTPUTS.contains(&id.as_str()) {
+                    true => look_at_output(word, &mut outputs)?,
+                    false => AtomicFile::protect(Path::new(word)),
+                }
+            }
+        }
+        inner = matches.subcommand().map(|(_, matches)| matches);
+    }
+    Ok(())
+}
+
+fn look_at_output(word: &OsStr, outputs: &mut BTreeSet<PathBuf>) -> Result<(), Usage> {
+    let path = PathBuf::from(word);
+    // More than one thing can be written to a pipe or `/dev/null`; standard output is looked at by who has it.
+    let is_special = std::fs::metadata(&path).is_ok_and(|about| !about.is_file());
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    if is_special || word == "-" || outputs.insert(parts.collect()) {
+        return Ok(());
+    }
+    let name = path.display();
+    Err(Usage(format!(
+        "two outputs would be the one file {name}; give each a name of its own"
+    )))
+}
