@@ -143,7 +143,6 @@ impl Show {
         if self.quiet {
             return Ok(());
         }
-        self.check_told(before, after)?;
         let options = DiffOptions {
             cache: self.cache(after)?,
             width: terminal_width(),

@@ -42,6 +42,7 @@ impl Args {
         }
         let before = read_profile(&self.before)?;
         let after = read_profile(&self.after)?;
+        self.show.check_told(&before, &after)?;
         let names = [&self.before, &self.after].map(|path| path.display().to_string());
         self.show
             .difference(&before, &after, self.inputs, names.clone())?;
