@@ -58,6 +58,11 @@ pub fn is_profile(path: &Path) -> bool {
     Profile::is_profile(&head(path))
 }
 
+/// Whether there is a native trace at `path`.
+pub fn is_native(path: &Path) -> bool {
+    formats::native::detect(&head(path)) == Confidence::Certain
+}
+
 /// The first bytes of a file. What can be read once only is left to whoever reads it.
 fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());

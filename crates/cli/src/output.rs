@@ -165,7 +165,7 @@ impl Show {
         }
     }
 
-    /// Those of them that the JSON has: of ids, groups that say that nothing is known only if they were asked for.
+    /// Those of them that exports have: of ids, groups that say that nothing is known only if they were asked for.
     fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
         let all = !profile.method.ids || !self.by.is_empty();
         let told = by.iter().filter(|by| all || profile.tells(**by));
@@ -202,12 +202,12 @@ impl Show {
 
     /// Writes the exports that were asked for.
     pub fn exports(&self, profile: &Profile) -> anyhow::Result<()> {
-        let by = self.dimensions();
+        let by = self.told(profile, &self.dimensions());
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
             let options = JsonOptions {
                 bins: self.bins(),
-                by: self.told(profile, &by),
+                by: by.clone(),
                 cache,
             };
             self.write(path, reuselens_report::json(profile, &options).as_bytes())?;

@@ -318,6 +318,19 @@ fn a_trace_that_is_cut_off_is_copied_up_to_there() {
 }
 
 #[test]
+fn of_nothing_there_is_no_copy() {
+    let place = Place::new();
+    place.write("t.csv", "address,kind\n0x10,fetched\n0x20,R\n");
+    let done = place.run(&["convert", "t.csv", "t.txt"]).fails(1);
+    done.says(&["fetched", "line 2"]);
+    place.run(&["convert", "t.csv", "-"]).fails(1);
+    assert_eq!(place.files(), ["t.csv"]);
+    place.write("t.csv", "address,kind\n0x10,R\n0x20,fetched\n");
+    let done = place.run(&["convert", "t.csv", "t.txt"]).succeeds();
+    done.says(&["everything before that"]);
+}
+
+#[test]
 fn two_processes_in_one_text_are_warned_of() {
     let place = Place::new();
     place.build("count/forking.c", &[]);

@@ -255,3 +255,16 @@ fn a_bench_measures_what_is_named_once_and_not_nothing() {
     let rows = |name: &str| done.out.matches(&format!("| {name} |")).count();
     assert_eq!((rows("loop"), rows("zipf")), (1, 1), "{}", done.out);
 }
+
+#[test]
+fn a_trace_of_nothing_is_not_measured() {
+    let place = Place::new();
+    place.write("none.csv", "address,size\n");
+    let words = [
+        "engines", "--bench", "--stream", "none", "--trace", "none.csv",
+    ];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["none.csv", "no accesses"]);
+}

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::trace::{AtomicFile, Target, convert, formats};
+use reuselens::trace::{AtomicFile, Converted, Target, TraceError, convert, formats};
 use reuselens::units::{Granularity, counted};
 
 use crate::exit::{Outcome, Usage};
-use crate::files::{open_part, refuse_what_is_no_trace};
+use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
 use crate::part::{self, Part};
 
@@ -65,10 +65,10 @@ impl Args {
             let mut text = std::io::BufWriter::new(std::io::stdout());
             let done = convert(&mut *source, target, &mut text, &self.output)?;
             text.flush()?;
-            done
+            something(done)?
         } else {
             let mut file = AtomicFile::create(&self.output, self.force)?;
-            let done = convert(&mut *source, target, &mut file, &self.output)?;
+            let done = something(convert(&mut *source, target, &mut file, &self.output)?)?;
             // What broke off has more to say.
             let is_nothing = done.accesses == 0 && done.incomplete.is_none();
             if let Some(chosen) = chosen.filter(|_| is_nothing) {
@@ -105,7 +105,7 @@ impl Args {
                 "reuselens analyze {}, where each address is an item; for lines of 64 bytes, convert with --granularity 64",
                 self.output.display()
             ),
-            "text" => format!(
+            "text" if is_native(&self.input) => format!(
                 "reuselens analyze {}, for its distances; lines and objects have names in {} alone",
                 self.output.display(),
                 self.input.display()
@@ -153,5 +153,13 @@ impl Args {
             (Some(_), Some(_)) => Err(Usage("--granularity goes with --to text only".to_owned())),
             (None, _) => Err(Usage(format!("'{}' cannot be written", self.form()))),
         }
+    }
+}
+
+/// What was copied, unless the source broke off before there was anything: a copy of nothing is no beginning of it.
+fn something(done: Converted) -> Result<Converted, TraceError> {
+    match done.incomplete {
+        Some(error) if done.rows == 0 => Err(error),
+        _ => Ok(done),
     }
 }

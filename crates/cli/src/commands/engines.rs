@@ -203,8 +203,16 @@ impl BenchOptions {
         let mut source = formats::open(path, None)?;
         bench::room(references, references)?;
         let granularity = self.granularity.unwrap_or(Granularity::LINE_64);
-        let items: Result<_, Error> = bench::items(&mut *source, granularity, references as usize);
-        Ok(items?)
+        let items: Result<Vec<u64>, Error> =
+            bench::items(&mut *source, granularity, references as usize);
+        let items = items?;
+        if items.is_empty() {
+            anyhow::bail!(
+                "{} has no accesses, so there is nothing to measure",
+                path.display()
+            );
+        }
+        Ok(items)
     }
 
     fn show(&self, report: &Report) -> anyhow::Result<()> {

@@ -33,17 +33,18 @@ fn dinero(path: &Path, head: &[u8]) -> Option<Note> {
     })
 }
 
-/// A table of one column, by the file's name or by that of the column: a name above nothing but numbers.
+/// A table of one column, by that column's name, or by the file's if it is a name above nothing but numbers.
 fn header(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let (names, numbers) = lines.split_first()?;
     let first = text::first_line(head);
     let name = String::from_utf8_lossy(first).into_owned();
     let is_table = ["csv", "tsv"].iter().any(|end| ending::is_last(path, end));
+    let is_known = csv::is_item(&name);
     let doubted = !numbers.is_empty()
         && numbers
             .iter()
-            .all(|line| matches!(line[..], [word] if is_number(word)))
-        && (is_table || csv::is_item(&name))
+            .all(|line| matches!(line[..], [word] if is_known || is_number(word)))
+        && (is_table || is_known)
         && first.starts_with(names[0])
         && !names.iter().any(|word| looks_like_number(word));
     doubted.then(|| Note {
@@ -134,6 +135,9 @@ mod tests {
             ("a.csv", "user1\n17\nuser2\n", None),
             ("a", "addr\n5\n7\n", Some("may-be-header")),
             ("a", "# addr\n5\n7\n", None),
+            ("a", "key\nuser3\nuser7\n", Some("may-be-header")),
+            ("a", "key\nuser 3\nuser 7\n", None),
+            ("a.csv", "word\nuser3\nuser7\n", None),
             ("a", "0x1000 R\n0x1008 W\n", Some("may-be-labels")),
             ("a", "ld 17 4\n# half\nst 18 4\n", Some("may-be-labels")),
             ("a", "0x1000 R\n0x1008\n", None),
