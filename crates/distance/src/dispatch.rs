@@ -6,9 +6,12 @@ use reuselens_units::Distance;
 use crate::counting::compare::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::counting::compare::{Avx2, Avx512};
+use crate::counting::dense::Dense;
+use crate::counting::direct::Direct;
+use crate::counting::sparse::Sparse;
 use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
-use crate::{CountingTree, LookupBound, Simd};
+use crate::{CountingTree, LookupBound, Simd, Tally};
 
 /// Whether the processor has what the functions for vectors of 512 bits use.
 pub(crate) fn has_avx512() -> bool {
@@ -27,7 +30,7 @@ pub(crate) fn has_avx2() -> bool {
 }
 
 macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*)) => {
+    ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*) = $here:ident) => {
         $(#[$doc])*
         pub(crate) fn $name(most: Simd, $this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
@@ -43,36 +46,59 @@ macro_rules! dispatched {
             }
             // Where there is but one way nothing is chosen.
             let _ = most;
-            $this.process_here(Portable $(, $column)*);
+            $this.$here(Portable $(, $column)*);
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn $avx512($this: &mut $type, compare: Avx512 $(, $column: $slice)*) {
-            $this.process_here(compare $(, $column)*);
+            $this.$here(compare $(, $column)*);
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn $avx2($this: &mut $type, compare: Avx2 $(, $column: $slice)*) {
-            $this.process_here(compare $(, $column)*);
+            $this.$here(compare $(, $column)*);
         }
     };
 }
 
 dispatched! {
     /// [`CountingTree::process_here`] with the instructions that the processor has, `most` at most.
-    process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance])
+    process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance]) = process_here
+}
+
+dispatched! {
+    /// [`CountingTree::tally_here`], likewise.
+    tally_counting => tally_avx512, tally_avx2(tree: CountingTree, items: &[u64], tally: &mut Tally) = tally_here
+}
+
+dispatched! {
+    /// [`Direct::run_here`], likewise.
+    direct_sparse => sparse_avx512, sparse_avx2(
+        direct: Direct<'_, Sparse>,
+        items: &[u64],
+        distances: &mut [Distance]
+    ) = run_here
+}
+
+dispatched! {
+    /// [`Direct::run_here`], likewise.
+    direct_dense => dense_avx512, dense_avx2(
+        direct: Direct<'_, Dense>,
+        items: &[u64],
+        distances: &mut [Distance]
+    ) = run_here
 }
 
 dispatched! {
     /// [`LookupBound::process_here`], likewise.
-    process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64])
+    process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64]) = process_here
 }
 
 dispatched! {
     /// [`Filter::process_here`], likewise.
-    process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64])
+    process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64]) = process_here
 }
 
 dispatched! {
@@ -82,7 +108,7 @@ dispatched! {
         items: &[u64],
         distances: &mut [Distance],
         summaries: &mut Vec<Summary>
-    )
+    ) = process_here
 }
 
 #[cfg(test)]
@@ -110,9 +136,44 @@ mod tests {
                 tree.process(&items[at..end], &mut found[at..end]);
                 at = end;
             }
+            tally(CountingTree::new().with_simd(simd), items, &expected, what);
             let wrong = (0..items.len()).find(|i| found[*i] != expected[*i]);
             assert_eq!(wrong, None, "{}, {what}", simd.name());
         }
+    }
+
+    /// The same distances are tallied, in calls of which some are not, and the items of cold ones are told.
+    fn tally(mut tree: CountingTree, items: &[u64], expected: &[Distance], what: &str) {
+        let (mut found, mut counts) = (Vec::new(), Tally::new());
+        counts.keep_firsts();
+        let (mut at, mut length) = (0, 1);
+        while at < items.len() {
+            let block = &items[at..items.len().min(at + length)];
+            if length % 7 == 3 {
+                let mut column = vec![Distance::ZERO; block.len()];
+                tree.process(block, &mut column);
+                found.extend(column);
+            } else {
+                tree.tally(block, &mut counts);
+                let cold = expected[at..].iter().zip(block);
+                let cold = cold.filter_map(|(distance, item)| distance.is_cold().then_some(*item));
+                assert!(counts.firsts().eq(cold), "{what}, firsts from {at} on");
+                found.extend(counts.rest());
+                counts.forget_rest();
+            }
+            at += block.len();
+            length = length * 3 % 5_003;
+        }
+        for (distance, count) in (0..).zip(counts.near()) {
+            found.extend(std::iter::repeat_n(
+                Distance::new(distance),
+                *count as usize,
+            ));
+        }
+        let mut expected = expected.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert!(found == expected, "{what}, tallied");
     }
 
     #[test]

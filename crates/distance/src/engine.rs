@@ -2,6 +2,8 @@
 
 use reuselens_units::{Bytes, Distance, Items};
 
+use crate::Tally;
+
 /// A streaming reuse-distance engine.
 pub trait Engine: Send {
     /// The name that `--engine` takes.
@@ -31,6 +33,14 @@ pub trait Engine: Send {
             }
             self.process(wide, distances);
         }
+    }
+
+    /// [`Engine::process`] for who counts distances and does not ask whose they are: what comes next of the stream is added to
+    /// `tally`. Calls of all of these may be mixed. Cost: that of `process` and no counting of near distances, where the engine sees
+    /// by itself that they are such; else that of `process`.
+    fn tally(&mut self, items: &[u64], tally: &mut Tally) {
+        self.process(items, tally.column(items.len()));
+        tally.note_firsts(items);
     }
 
     /// The number of distinct items so far.

@@ -44,6 +44,7 @@ mod registry;
 mod sampled;
 mod shard;
 mod simd;
+mod tally;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
@@ -60,3 +61,4 @@ pub use sampled::{
 };
 pub use shard::{Recency, Shard};
 pub use simd::Simd;
+pub use tally::Tally;

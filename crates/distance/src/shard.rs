@@ -16,7 +16,8 @@
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::{CountingTree, Engine, Expected};
+use crate::tally::note_firsts;
+use crate::{CountingTree, Engine, Expected, Tally};
 
 /// What a stretch leaves to the stretches around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,8 +90,16 @@ impl Shard {
         let known = self.engine.distinct();
         self.engine.process(items, distances);
         if self.engine.distinct() != known {
-            note(&mut self.firsts, items, distances);
+            note_firsts(&mut self.firsts, items, distances);
         }
+    }
+
+    /// The same for who counts distances only: see [`Engine::tally`].
+    pub fn tally(&mut self, items: &[u64], tally: &mut Tally) {
+        self.settle();
+        tally.keep_firsts();
+        self.engine.tally(items, tally);
+        self.firsts.extend(tally.firsts());
     }
 
     /// Puts the stretch that follows behind this one. `distances` becomes the distances of
@@ -159,18 +168,6 @@ impl Shard {
         for piece in owed.chunks(PIECE) {
             self.distances.resize(piece.len(), Distance::COLD);
             self.engine.process(piece, &mut self.distances);
-        }
-    }
-}
-
-/// Appends the items of cold accesses.
-fn note(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
-    for (items, distances) in items.chunks(64).zip(distances.chunks(64)) {
-        // Most have none, which the highest bit of all together says: no other distance is so large.
-        let any = distances.iter().fold(0, |any, one| any | one.raw());
-        if any >> 63 == 1 {
-            let all = items.iter().zip(distances);
-            firsts.extend(all.filter_map(|(&item, distance)| distance.is_cold().then_some(item)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Random streams, cut at random: every engine against the oracle, distance by distance.
 
 use reuselens_distance::generate::{Generator, Random, Uniform};
-use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree};
+use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree, Tally};
 use reuselens_units::{Bytes, Distance, Granularity};
 
 /// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where they are.
@@ -22,16 +22,34 @@ fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec
     distances
 }
 
+fn engines() -> [Box<dyn Engine>; 3] {
+    [
+        Box::new(CountingTree::new()),
+        Box::new(FenwickTree::new()),
+        Box::new(OlkenTree::new()),
+    ]
+}
+
 /// Holds the engines to the oracle, and to what every histogram must add up to.
 fn check(items: &[u64], random: &mut Random, what: &str) {
     let mut expected = vec![Distance::ZERO; items.len()];
     BruteForce::new().process(items, &mut expected);
-    let engines: [Box<dyn Engine>; 3] = [
-        Box::new(CountingTree::new()),
-        Box::new(FenwickTree::new()),
-        Box::new(OlkenTree::new()),
-    ];
-    for mut engine in engines {
+    for mut engine in engines() {
+        let (mut tally, mut at) = (Tally::new(), 0);
+        while at < items.len() {
+            let end = (at + random.below(3000) as usize).min(items.len());
+            engine.tally(&items[at..end], &mut tally);
+            at = end;
+        }
+        let near = (0..).zip(tally.near());
+        let near = near.flat_map(|(near, count)| vec![Distance::new(near); *count as usize]);
+        let mut counted: Vec<_> = tally.rest().iter().copied().chain(near).collect();
+        counted.sort_unstable();
+        let mut sorted = expected.clone();
+        sorted.sort_unstable();
+        assert_eq!(counted, sorted, "{} tallies {what}", engine.name());
+    }
+    for mut engine in engines() {
         let found = distances(engine.as_mut(), items, random);
         assert_eq!(found, expected, "{} on {what}: {items:?}", engine.name());
         let cold = found.iter().filter(|distance| distance.is_cold()).count() as u64;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::distance::{CountingTree, Engine};
-use reuselens::locality::{DeferredHistogram, ExactHistogram};
+use reuselens::locality::ExactHistogram;
 use reuselens::trace::{Block, Step, TraceError, formats};
-use reuselens::units::{Distance, Granularity};
-use reuselens::{AnalysisOptions, analyze};
+use reuselens::units::Granularity;
+use reuselens::{AnalysisOptions, TalliedHistogram, analyze};
 
 /// Runs of which the best counts.
 const ROUNDS: usize = 5;
@@ -52,12 +52,9 @@ fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
 }
 
 fn engine(items: &[u64]) -> ExactHistogram {
-    let (mut engine, mut histogram) = (CountingTree::new(), DeferredHistogram::new());
-    let mut distances = vec![Distance::COLD; PIECE];
+    let (mut engine, mut histogram) = (CountingTree::new(), TalliedHistogram::new());
     for items in items.chunks(PIECE) {
-        let distances = &mut distances[..items.len()];
-        engine.process(items, distances);
-        histogram.add_column(distances);
+        histogram.add(|tally| engine.tally(items, tally));
     }
     histogram.finish()
 }

@@ -38,6 +38,7 @@ mod recording;
 mod reordering;
 pub mod shard;
 mod stopping;
+mod tallied;
 
 pub use analysis::{Progress, analyze, check};
 pub use error::Error;
@@ -45,6 +46,7 @@ pub use machine::{available_memory, this_machine};
 pub use options::{AnalysisOptions, MOST_PATHS};
 pub use recording::{Recorded, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};
+pub use tallied::TalliedHistogram;
 
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;

@@ -160,9 +160,35 @@ pub(super) fn ask_ahead(rest: &[u64]) {
     }
 }
 
-/// Takes all `items` through the table and the bits.
+/// What all accesses go through. Its loop is compiled once, whatever becomes of the distances.
+pub(crate) struct Direct<'a, T> {
+    pub(super) table: &'a mut T,
+    pub(super) bits: &'a mut LiveBits,
+    pub(super) batches: &'a mut [Batch; 2],
+}
+
+impl<T: Table> Direct<'_, T> {
+    /// Takes all `items` through the table and the bits.
+    #[inline(always)]
+    pub(crate) fn run_here(
+        &mut self,
+        compare: impl Compare,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        run(
+            compare,
+            self.table,
+            self.bits,
+            self.batches,
+            items,
+            distances,
+        );
+    }
+}
+
 #[inline(always)]
-pub(super) fn run(
+fn run(
     compare: impl Compare,
     table: &mut impl Table,
     bits: &mut LiveBits,

@@ -51,7 +51,7 @@ fn key(item: u64) -> (u8, u8) {
 pub(crate) struct Recent {
     /// Those of the chunk from [`BACK`] on, and room for a block more.
     items: [u64; BACK + CHUNK + BLOCK],
-    /// Which access of the call each of the chunk is.
+    /// Which access of the call each of the chunk is; or what lies between it and the one before, if that is not asked.
     numbers: [u32; CHUNK + BLOCK],
     /// Block by block of the stream: which accesses are kept.
     kept: [u64; CHUNK / BLOCK],
@@ -91,9 +91,16 @@ impl Recent {
         self.lags[..BACK].fill(0);
     }
 
-    /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that are left.
+    /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that are left. Which access of the call
+    /// each is, is noted only if they are numbered.
     #[inline(always)]
-    pub(crate) fn take(&mut self, compare: impl Compare, items: &[u64], at: usize) -> usize {
+    pub(crate) fn take(
+        &mut self,
+        compare: impl Compare,
+        is_numbered: bool,
+        items: &[u64],
+        at: usize,
+    ) -> usize {
         let taken = CHUNK.min(items.len() - at);
         let mut len = 0;
         for (kept, start) in self.kept.iter_mut().zip((at..at + taken).step_by(BLOCK)) {
@@ -105,7 +112,7 @@ impl Recent {
                 .checked_sub(1)
                 .and_then(|from| items[from..].first_chunk());
             *kept = match whole {
-                Some(block) => compare.keep(block, start, to),
+                Some(block) => compare.keep(block, is_numbered.then_some(start), to),
                 None => keep_at_an_end(&items[..at + taken], start, to),
             };
             len += kept.count_ones() as usize;
@@ -209,6 +216,30 @@ impl Recent {
         }
     }
 
+    /// Counts what lies within the window between the accesses taken and those before to their items, of which there are so many with those not
+    /// kept: how many there are of each number, but for the far ones, of which it becomes the number.
+    #[inline(always)]
+    pub(crate) fn tally(
+        &mut self,
+        compare: impl Compare,
+        counts: &mut [u64; WINDOW],
+        accesses: usize,
+    ) {
+        counts[0] += (accesses - self.len) as u64;
+        for start in (0..self.len).step_by(BLOCK) {
+            let (Some(between), Some(lags), Some(numbers)) = (
+                self.between[start..].first_chunk::<BLOCK>(),
+                self.lags[start..].first_chunk(),
+                self.numbers[start..].first_chunk_mut::<BLOCK>(),
+            ) else {
+                unreachable!("there is room for whole blocks");
+            };
+            let all = u64::MAX >> BLOCK.saturating_sub(self.len - start);
+            compare.tally(between, all & !compare.far(lags), counts);
+            *numbers = between.map(u32::from);
+        }
+    }
+
     /// The blocks of the accesses taken.
     pub(crate) fn blocks(&self) -> usize {
         self.len.div_ceil(BLOCK)
@@ -274,7 +305,7 @@ impl Recent {
 pub(crate) struct Todo<'a> {
     /// The [`BACK`] items before the block, and those of the block.
     pub items: &'a [u64; BACK + BLOCK],
-    /// Which access of the call each of the block is.
+    /// Which access of the call each of the block is, or what lies between it and the one before.
     pub numbers: &'a [u32; BLOCK],
     /// Bit i: access i of the block is a far one.
     pub far: u64,
@@ -318,7 +349,7 @@ pub(crate) fn mostly_near(compare: impl Compare, recent: &mut Recent, items: &[u
     const SAMPLE: usize = 256;
     let at = items.len().saturating_sub(SAMPLE + WINDOW);
     recent.clear();
-    let taken = recent.take(compare, items, at);
+    let taken = recent.take(compare, true, items, at);
     recent.find(compare);
     // Behind the first of them there is no window yet.
     let (first, before) = match recent.numbers[..recent.len].get(WINDOW) {
@@ -331,42 +362,4 @@ pub(crate) fn mostly_near(compare: impl Compare, recent: &mut Recent, items: &[u
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::compare::Portable;
-    use super::*;
-
-    #[test]
-    fn items_with_equal_keys_are_told_apart() {
-        let other = |item: u64| item ^ (0x5555_5555 << 32 | 0x5555_5555);
-        assert_eq!(key(3), key(other(3)));
-        let twin = |i: u64| {
-            if i.is_multiple_of(3) {
-                other(i % 11)
-            } else {
-                i % 11
-            }
-        };
-        let items: Vec<u64> = (0..CHUNK as u64 + 300).map(twin).collect();
-        let mut recent = Recent::EMPTY;
-        recent.clear();
-        let (mut at, mut kept) = (0, Vec::new());
-        while at < items.len() {
-            let taken = recent.take(Portable, &items, at);
-            recent.find(Portable);
-            for (item, lag) in recent.items[BACK..]
-                .iter()
-                .zip(&recent.lags[BACK..])
-                .take(recent.len)
-            {
-                let back = (1..=WINDOW).find(|back| kept.iter().nth_back(back - 1) == Some(item));
-                assert_eq!(*lag, back.map_or(FAR, |back| back as u8), "{}", kept.len());
-                kept.push(*item);
-            }
-            recent.pass();
-            at += taken;
-        }
-        let mut expected = items;
-        expected.dedup();
-        assert_eq!(kept, expected);
-    }
-}
+mod tests;

@@ -34,11 +34,12 @@
 //! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 0.2 (all steps live) to 1.6 for the time axis. Up to
 //! about 4 · 10⁹ distinct items, any number of accesses.
 
+mod answers;
 mod bound;
 mod chunk;
 pub(crate) mod compare;
 pub(crate) mod dense;
-mod direct;
+pub(crate) mod direct;
 mod expected;
 mod lags;
 pub(crate) mod line;
@@ -51,13 +52,15 @@ pub(crate) mod work;
 use reuselens_units::{Bytes, Distance, Items};
 
 use crate::dispatch;
-use crate::{Engine, Simd};
+use crate::{Engine, Simd, Tally};
 pub use bound::LookupBound;
 pub use expected::Expected;
 
+use answers::{Answers, Column};
 use compare::Compare;
+use direct::Direct;
 use live_bits::LiveBits;
-use table::{AnyTable, Table};
+use table::AnyTable;
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
@@ -150,48 +153,82 @@ impl CountingTree {
         items: &[u64],
         distances: &mut [Distance],
     ) {
-        let (mut items, mut distances) = (items, distances);
+        self.answer(compare, items, Column::new(distances));
+    }
+
+    /// The same of [`Engine::tally`].
+    #[inline(always)]
+    pub(crate) fn tally_here(&mut self, compare: impl Compare, items: &[u64], tally: &mut Tally) {
+        self.answer(compare, items, tally);
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, compare: impl Compare, items: &[u64], mut answers: impl Answers) {
+        let mut items = items;
         while !items.is_empty() {
             self.table.adapt();
-            let (bits, scratch, near) = (&mut self.bits, &mut *self.scratch, self.near);
-            let done = match &mut self.table {
-                AnyTable::Sparse(table) => {
-                    stretch(compare, table, bits, scratch, near, items, distances)
-                }
-                AnyTable::Dense(table) => {
-                    stretch(compare, &mut **table, bits, scratch, near, items, distances)
-                }
+            let (known, near) = (self.table.len(), self.near);
+            let done = if near {
+                self.window(compare, items, &mut answers)
+            } else {
+                self.direct(items, &mut answers)
             };
-            self.near = lags::mostly_near(compare, &mut scratch.recent, &items[..done]);
-            items = &items[done..];
-            distances = &mut distances[done..];
+            let (past, left) = items.split_at(done);
+            answers.passed(past, !near && self.table.len() != known);
+            self.near = lags::mostly_near(compare, &mut self.scratch.recent, past);
+            items = left;
         }
     }
-}
 
-/// Takes some of the items, in the way that suits them, and returns how many.
-#[inline(always)]
-fn stretch(
-    compare: impl Compare,
-    table: &mut impl Table,
-    bits: &mut LiveBits,
-    scratch: &mut Scratch,
-    near: bool,
-    items: &[u64],
-    distances: &mut [Distance],
-) -> usize {
-    /// Accesses after which the choice is made anew.
-    const STRETCH: usize = 1 << 14;
-    if near {
+    /// Takes items through the window as long as it suits them, and returns how many.
+    #[inline(always)]
+    fn window(
+        &mut self,
+        compare: impl Compare,
+        items: &[u64],
+        answers: &mut impl Answers,
+    ) -> usize {
         // Where a distance goes is a number of 32 bits there.
         let items = &items[..items.len().min(1 << 30)];
+        let (bits, scratch) = (&mut self.bits, &mut *self.scratch);
         let (recent, works) = (&mut scratch.recent, &mut scratch.works);
-        return window::run(compare, table, bits, recent, works, items, distances);
+        match &mut self.table {
+            AnyTable::Sparse(table) => {
+                window::run(compare, table, bits, recent, works, items, answers)
+            }
+            AnyTable::Dense(table) => {
+                window::run(compare, &mut **table, bits, recent, works, items, answers)
+            }
+        }
     }
-    let stretch = STRETCH.min(items.len());
-    let (items, distances) = (&items[..stretch], &mut distances[..stretch]);
-    direct::run(compare, table, bits, &mut scratch.batches, items, distances);
-    stretch
+
+    /// Takes some items through table and bits alone, and returns how many.
+    fn direct(&mut self, items: &[u64], answers: &mut impl Answers) -> usize {
+        /// Accesses after which the choice is made anew.
+        const STRETCH: usize = 1 << 14;
+        let items = &items[..STRETCH.min(items.len())];
+        let column = answers.column(items.len());
+        let (bits, batches) = (&mut self.bits, &mut self.scratch.batches);
+        match &mut self.table {
+            AnyTable::Sparse(table) => {
+                let mut direct = Direct {
+                    table,
+                    bits,
+                    batches,
+                };
+                dispatch::direct_sparse(self.simd, &mut direct, items, column);
+            }
+            AnyTable::Dense(table) => {
+                let mut direct = Direct {
+                    table: &mut **table,
+                    bits,
+                    batches,
+                };
+                dispatch::direct_dense(self.simd, &mut direct, items, column);
+            }
+        }
+        items.len()
+    }
 }
 
 impl Default for CountingTree {
@@ -208,6 +245,11 @@ impl Engine for CountingTree {
     fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
         assert_eq!(items.len(), distances.len(), "one distance per item");
         dispatch::process_counting(self.simd, self, items, distances);
+    }
+
+    fn tally(&mut self, items: &[u64], tally: &mut Tally) {
+        tally.make_room(items.len());
+        dispatch::tally_counting(self.simd, self, items, tally);
     }
 
     fn distinct(&self) -> Items {

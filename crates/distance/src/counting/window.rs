@@ -11,8 +11,7 @@
 //!
 //! The window begins and ends with a call: at its end all that is in it leaves.
 
-use reuselens_units::Distance;
-
+use super::answers::Answers;
 use super::compare::Compare;
 use super::lags::{CHUNK, Recent};
 use super::live_bits::LiveBits;
@@ -27,14 +26,14 @@ const TOO_MANY: usize = STRETCH * 9 / 16;
 
 /// Takes `items` through the window, up to where it does not pay any more, and returns how many that were.
 #[inline(always)]
-pub(super) fn run(
+pub(super) fn run<A: Answers>(
     compare: impl Compare,
     table: &mut impl Table,
     bits: &mut LiveBits,
     recent: &mut Recent,
     works: &mut [Work; 2],
     items: &[u64],
-    distances: &mut [Distance],
+    answers: &mut A,
 ) -> usize {
     let [current, next] = works;
     let (mut current, mut next) = (current, next);
@@ -43,10 +42,10 @@ pub(super) fn run(
     recent.clear();
     let (mut at, mut far_in_stretch) = (0, 0);
     while at < items.len() {
-        let taken = recent.take(compare, items, at);
+        let taken = recent.take(compare, A::NUMBERED, items, at);
         recent.find(compare);
         recent.count(compare);
-        recent.spread(compare, &mut distances[at..at + taken]);
+        answers.near(compare, recent, taken);
         let mut asked = at + CHUNK;
         for block in 0..recent.blocks() {
             let todo = recent.block(compare, block);
@@ -59,7 +58,7 @@ pub(super) fn run(
             next.gather(compare, todo);
             if next.is_full() {
                 next.locate(table, current);
-                current.run(compare, table, bits, distances);
+                current.run(compare, table, bits, answers);
                 std::mem::swap(&mut current, &mut next);
                 next.clear();
             }
@@ -75,12 +74,12 @@ pub(super) fn run(
         }
     }
     next.locate(table, current);
-    current.run(compare, table, bits, distances);
-    next.run(compare, table, bits, distances);
+    current.run(compare, table, bits, answers);
+    next.run(compare, table, bits, answers);
     current.clear();
     next.clear();
     current.gather(compare, recent.last());
     current.locate(table, next);
-    current.run(compare, table, bits, distances);
+    current.run(compare, table, bits, answers);
     at
 }

@@ -1,7 +1,6 @@
 //! What a window of recent accesses leaves to be done by the table and the bits.
 
-use reuselens_units::Distance;
-
+use super::answers::Answers;
 use super::compare::Compare;
 use super::lags::{BLOCK, Todo};
 use super::line::NEVER;
@@ -27,7 +26,7 @@ pub(super) struct Work {
     len: usize,
     items: [u64; ROOM],
     homes: [usize; ROOM],
-    /// Which access of the call a far access is; or [`LEAVES`].
+    /// The number that the window has of a far access; or [`LEAVES`].
     accesses: [u32; ROOM],
     /// The step that the item had.
     previous: [u32; ROOM],
@@ -93,14 +92,14 @@ impl Work {
         compare: impl Compare,
         table: &mut impl Table,
         bits: &mut LiveBits,
-        distances: &mut [Distance],
+        answers: &mut impl Answers,
     ) {
         if !bits.has_room(self.leaving.into()) {
             table.renumber(bits);
             bits.restart(self.leaving.into());
         }
         self.look_up(compare, table, bits);
-        self.count(bits, distances);
+        self.count(bits, answers);
     }
 
     /// Gives steps to those that leave, and takes those of the far.
@@ -124,7 +123,7 @@ impl Work {
 
     /// Adds what lies outside of the window to the distances of the far.
     #[inline(always)]
-    fn count(&self, bits: &mut LiveBits, distances: &mut [Distance]) {
+    fn count(&self, bits: &mut LiveBits, answers: &mut impl Answers) {
         let live = bits.live();
         bits.begin(self.leaving.into());
         let mut taken = 0;
@@ -133,14 +132,14 @@ impl Work {
             // All other pieces before it left.
             let left = u64::from(piece) - before;
             let piece = piece as usize % ROOM;
-            let distance = &mut distances[self.accesses[piece] as usize];
-            *distance = match self.previous[piece] {
-                NEVER => Distance::COLD,
+            let outside = match self.previous[piece] {
+                NEVER => None,
                 step => {
                     taken += 1;
-                    Distance::new(distance.raw() + live + left - taken - taker.take(step))
+                    Some(live + left - taken - taker.take(step))
                 }
             };
+            answers.far(self.accesses[piece], self.items[piece], outside);
         }
         bits.end(self.leaving.into(), taken);
     }

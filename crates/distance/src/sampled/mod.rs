@@ -53,7 +53,7 @@ pub use samples::{SamplePart, SampleSource, Samples};
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::{CountingTree, Engine};
+use crate::{CountingTree, Engine, Tally};
 use bins::{BINS, bin, sum_from_above};
 use bursts::{Bursts, SHORTEST, STEP};
 use spatial::Spatial;
@@ -143,26 +143,50 @@ impl Sampler {
     /// With more than 2³¹ items at once, as places in a column are 32 bits.
     pub fn process(&mut self, items: &[u64]) {
         assert!(items.len() <= 1 << 31, "more than 2^31 items in one column");
+        self.go_on(items, None);
+    }
+
+    /// The same for who counts the exact distances and does not ask whose they are: they are added to `tally`, and
+    /// [`samples`](Self::samples) has none of them. Returns how many of the first accesses they are.
+    ///
+    /// # Panics
+    /// As [`process`](Self::process).
+    pub fn tally(&mut self, items: &[u64], tally: &mut Tally) -> usize {
+        assert!(items.len() <= 1 << 31, "more than 2^31 items in one column");
+        self.go_on(items, Some(tally))
+    }
+
+    fn go_on(&mut self, items: &[u64], tally: Option<&mut Tally>) -> usize {
         self.samples.clear();
-        let exact = self.process_exact(items);
+        let exact = self.process_exact(items, tally);
         self.process_sampled(&items[exact..], exact);
         self.give_up_memory();
+        exact
     }
 
     /// Processes what is to be exact; gives its number.
-    fn process_exact(&mut self, items: &[u64]) -> usize {
+    fn process_exact(&mut self, items: &[u64], tally: Option<&mut Tally>) -> usize {
         let Stage::Exact(tree) = &mut self.stage else {
             return 0;
         };
         let left = self.options.exact.saturating_sub(self.accesses);
         let whole = self.options.rate >= 1.0 || left >= items.len() as u64;
         let number = if whole { items.len() } else { left as usize };
-        let distances = &mut self.samples.exact;
-        distances.resize(number, Distance::COLD);
-        tree.process(&items[..number], distances);
-        if self.options.count_exact {
-            for distance in distances {
-                self.exact[distance.items().map_or(BINS, bin)] += 1;
+        let items = &items[..number];
+        match tally {
+            Some(tally) if !self.options.count_exact => tree.tally(items, tally),
+            Some(tally) => {
+                let distances = tally.column(number);
+                tree.process(items, distances);
+                count(&mut self.exact, distances);
+            }
+            None => {
+                let distances = &mut self.samples.exact;
+                distances.resize(number, Distance::COLD);
+                tree.process(items, distances);
+                if self.options.count_exact {
+                    count(&mut self.exact, distances);
+                }
             }
         }
         self.accesses += number as u64;
@@ -304,5 +328,12 @@ impl Sampler {
                 Estimate::join(exact, Some((&items, bursts)), self.accesses)
             }
         }
+    }
+}
+
+/// Counts distances by their bins.
+fn count(bins: &mut [u64], distances: &[Distance]) {
+    for distance in distances {
+        bins[distance.items().map_or(BINS, bin)] += 1;
     }
 }

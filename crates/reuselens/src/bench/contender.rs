@@ -1,10 +1,11 @@
 //! What is measured.
 
 use reuselens_distance::{CountingTree, ENGINES, Engine, EngineError, LookupBound, Simd, by_name};
-use reuselens_locality::{DeferredHistogram, ExactHistogram};
-use reuselens_units::{Bytes, Distance};
+use reuselens_locality::ExactHistogram;
+use reuselens_units::Bytes;
 
 use super::clock::{Clock, Elapsed};
+use crate::TalliedHistogram;
 
 /// Items per call: a block and its distances stay in the second-level cache.
 const BLOCK: usize = 1 << 14;
@@ -76,14 +77,11 @@ impl Contender {
 }
 
 fn run_engine(name: &str, items: &[u64], simd: Simd) -> Result<Run, EngineError> {
-    let mut distances = vec![Distance::COLD; BLOCK];
     let start = Clock::start();
     let mut engine = engine(name, simd)?;
-    let mut histogram = DeferredHistogram::new();
+    let mut histogram = TalliedHistogram::new();
     for items in items.chunks(BLOCK) {
-        let distances = &mut distances[..items.len()];
-        engine.process(items, distances);
-        histogram.add_column(distances);
+        histogram.add(|tally| engine.tally(items, tally));
     }
     let histogram = histogram.finish();
     Ok(Run {

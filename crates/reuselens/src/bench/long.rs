@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use reuselens_distance::Simd;
 use reuselens_distance::generate::{Generator, Uniform};
-use reuselens_locality::DeferredHistogram;
-use reuselens_units::{Bytes, Distance};
+use reuselens_units::Bytes;
 use serde::Serialize;
 
 use super::BenchError;
 use super::clock::Clock;
 use super::contender::engine as named;
+use crate::TalliedHistogram;
 
 /// The distinct items of the long run.
 pub const LONG_ITEMS: u64 = 1_000_000;
@@ -55,16 +55,15 @@ pub fn long(
 ) -> Result<Long, BenchError> {
     let mut engine = named(engine, simd)?;
     let mut generator = Uniform::new(LONG_ITEMS, 1);
-    let mut histogram = DeferredHistogram::new();
-    let (mut items, mut distances) = (vec![0; BLOCK], vec![Distance::COLD; BLOCK]);
+    let mut histogram = TalliedHistogram::new();
+    let mut items = vec![0; BLOCK];
     let (mut left, mut elapsed) = (references, Duration::ZERO);
     while left > 0 {
         let block = left.min(BLOCK as u64) as usize;
-        let (items, distances) = (&mut items[..block], &mut distances[..block]);
+        let items = &mut items[..block];
         generator.fill(items);
         let start = Clock::start();
-        engine.process(items, distances);
-        histogram.add_column(distances);
+        histogram.add(|tally| engine.tally(items, tally));
         elapsed += start.elapsed().time;
         left -= block as u64;
         tick(block as u64);

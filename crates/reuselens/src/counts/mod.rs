@@ -10,6 +10,7 @@ mod piped;
 mod private;
 mod sampled;
 mod shares;
+mod whole;
 
 use std::num::NonZeroUsize;
 
@@ -201,7 +202,12 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         }
         (name, None) => {
             let engine = bounded(options, reuselens_distance::by_name(name)?)?;
-            return Ok(Box::new(exact::Exact::new(engine, options.is_whole())));
+            let distances = options.elements || options.forward || options.paths;
+            return Ok(if options.is_whole() && !distances {
+                Box::new(whole::Whole::new(engine))
+            } else {
+                Box::new(exact::Exact::new(engine, options.is_whole()))
+            });
         }
     };
     match options.max_distance {

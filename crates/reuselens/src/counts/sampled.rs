@@ -5,16 +5,15 @@ use std::ops::Range;
 use reuselens_attribute::Columns;
 use reuselens_distance::{Estimate, SampleOptions, SampleSource, Sampler};
 use reuselens_locality::{
-    BoundedCurve, BoundedPoint, DeferredHistogram, ElementHistograms, ExactHistogram,
-    KeyedHistograms, Warning,
+    BoundedCurve, BoundedPoint, ElementHistograms, ExactHistogram, KeyedHistograms, Warning,
 };
 use reuselens_units::{Bytes, Distance, grouped};
 
 use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
 use super::{Counted, Counts};
-use crate::AnalysisOptions;
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::{AnalysisOptions, TalliedHistogram};
 
 /// Touches whose distances are found before they are counted: few enough that the distances stay in a near cache until then.
 const TOGETHER: usize = 1 << 14;
@@ -28,7 +27,7 @@ pub(super) struct Sampled {
     /// Whether sampling was asked for; otherwise it is better than to stop.
     asked_for: bool,
     /// All accesses while everything was exact.
-    histogram: DeferredHistogram,
+    histogram: TalliedHistogram,
     /// Nothing is told apart.
     whole: bool,
     /// Memory for the distances that are not near.
@@ -68,7 +67,7 @@ impl Sampled {
                 ..sample
             }),
             asked_for,
-            histogram: DeferredHistogram::new(),
+            histogram: TalliedHistogram::new(),
             whole,
             far: Vec::new(),
             keyed: KeyedHistograms::new(),
@@ -79,23 +78,28 @@ impl Sampled {
     }
 
     fn add_piece(&mut self, columns: &Columns, piece: Range<usize>) {
-        let cells = &columns.cells[piece.clone()];
-        self.sampler.process(&columns.items[piece.clone()]);
+        let (items, cells) = (&columns.items[piece.clone()], &columns.cells[piece.clone()]);
+        let sampler = &mut self.sampler;
+        let count = if self.whole && columns.elements.is_empty() {
+            self.histogram.add(|tally| sampler.tally(items, tally))
+        } else {
+            sampler.process(items);
+            sampler.samples().exact().len()
+        };
         let samples = self.sampler.samples();
         let exact = samples.exact();
-        let count = exact.len();
-        if exact.is_empty() {
+        if count == 0 {
             // From now on there are samples only.
-            self.histogram.shrink();
-        } else if self.whole {
-            self.histogram.add_column(exact);
-        } else {
+            self.histogram.deferred().shrink();
+        } else if !self.whole {
             add_told_apart(
-                &mut self.histogram,
+                self.histogram.deferred(),
                 &mut self.keyed,
                 (&cells[..count], exact),
                 &mut self.far,
             );
+        } else {
+            self.histogram.deferred().add_column(exact);
         }
         if let Some(elements) = columns.elements.get(piece) {
             self.elements.add_column(&elements[..count], exact);
@@ -160,7 +164,7 @@ impl Counts for Sampled {
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        self.histogram.shrink();
+        self.histogram.deferred().shrink();
         let others = self.counted_memory() + OVERHEAD;
         let left = limit.get().checked_sub(others.get());
         // The half, since a table doubles when it grows.

@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use reuselens_distance::{Expected, Shard};
-use reuselens_locality::{DeferredHistogram, ExactHistogram};
-use reuselens_units::{Bytes, Distance};
+use reuselens_locality::ExactHistogram;
+use reuselens_units::Bytes;
 
+use crate::TalliedHistogram;
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
 /// Items taken at once: they and their distances stay in a processor's own cache.
@@ -79,8 +80,7 @@ fn bytes(items: &Vec<u64>) -> u64 {
 /// What counts a stretch, and then what the stretch behind it hands on: items that are met there for the first time.
 pub(crate) struct Link {
     shard: Shard,
-    histogram: DeferredHistogram,
-    distances: Vec<Distance>,
+    histogram: TalliedHistogram,
     /// The thread of the stretch before; none for the first.
     before: Option<Before>,
 }
@@ -90,8 +90,7 @@ impl Link {
     pub fn new(expected: Expected, before: Option<Before>) -> Self {
         Link {
             shard: Shard::expecting(expected),
-            histogram: DeferredHistogram::new(),
-            distances: vec![Distance::COLD; BLOCK],
+            histogram: TalliedHistogram::new(),
             before,
         }
     }
@@ -100,9 +99,7 @@ impl Link {
     /// on when they are some.
     pub fn count(&mut self, items: &[u64]) {
         for block in items.chunks(BLOCK) {
-            let distances = &mut self.distances[..block.len()];
-            self.shard.process(block, distances);
-            self.histogram.add_column(distances);
+            self.histogram.add(|tally| self.shard.tally(block, tally));
             if self.shard.firsts() >= BLOCK {
                 self.hand_on();
             }

@@ -132,6 +132,20 @@ impl Compare for Avx2 {
     }
 
     #[inline(always)]
+    fn tally(self, from: &[u8; BLOCK], which: u64, counts: &mut [u64; WINDOW]) {
+        let (low, high) = (self.load(from, 0), self.load(from, 32));
+        for (number, count) in (0..).zip(counts) {
+            // SAFETY: there is a value of this type, so the processor has AVX2.
+            let [low, high] = unsafe {
+                let number = _mm256_set1_epi8(number);
+                [low, high].map(|half| _mm256_movemask_epi8(_mm256_cmpeq_epi8(half, number)) as u32)
+            };
+            let equal = u64::from(low) | u64::from(high) << 32;
+            *count += u64::from((equal & which).count_ones());
+        }
+    }
+
+    #[inline(always)]
     fn far(self, lags: &Lags) -> u64 {
         self.far_half(lags, 0) | self.far_half(lags, 32) << 32
     }

@@ -123,7 +123,7 @@ impl Compare for Avx512 {
     }
 
     #[inline(always)]
-    fn keep(self, items: &[u64; BLOCK + 1], start: usize, (to, numbers): Kept<'_>) -> u64 {
+    fn keep(self, items: &[u64; BLOCK + 1], start: Option<usize>, (to, numbers): Kept<'_>) -> u64 {
         assert!(to.len() >= BLOCK + 8 && numbers.len() >= BLOCK + 16);
         let (mut kept, mut len) = (0, 0);
         for sixteen in (0..BLOCK).step_by(16) {
@@ -141,12 +141,14 @@ impl Compare for Avx512 {
                     len += changes.count_ones() as usize;
                     both |= u16::from(changes) << eight;
                 }
-                let places = _mm512_add_epi32(
-                    _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-                    _mm512_set1_epi32((start + sixteen) as i32),
-                );
-                let places = _mm512_maskz_compress_epi32(both, places);
-                _mm512_storeu_si512(first.cast(), places);
+                if let Some(start) = start {
+                    let places = _mm512_add_epi32(
+                        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                        _mm512_set1_epi32((start + sixteen) as i32),
+                    );
+                    let places = _mm512_maskz_compress_epi32(both, places);
+                    _mm512_storeu_si512(first.cast(), places);
+                }
                 kept |= u64::from(both) << sixteen;
             }
         }
@@ -158,6 +160,17 @@ impl Compare for Avx512 {
         let from = self.load(from, 0);
         // SAFETY: there is a value of this type, so the processor has AVX-512 with VBMI2.
         self.store(unsafe { _mm512_maskz_expand_epi8(kept, from) })
+    }
+
+    #[inline(always)]
+    fn tally(self, from: &[u8; BLOCK], which: u64, counts: &mut [u64; WINDOW]) {
+        let from = self.load(from, 0);
+        for (number, count) in (0..).zip(counts) {
+            // SAFETY: there is a value of this type, so the processor has AVX-512.
+            let equal =
+                unsafe { _mm512_mask_cmpeq_epi8_mask(which, from, _mm512_set1_epi8(number)) };
+            *count += u64::from(equal.count_ones());
+        }
     }
 
     #[inline(always)]

@@ -59,10 +59,11 @@ pub(crate) trait Compare: Copy {
     fn reaching(self, reach: &Reach) -> [u8; BLOCK];
 
     /// Writes those accesses of a block, which begins with the second of `items`, that are not to the same item as the one
-    /// before. Bit i of what it returns is set if access i was written. `start` is the number of the first. There must be room for sixteen more than a block.
+    /// before. Bit i of what it returns is set if access i was written. `start` is the number of the first: without it no numbers are. There must be room for sixteen more than a block.
     #[inline(always)]
-    fn keep(self, items: &[u64; BLOCK + 1], start: usize, (to, numbers): Kept<'_>) -> u64 {
+    fn keep(self, items: &[u64; BLOCK + 1], start: Option<usize>, (to, numbers): Kept<'_>) -> u64 {
         let (mut kept, mut len) = (0, 0);
+        let start = start.unwrap_or(0);
         for (index, pair) in items.windows(2).enumerate() {
             // Written in any case, and kept only if it is so.
             (to[len], numbers[len]) = (pair[1], (start + index) as u32);
@@ -100,6 +101,14 @@ pub(crate) trait Compare: Copy {
             len += (todo.far >> index & 1) as usize;
         }
         len
+    }
+
+    /// Adds to `counts` how many of the numbers `from` there are of each, of those whose bit is set: these are less than [`WINDOW`].
+    #[inline(always)]
+    fn tally(self, from: &[u8; BLOCK], which: u64, counts: &mut [u64; WINDOW]) {
+        for (index, number) in from.iter().enumerate() {
+            counts[usize::from(*number) % WINDOW] += which >> index & 1;
+        }
     }
 
     /// Bit i is set if access i of the block has the lag [`FAR`].
@@ -186,6 +195,7 @@ mod tests {
 
     fn check(way: impl Compare) {
         let numbers: Vec<u64> = (0..400_u64).map(|i| i * i * 7919 % 41).collect();
+        let mix = 0x9e37_79b9_7f4a_7c15;
         for at in 0..200 {
             let recent = &numbers[at..];
             let keys = recent[..WINDOW + BLOCK].iter();
@@ -243,6 +253,13 @@ mod tests {
                 (items[..len].to_vec(), accesses[..len].to_vec())
             });
             assert_eq!(both[0], both[1]);
+            let bytes: [u8; BLOCK] = std::array::from_fn(|i| recent[i] as u8 % WINDOW as u8);
+            let (which, mut counts) = (recent[0].wrapping_mul(mix) ^ far, [5; WINDOW]);
+            way.tally(&bytes, which, &mut counts);
+            for (number, count) in (0..).zip(counts) {
+                let set = (0..BLOCK).filter(|i| which >> i & 1 == 1 && bytes[*i] == number);
+                assert_eq!(count, 5 + set.count() as u64);
+            }
             check_runs(way, recent.first_chunk().unwrap());
             assert_eq!(way.far(&lags), Portable.far(&lags));
             assert_eq!(way.leaving(&lags), Portable.leaving(&lags));
@@ -267,7 +284,12 @@ mod tests {
                 }
             }
             let (mut to, mut places) = ([0; BLOCK + 8], [0; BLOCK + 16]);
-            let kept = way.keep(&items, 500, (&mut to, &mut places));
+            let kept = way.keep(&items, Some(500), (&mut to, &mut places));
+            let mut unnumbered = [0; BLOCK + 8];
+            let same = way.keep(&items, None, (&mut unnumbered, &mut [7; BLOCK + 16]));
+            assert_eq!(same, kept);
+            let len = kept.count_ones() as usize;
+            assert_eq!(unnumbered[..len], to[..len]);
             let changes: Vec<usize> = (0..BLOCK).filter(|i| items[i + 1] != items[*i]).collect();
             let expected = changes.iter().fold(0, |mask, index| mask | 1_u64 << index);
             assert_eq!(kept, expected);

@@ -1,0 +1,56 @@
+//! Every access through one engine, of which nobody asks whose it was.
+
+use reuselens_attribute::Columns;
+use reuselens_distance::{ENGINES, Engine};
+use reuselens_units::Bytes;
+
+use super::{Counted, Counts};
+use crate::TalliedHistogram;
+use crate::analysis::LOOK_AT_MEMORY_EVERY;
+
+/// Touches that are counted together: few enough that what is left of them stays in a near cache until then.
+const TOGETHER: usize = 1 << 14;
+
+/// One engine over the whole trace, and one histogram.
+pub(super) struct Whole {
+    engine: Box<dyn Engine>,
+    histogram: TalliedHistogram,
+    accesses: u64,
+}
+
+impl Whole {
+    pub(super) fn new(engine: Box<dyn Engine>) -> Self {
+        Whole {
+            engine,
+            histogram: TalliedHistogram::new(),
+            accesses: 0,
+        }
+    }
+}
+
+impl Counts for Whole {
+    fn add(&mut self, columns: &Columns) {
+        for items in columns.items.chunks(TOGETHER) {
+            self.histogram.add(|tally| self.engine.tally(items, tally));
+        }
+        self.accesses += columns.items.len() as u64;
+    }
+
+    fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    fn memory(&self) -> Bytes {
+        self.engine.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.histogram.memory()
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let name = self.engine.name();
+        let is_exact =
+            |engine: &reuselens_distance::EngineInfo| engine.name == name && engine.exact;
+        Counted {
+            exact: ENGINES.iter().any(is_exact),
+            ..Counted::exactly(name, self.histogram.finish())
+        }
+    }
+}
