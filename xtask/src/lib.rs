@@ -9,6 +9,7 @@
 mod checks;
 mod finding;
 pub mod kernels;
+pub mod promises;
 pub mod slowdown;
 mod source;
 mod workspace;

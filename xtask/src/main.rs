@@ -8,6 +8,9 @@ usage: cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask slowdown TABLE [TURNS]
                                measure what measuring costs, as ratios to native runs; tables: count, exact,
                                alone, valgrind, lackey (see programs/slowdown/measure)
+       cargo xtask promises [PART...]
+                               measure what the engines and readers promise, on this machine (see
+                               programs/engines/measure)
        cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc";
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -16,6 +19,10 @@ fn main() -> anyhow::Result<ExitCode> {
         ["tidy"] => tidy(),
         ["kernels"] => {
             xtask::kernels::run(&root()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["promises", ref parts @ ..] => {
+            xtask::promises::run(&root()?, parts)?;
             Ok(ExitCode::SUCCESS)
         }
         ["slowdown", what] => {

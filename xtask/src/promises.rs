@@ -1,0 +1,33 @@
+//! What the engines and readers promise: builds what is needed, and has `programs/engines/measure` take the figures.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::bail;
+
+/// Packages with examples that measure.
+const MEASURING: [&str; 3] = ["reuselens-distance", "reuselens-trace", "reuselens"];
+
+/// Builds everything and measures these parts, all if there are none: see the script. Traces and tables go to `target/promises`.
+///
+/// # Errors
+/// If something cannot be built or run.
+pub fn run(root: &Path, parts: &[&str]) -> anyhow::Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "-p", "reuselens-cli"]);
+    succeed(cargo.current_dir(root))?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--examples"]);
+    cargo.args(MEASURING.map(|package| ["-p", package]).as_flattened());
+    succeed(cargo.current_dir(root))?;
+    let mut measure = Command::new(root.join("programs/engines/measure"));
+    succeed(measure.arg(root.join("target/promises")).args(parts))
+}
+
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    if command.status()?.success() {
+        Ok(())
+    } else {
+        bail!("{:?} failed", command.get_program())
+    }
+}
