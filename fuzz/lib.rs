@@ -49,6 +49,17 @@ pub fn compare_threads(bytes: &[u8]) {
     assert_eq!(all(bytes, 1), all(bytes, 3));
 }
 
+/// Reads a native file without rows that come again, with one thread and with three: what it says is what the rows say, and both break off at
+/// the same place.
+pub fn compare_folds(bytes: &[u8]) {
+    let rows = all(bytes, 1);
+    for threads in [1, 3] {
+        let mut found = all_of(bytes, threads, true);
+        found.0.iter_mut().for_each(|block| *block = block.unfolded());
+        assert_eq!(rows, found);
+    }
+}
+
 /// Reads a native file as rows, and as touches with one thread and with three: all touch the same items. One whose ranges are of more
 /// bytes than [`MOST_COVERED`] is right and takes long.
 pub fn compare_touches(bytes: &[u8]) {
@@ -205,6 +216,11 @@ fn keep(items: &mut Vec<u64>, columns: &Columns) {
 
 /// The blocks and events of a native file, and the error in words.
 fn all(bytes: &[u8], threads: usize) -> (Vec<Block>, Vec<Event>, Option<String>) {
+    all_of(bytes, threads, false)
+}
+
+/// The same, `folded` or not.
+fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>, Option<String>) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
     let mut found = (Vec::new(), Vec::new(), None);
     let mut reader = match Reader::with_threads(input, threads) {
@@ -214,6 +230,9 @@ fn all(bytes: &[u8], threads: usize) -> (Vec<Block>, Vec<Event>, Option<String>)
             return found;
         }
     };
+    if folded {
+        reader.fold();
+    }
     let mut block = Block::new();
     loop {
         match reader.next(&mut block) {

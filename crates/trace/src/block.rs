@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{ProcessId, ThreadId, Touches};
+use crate::{Folds, ProcessId, ThreadId, Touches};
 
 /// What a row says happened. The numbers are those of the native file and of the shared-memory ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,6 +150,8 @@ pub struct Block {
     pub last_stamp: u64,
     /// Accesses of which there are no rows, where somebody asked for that ([`crate::Source::condense`]); else nothing.
     pub touches: Touches,
+    /// Rows that are not there, where somebody asked for that ([`crate::Source::fold`]); else nothing.
+    pub folds: Folds,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
     pcs: Vec<u64>,
@@ -206,6 +208,7 @@ impl Block {
     /// Forgets the rows and keeps the memory.
     pub fn clear(&mut self) {
         self.touches.clear();
+        self.folds.clear();
         self.kinds.clear();
         self.sizes.clear();
         self.pcs.clear();
@@ -265,6 +268,7 @@ impl Block {
     /// not needed.
     pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
         self.touches.clear();
+        self.folds.clear();
         self.kinds.resize(rows, Kind::Load);
         self.sizes.resize(rows, 0);
         self.pcs.resize(rows, 0);
@@ -275,6 +279,18 @@ impl Block {
             pcs: &mut self.pcs,
             addrs: &mut self.addrs,
         }
+    }
+
+    /// The same, and what says of rows that they are not there.
+    pub(crate) fn overwrite_folded(&mut self, rows: usize) -> (Columns<'_>, &mut Folds) {
+        self.overwrite(rows);
+        let columns = Columns {
+            kinds: &mut self.kinds,
+            sizes: &mut self.sizes,
+            pcs: &mut self.pcs,
+            addrs: &mut self.addrs,
+        };
+        (columns, &mut self.folds)
     }
 
     /// Keeps the first `rows` rows.

@@ -45,6 +45,12 @@ pub trait Source {
         false
     }
 
+    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so from now on; else they are as they were. To
+    /// be called before anything was delivered, and not beside [`Self::condense`].
+    fn fold(&mut self) -> bool {
+        false
+    }
+
     /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in order, to be read at the same time by whoever
     /// wants to know of accesses what the wish says; none, or one, if it cannot be had so. This source is not read by that: it still
     /// delivers all. To be called before anything was delivered.
@@ -104,6 +110,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn condense(&mut self, wish: Wish) -> bool {
         (**self).condense(wish)
+    }
+
+    fn fold(&mut self) -> bool {
+        (**self).fold()
     }
 
     fn stretches(

@@ -108,6 +108,10 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.condense(wish)
     }
 
+    fn fold(&mut self) -> bool {
+        self.source.fold()
+    }
+
     fn stretches(
         &mut self,
         wish: Wish,

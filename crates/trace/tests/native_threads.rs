@@ -4,17 +4,19 @@ mod common;
 
 use std::io::Cursor;
 
-use common::{Piece, Random, drain, native, pieces, sample};
+use common::{Piece, Random, drain, native, pieces, sample, unfolded};
 use proptest::prelude::*;
 use reuselens_trace::formats::native::Reader;
 use reuselens_trace::{Block, Event, Input, Kind, Note, Row, Source, Step};
 
-/// All that `threads` threads find in a file, and the error in words.
-fn read(bytes: &[u8], threads: usize) -> (Vec<Piece>, Option<String>) {
+/// All that `threads` threads find in a file, `folded` or not, and the error in words.
+fn read(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Piece>, Option<String>) {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
     match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
+            assert!(!folded || reader.fold());
             let (pieces, error) = drain(&mut reader);
+            let pieces = if folded { unfolded(pieces) } else { pieces };
             (pieces, error.map(|error| error.to_string()))
         }
         Err(error) => (Vec::new(), Some(error.to_string())),
@@ -22,11 +24,11 @@ fn read(bytes: &[u8], threads: usize) -> (Vec<Piece>, Option<String>) {
 }
 
 fn same_for_all(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
-    let alone = read(bytes, 1);
-    for threads in [2, 5] {
+    let alone = read(bytes, 1, false);
+    for (threads, folded) in [(2, false), (5, false), (1, true), (3, true)] {
         assert!(
-            read(bytes, threads) == alone,
-            "{threads} threads: {:?}",
+            read(bytes, threads, folded) == alone,
+            "{threads} threads, folded: {folded}: {:?}",
             alone.1
         );
     }

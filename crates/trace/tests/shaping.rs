@@ -4,9 +4,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{Piece, Random, drain};
+use common::{Piece, Random, drain, rows, unfolded};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::{Block, Input, Kind, ProcessId, Row, ThreadId};
+use reuselens_trace::{Block, Input, Kind, ProcessId, Row, Source, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often something that never comes again.
 fn block(random: &mut Random, functions: u64) -> Block {
@@ -83,6 +83,7 @@ fn pieces(random: &mut Random, functions: u64) -> Vec<Piece> {
 #[test]
 fn rows_come_out_as_they_were() {
     let random = &mut Random(1);
+    let (mut folded, mut all) = (0, 0);
     for functions in [1, 3, 20, 400, 1 << 40] {
         let pieces = pieces(random, functions);
         let bytes = write(&pieces, false);
@@ -93,8 +94,17 @@ fn rows_come_out_as_they_were() {
             let (read, error) = drain(&mut reader);
             assert!(error.is_none(), "{error:?}");
             assert!(read == pieces, "{functions} functions");
+            let input = Input::new(std::io::Cursor::new(bytes.clone()), "trace");
+            let mut reader = Reader::with_threads(input, threads).unwrap();
+            assert!(reader.fold());
+            let (read, error) = drain(&mut reader);
+            assert!(error.is_none(), "{error:?}");
+            folded += rows(&read).len();
+            assert!(unfolded(read) == pieces, "{functions} functions, folded");
         }
+        all += 2 * rows(&pieces).len();
     }
+    assert!(folded < all * 3 / 4, "{folded} of {all} rows are there");
 }
 
 #[test]

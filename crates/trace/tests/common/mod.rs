@@ -44,6 +44,15 @@ pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
     (pieces, error)
 }
 
+/// With all rows of its blocks: what comes again without being there, too.
+pub fn unfolded(pieces: Vec<Piece>) -> Vec<Piece> {
+    let all = |piece| match piece {
+        Piece::Block(block) => Piece::Block(block.unfolded()),
+        event => event,
+    };
+    pieces.into_iter().map(all).collect()
+}
+
 /// Opens bytes as a file called `trace`.
 pub fn open(bytes: &[u8], format: Option<&str>) -> Result<AnySource, TraceError> {
     reuselens_trace::read(

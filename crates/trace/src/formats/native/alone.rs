@@ -3,7 +3,8 @@
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::{Stored, Unpacker};
 use crate::formats::native::decode::{Decoder, Piece};
-use crate::{Block, Event, Wish};
+use crate::formats::native::form::Form;
+use crate::{Block, Event};
 
 /// A piece that is whole.
 #[derive(Debug)]
@@ -36,11 +37,11 @@ pub(super) struct Alone {
 
 impl Alone {
     /// For files of this version, and touches if they are wished for.
-    pub(super) fn new(version: u16, wish: Option<Wish>) -> std::io::Result<Alone> {
+    pub(super) fn new(version: u16, form: Form) -> std::io::Result<Alone> {
         Ok(Alone {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(version, wish),
+            decoder: Decoder::new(version, form),
             rows: Block::new(),
             chunk: None,
         })

@@ -3,7 +3,8 @@
 use crate::formats::native::alone::{Alone, Taken};
 use crate::formats::native::chunk::Stored;
 use crate::formats::native::team::Team;
-use crate::{Block, Wish};
+use crate::Block;
+use crate::formats::native::form::Form;
 
 /// Who decodes.
 pub(super) enum Crew {
@@ -69,11 +70,11 @@ impl Crew {
     }
 
     /// As many as `threads` for a file of this version; with one, or none, it is the caller's.
-    pub(super) fn hire(threads: usize, version: u16, wish: Option<Wish>) -> std::io::Result<Crew> {
+    pub(super) fn hire(threads: usize, version: u16, form: Form) -> std::io::Result<Crew> {
         match threads {
-            0 | 1 => Alone::new(version, wish)
+            0 | 1 => Alone::new(version, form)
                 .map(|alone| Crew::Alone(Box::new(alone), Block::new(), true)),
-            threads => Team::new(threads, version, wish).map(Crew::Team),
+            threads => Team::new(threads, version, form).map(Crew::Team),
         }
     }
 }

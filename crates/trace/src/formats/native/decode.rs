@@ -3,13 +3,15 @@
 use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
+use crate::formats::native::folding::Folding;
+use crate::formats::native::form::Form;
 use crate::formats::native::header::{LASTS, MASKED, SHAPES};
 use crate::formats::native::rows::{Rows, Streams};
 use crate::formats::native::touch_rows::{Stage, classes};
 use crate::formats::native::touching::Toucher;
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
-use crate::{Block, Event, ProcessId, ThreadId, Wish};
+use crate::{Block, Event, ProcessId, ThreadId};
 
 mod touch;
 
@@ -51,6 +53,8 @@ pub(super) struct Decoder {
     /// Makes touches of rows, if they are wished for.
     toucher: Option<Toucher>,
     stage: Box<Stage>,
+    /// Whether rows that come again are left out.
+    is_folded: bool,
     /// What was wrong with the block behind the touches that were handed over.
     failed: Option<Damage>,
 }
@@ -63,8 +67,10 @@ struct Head {
 
 impl Decoder {
     /// A decoder for files of this version that is at its end.
-    pub(super) fn new(version: u16, wish: Option<Wish>) -> Decoder {
+    pub(super) fn new(version: u16, form: Form) -> Decoder {
+        let wish = form.wish();
         Decoder {
+            is_folded: form.is_folded(),
             rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
             shapes: ShapeDecoder::new(wish),
             version,
@@ -155,24 +161,35 @@ impl Decoder {
     ) -> Result<(), Damage> {
         let Head { count, notes } = self.head(tag, heads, rows)?;
         let mut streams = self.streams(plain);
-        let read = match notes {
-            None => {
+        let notes = notes.map(|(notes, layout)| Notes {
+            notes,
+            rows: count,
+            layout,
+        });
+        let read = match (notes, self.is_folded) {
+            (None, false) => {
                 let mut columns = rows.overwrite(count);
-                dispatch::block(&mut self.rows, &mut streams, count, &mut columns)
+                dispatch::block(&mut self.rows, &mut streams, count, &mut columns).map(|()| count)
             }
-            Some((notes, layout)) => {
+            (None, true) => {
+                let (columns, folds) = rows.overwrite_folded(count);
+                let mut folding = Folding::new(columns, folds);
+                let read = dispatch::block(&mut self.rows, &mut streams, count, &mut folding);
+                read.map(|()| count - folding.folded())
+            }
+            (Some(notes), false) => {
                 let columns = &mut rows.overwrite(count + SLACK);
-                let notes = Notes {
-                    notes,
-                    rows: count,
-                    layout,
-                };
-                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns)
+                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns).map(|()| count)
+            }
+            (Some(notes), true) => {
+                let (mut columns, folds) = rows.overwrite_folded(count + SLACK);
+                let to = (&mut columns, folds);
+                dispatch::folded(&mut self.shapes, &mut streams, notes, to)
             }
         };
-        rows.truncate(count);
         self.went_on(&streams);
-        read
+        rows.truncate(read?);
+        Ok(())
     }
 
     /// The head of a block.
@@ -296,7 +313,7 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(SHAPES, None), Block::new());
+        let (mut decoder, mut rows) = (Decoder::new(SHAPES, Form::Rows), Block::new());
         decoder.begin(&plain, true).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));

@@ -12,8 +12,10 @@ use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeez
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Columns, Wish};
 use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
+use fold::Known;
 use touch::{Eight, Left, NO_EIGHT};
 
+mod fold;
 mod group;
 pub(super) mod touch;
 
@@ -31,6 +33,8 @@ struct Note {
     /// How many rows are in groups: all, or, where touches are made, the accesses that count if none but plain rows are there.
     rows: u16,
     left: Left,
+    /// Whether they may be left out where they come again.
+    can_fold: bool,
 }
 
 /// A shape in the chunk: all that a note needs of it, in half a line of a cache.
@@ -91,6 +95,9 @@ pub(super) struct ShapeDecoder {
     all_groups: usize,
     /// If touches are made of rows: of which.
     wish: Option<Wish>,
+    /// Which block this is, and which shapes are patterns of it.
+    block: u32,
+    known: Vec<Known>,
 }
 
 impl ShapeDecoder {
@@ -111,6 +118,8 @@ impl ShapeDecoder {
             rows: 0,
             all_groups: 0,
             wish,
+            block: 0,
+            known: Vec::new(),
         }
     }
 
@@ -125,6 +134,8 @@ impl ShapeDecoder {
         self.paths.clear();
         self.lasts.clear();
         (self.rows, self.all_groups) = (0, 0);
+        // Other shapes have these groups now.
+        self.known.clear();
     }
 
     /// Fills the columns of a block with the rows of its notes. The columns are longer by [`SLACK`].
@@ -321,6 +332,7 @@ impl ShapeDecoder {
         }
         self.paths.resize(self.trails.len(), Trail::default());
         self.lasts.resize(self.trails.len(), 0);
+        let can_fold = Note::folds(&self.described);
         let wish = self.wish.as_ref();
         let (left, first_eight) = wish.map_or((Left::All, 0), |wish| {
             touch::enter(&mut self.eights, &mut self.described, wish)
@@ -333,6 +345,7 @@ impl ShapeDecoder {
                 first_eight,
                 rows: self.described.len() as u16,
                 left,
+                can_fold,
             },
             words: words as u16,
             rows: rows as u16,

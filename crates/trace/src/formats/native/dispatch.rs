@@ -1,7 +1,7 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::Columns;
+use crate::{Columns, Folds};
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, several, spread, squeezed};
 use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS, completed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
@@ -314,6 +314,52 @@ fn newest_shaped(
     columns: &mut Columns<'_>,
 ) -> Result<(), Damage> {
     shapes.block_here(processor, streams, notes, columns)
+}
+
+/// [`ShapeDecoder::fold_here`] for the processor at hand.
+pub(super) fn folded(
+    shapes: &mut ShapeDecoder,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: (&mut Columns<'_>, &mut Folds),
+) -> Result<usize, Damage> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Widest::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newest_folded(shapes, processor, streams, notes, to) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(processor) = Newer::new() {
+        // SAFETY: as in [`block`].
+        return unsafe { newer_folded(shapes, processor, streams, notes, to) };
+    }
+    shapes.fold_here(Portable, streams, notes, to)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn newer_folded(
+    shapes: &mut ShapeDecoder,
+    processor: Newer,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: (&mut Columns<'_>, &mut Folds),
+) -> Result<usize, Damage> {
+    shapes.fold_here(processor, streams, notes, to)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn newest_folded(
+    shapes: &mut ShapeDecoder,
+    processor: Widest,
+    streams: &mut Streams<'_>,
+    notes: Notes,
+    to: (&mut Columns<'_>, &mut Folds),
+) -> Result<usize, Damage> {
+    shapes.fold_here(processor, streams, notes, to)
 }
 
 /// [`ShapeDecoder::touch_here`] for the processor at hand.

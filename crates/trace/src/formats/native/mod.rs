@@ -33,6 +33,8 @@ mod encode;
 mod encode_shaped;
 mod events;
 mod find;
+mod folding;
+mod form;
 mod fuser;
 mod header;
 mod index;

@@ -12,6 +12,7 @@ use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
 use crate::formats::native::crew::Crew;
 use crate::formats::native::encode::Totals;
+use crate::formats::native::form::Form;
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::part::Part;
@@ -43,8 +44,8 @@ pub struct Reader {
     part: Option<Part>,
     /// What is read of the file, if it is a stretch beside others.
     stretch: Option<Chunked>,
-    /// If touches are to be delivered: of what.
-    wish: Option<Wish>,
+    /// As what rows are to be delivered.
+    form: Form,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The last chunk, or why there is none; found ahead.
@@ -86,7 +87,7 @@ impl Reader {
             index: None,
             part: None,
             stretch: None,
-            wish: None,
+            form: Form::Rows,
             ending: None,
             over: false,
         })
@@ -104,7 +105,7 @@ impl Reader {
             return Ok(());
         }
         // A part is cut by rows.
-        self.wish = None;
+        self.form = Form::Rows;
         let index = self.take_index()?.ok();
         self.part = Some(Part::new(selection, index));
         Ok(())
@@ -146,7 +147,7 @@ impl Reader {
     }
 
     fn hire(&self) -> Result<Crew, TraceError> {
-        Crew::hire(self.threads, self.version, self.wish).map_err(|error| self.failed(error))
+        Crew::hire(self.threads, self.version, self.form).map_err(|error| self.failed(error))
     }
 
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
@@ -210,7 +211,7 @@ impl Reader {
         let touches = &block.touches;
         let (blocks, rows) = match touches.is_there() {
             true => (touches.blocks, touches.rows),
-            false => (1, block.len() as u64),
+            false => (1, block.len() as u64 + block.folds.rows),
         };
         // Those of a stretch begin with what an index says, which may be anything.
         self.totals.blocks = self.totals.blocks.wrapping_add(blocks);
@@ -336,7 +337,18 @@ impl Source for Reader {
     /// large that ranges too long to be any fit into a few.
     fn condense(&mut self, wish: Wish) -> bool {
         let can = self.can_condense(wish);
-        self.wish = can.then_some(wish);
+        if can {
+            self.form = Form::Touches(wish);
+        }
+        can
+    }
+
+    /// Not of a part of a file, which is cut by rows.
+    fn fold(&mut self) -> bool {
+        let can = self.crew.is_none() && self.part.is_none();
+        if can {
+            self.form = Form::Folds;
+        }
         can
     }
 

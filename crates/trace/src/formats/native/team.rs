@@ -12,7 +12,8 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
-use crate::{Block, Wish};
+use crate::formats::native::form::Form;
+use crate::Block;
 
 /// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is woken for each, which takes as long as thousands of
 /// rows where processors are virtual, and few enough that they are in a cache when it takes them.
@@ -59,7 +60,7 @@ pub(super) struct Team {
 
 impl Team {
     /// A team of that many threads for files of this version.
-    pub(super) fn new(threads: usize, version: u16, wish: Option<Wish>) -> Result<Team> {
+    pub(super) fn new(threads: usize, version: u16, form: Form) -> Result<Team> {
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let spare = Arc::default();
@@ -72,7 +73,7 @@ impl Team {
         };
         for _ in 0..threads {
             let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut alone = Alone::new(version, wish)?;
+            let mut alone = Alone::new(version, form)?;
             let thread = Builder::new().name("decode".to_owned());
             let thread = thread.spawn(move || work(&waiting, &spare, &mut alone))?;
             team.threads.push(thread);
@@ -199,7 +200,10 @@ fn decode(alone: &mut Alone, spare: &Mutex<Vec<Block>>) -> Part {
             }
         };
         rows += match &piece {
-            Decoded::Block(block) => ROW * block.len() + block.touches.rows as usize + PIECE,
+            Decoded::Block(block) => {
+                let condensed = block.touches.rows as usize + block.folds.numbers.len();
+                ROW * block.len() + condensed + PIECE
+            }
             Decoded::Event(_) => PIECE,
         };
         pieces.push(piece);

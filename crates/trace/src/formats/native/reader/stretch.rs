@@ -9,6 +9,7 @@ use super::Reader;
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::chunk::Chunks;
 use crate::formats::native::encode::Totals;
+use crate::formats::native::form::Form;
 use crate::formats::native::index::Index;
 use crate::{AnyStretch, Event, Stretch, TraceError, Wish};
 
@@ -132,7 +133,7 @@ impl Reader {
             index: None,
             part: None,
             stretch: Some(Chunked::new(index, chunks)),
-            wish: Some(wish),
+            form: Form::Touches(wish),
             start: offset,
             ending: None,
             over: false,
@@ -167,7 +168,7 @@ impl Reader {
 
 impl Stretch for Reader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
-        let (Some(stretch), Some(wish)) = (&self.stretch, self.wish) else {
+        let (Some(stretch), Some(wish)) = (&self.stretch, self.form.wish()) else {
             return Ok(None);
         };
         let Some(middle) = stretch.middle(shortest) else {
