@@ -104,6 +104,11 @@ impl Attributor {
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 
+    /// Whether rows that come again may be left out of its blocks ([`reuselens_trace::Source::fold`]): then it takes a part of the time.
+    pub fn folds(&self) -> bool {
+        self.options.folds()
+    }
+
     /// Clears `out` and fills it with the touches of a block. A range operation yields an entry for
     /// each item that it covers, however many: see [`Self::pieces`] for bounded columns.
     pub fn block(&mut self, block: &Block, out: &mut Columns) {

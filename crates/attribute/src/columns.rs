@@ -1,6 +1,6 @@
 //! What an attributor makes of a block.
 
-use reuselens_trace::{BasicBlock, Block};
+use reuselens_trace::{BasicBlock, Row};
 
 /// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell and of
 /// the element it counts for. The columns are always equally long, or there is none of elements.
@@ -60,8 +60,8 @@ impl Columns {
 
     /// Notes that the basic block that a row tells of began after so many touches.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, touches: usize, block: &Block, row: usize) {
-        let began = block.row(row).as_ref().and_then(BasicBlock::of);
+    pub(crate) fn begin(&mut self, touches: usize, row: Row) {
+        let began = BasicBlock::of(&row);
         self.basic_blocks
             .extend(began.map(|began| (touches as u32, began)));
     }
@@ -70,6 +70,13 @@ impl Columns {
     #[inline(always)]
     pub(crate) fn extend(&mut self, items: &[u64], cells: &[u32]) {
         self.items.extend_from_slice(items);
+        self.cells.extend_from_slice(cells);
+    }
+
+    /// Appends touches, each with its cell.
+    #[inline(always)]
+    pub(crate) fn extend_told(&mut self, items: impl ExactSizeIterator<Item = u64>, cells: &[u32]) {
+        self.items.extend(items);
         self.cells.extend_from_slice(cells);
     }
 

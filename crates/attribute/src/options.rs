@@ -85,6 +85,19 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether everything counts, each access for itself.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.kinds == Kinds::All
+            && self.data == DataFilter::All
+            && self.names == NamesMode::Instruction
+    }
+
+    /// Whether rows that come again may be left out, as long as it is said where they do: not where more is handed on than touches, or less is
+    /// looked at.
+    pub(crate) fn folds(&self) -> bool {
+        self.is_plain() && !self.whole && !self.ids && !self.basic_blocks
+    }
+
     /// Whether nothing has to be known of an access but its items.
     pub fn is_whole(&self) -> bool {
         self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction

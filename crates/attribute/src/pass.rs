@@ -1,14 +1,18 @@
 //! The pass over a block.
 
+mod again;
 mod dispatch;
 mod frames;
 mod locate;
 mod named;
 mod near;
 mod rare;
+mod rows;
 mod touches;
 mod waiting;
 mod whole;
+
+use std::ops::Range;
 
 use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
@@ -16,14 +20,17 @@ use reuselens_units::Granularity;
 use crate::attributor::{ProcessState, ThreadState};
 use crate::columns::Columns;
 use crate::objects::Where;
-use crate::options::{DataFilter, Kinds, NamesMode, Options};
+use crate::options::{DataFilter, NamesMode, Options};
 use crate::places::Place;
 use crate::shadow::NO_STRUCTURE;
 use crate::shared::Shared;
 use crate::stack::ShadowStack;
 use crate::statement::Touched;
 use near::Run;
+use rows::Rows;
 use waiting::Waiting;
+
+pub(crate) use again::Patterns;
 
 /// Bits of an address above which the process is folded in.
 const PROCESS_SHIFT: u32 = 48;
@@ -107,6 +114,12 @@ impl<'a> Pass<'a> {
     /// Takes in a block.
     pub fn run(&mut self, block: &Block) {
         let options = self.options;
+        if !block.folds.agains.is_empty() {
+            return match options.folds() {
+                true => self.run_folded(block),
+                false => self.run(&block.unfolded()),
+            };
+        }
         if options.ids {
             return self.run_ids(block);
         }
@@ -116,10 +129,7 @@ impl<'a> Pass<'a> {
                 false => self.run_whole(block),
             };
         }
-        let plain = options.kinds == Kinds::All
-            && options.data == DataFilter::All
-            && options.names == NamesMode::Instruction;
-        if plain {
+        if options.is_plain() {
             self.run_rows::<true>(block)
         } else {
             self.run_rows::<false>(block)
@@ -128,24 +138,33 @@ impl<'a> Pass<'a> {
 
     /// `PLAIN`: everything counts.
     fn run_rows<const PLAIN: bool>(&mut self, block: &Block) {
-        let mut row = 0;
-        while row < block.len() {
-            if PLAIN {
-                row = self.run_near(block, row);
-            }
-            if row < block.len() {
-                self.row::<PLAIN>(block, row);
-                row += 1;
-            }
-        }
+        self.take::<PLAIN>(block, 0..block.len());
         self.resolve();
     }
 
-    fn row<const PLAIN: bool>(&mut self, block: &Block, row: usize) {
-        let (kind, pc, address) = (block.kinds()[row], block.pcs()[row], block.addrs()[row]);
+    /// Takes the rows of a range.
+    #[inline(always)]
+    fn take<const PLAIN: bool>(&mut self, block: &Block, range: Range<usize>) {
+        let Range {
+            start: mut row,
+            end,
+        } = range;
+        while row < end {
+            if PLAIN {
+                row = self.run_near(block, row..end);
+            }
+            if row < end {
+                self.row::<PLAIN>(Rows::of(block), row);
+                row += 1;
+            }
+        }
+    }
+
+    fn row<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
+        let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
         match kind {
             Kind::Load | Kind::Store | Kind::Atomic => {
-                let size = u64::from(block.sizes()[row]);
+                let size = u64::from(rows.sizes[row]);
                 self.access::<PLAIN>(
                     Access {
                         kind,
@@ -159,15 +178,15 @@ impl<'a> Pass<'a> {
             Kind::Operand => {}
             Kind::BasicBlock => {
                 if self.options.basic_blocks {
-                    self.columns.begin(self.columns.len(), block, row);
+                    self.columns.begin(self.columns.len(), rows.row(row));
                 }
             }
             Kind::Enter => {
-                let by_call = block.sizes()[row] != 0;
-                self.enter((pc, by_call), address, operand(block, row, 1));
+                let by_call = rows.sizes[row] != 0;
+                self.enter((pc, by_call), address, rows.operand(row, 1));
             }
             Kind::Exit => self.exit(pc, address),
-            _ => self.rare::<PLAIN>(block, row),
+            _ => self.rare::<PLAIN>(rows, row),
         }
     }
 
@@ -297,11 +316,4 @@ impl<'a> Pass<'a> {
         self.touched
             .insert(element.map_or(address, |(start, _)| start))
     }
-}
-
-/// Operand `number` (from 1) of a row.
-#[inline]
-fn operand(block: &Block, row: usize, number: usize) -> Option<u64> {
-    let row = row.checked_add(number)?;
-    (*block.kinds().get(row)? == Kind::Operand).then(|| block.addrs()[row])
 }

@@ -9,6 +9,7 @@ use crate::contexts::{Call, Contexts, Places};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::Options;
+use crate::pass::Patterns;
 use crate::places::{Mappings, Place};
 use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     with_elements: bool,
     /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
     is_whole: bool,
+    /// Memory of a pass.
+    pub patterns: Patterns,
 }
 
 impl Shared {
@@ -84,6 +87,7 @@ impl Shared {
             with_contexts: options.contexts,
             with_elements: options.elements,
             is_whole: options.is_whole(),
+            patterns: Patterns::default(),
         }
     }
 

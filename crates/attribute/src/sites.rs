@@ -55,6 +55,12 @@ impl Slot {
         (inside & true_yet).then_some((self.region_object, self.structure))
     }
 
+    /// The remembered region: its low end and its bytes.
+    #[inline]
+    pub fn region(&self) -> (u64, u64) {
+        (self.low, self.bytes)
+    }
+
     /// Remembers a region, unless it is empty.
     #[inline]
     pub fn remember(&mut self, region: &Region, versions: &[u32; 2]) {
@@ -113,6 +119,11 @@ impl SiteIndex {
     #[inline(always)]
     fn home(&self, pc: u64, kind: u8) -> usize {
         ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    /// Slots, those that are free among them: instructions have other places when it changes.
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
     }
 
     /// Whether there are so many that most are not in the nearest cache.

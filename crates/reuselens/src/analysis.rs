@@ -213,6 +213,8 @@ impl Analysis {
     ) -> Result<Option<Stop>, Error> {
         if let Some(wish) = self.attribution.wish().filter(|_| self.gathers) {
             source.condense(wish);
+        } else if self.attribution.folds() {
+            source.fold();
         }
         let mut block = Block::new();
         let mut begun = false;

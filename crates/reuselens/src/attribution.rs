@@ -107,6 +107,11 @@ impl Attribution {
         self.attributor.wish()
     }
 
+    /// Whether rows that come again may be left out.
+    pub fn folds(&self) -> bool {
+        self.attributor.folds()
+    }
+
     /// Puts it behind that of the stretch before: see [`Attributor::put_behind`].
     pub fn put_behind(&mut self, earlier: Attribution) {
         self.attributor.put_behind(earlier.attributor);

@@ -87,11 +87,10 @@ impl Block {
                     let further = addrs.iter_mut().zip(numbers);
                     further.for_each(|(addr, step)| *addr = addr.wrapping_add(*step));
                 }
-                whole.extend(
-                    rows.iter()
-                        .zip(&addrs)
-                        .map(|(row, addr)| Row { addr: *addr, ..*row }),
-                );
+                whole.extend(rows.iter().zip(&addrs).map(|(row, addr)| Row {
+                    addr: *addr,
+                    ..*row
+                }));
             }
         }
         whole.extend((row..self.len()).filter_map(|row| self.row(row)));

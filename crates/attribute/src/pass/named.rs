@@ -1,8 +1,9 @@
 //! Data structures that the program named itself, and the accesses that it tells of.
 
-use reuselens_trace::{Block, Kind};
+use reuselens_trace::Kind;
 
-use super::{Access, Pass, operand};
+use super::rows::Rows;
+use super::{Access, Pass};
 use crate::attributor::ProcessState;
 use crate::objects::{ObjectKey, Where};
 use crate::structures::owner;
@@ -38,15 +39,15 @@ impl Pass<'_> {
     }
 
     #[cold]
-    pub(super) fn data(&mut self, block: &Block, row: usize, bytes: u64) {
-        let operands = (operand(block, row, 2), operand(block, row, 3));
+    pub(super) fn data(&mut self, rows: Rows<'_>, row: usize, bytes: u64) {
+        let operands = (rows.operand(row, 2), rows.operand(row, 3));
         let (Some(element), Some(length)) = operands else {
             return self.malformed();
         };
-        let Some(name) = text(block, row + 4, length) else {
+        let Some(name) = text(rows, row + 4, length) else {
             return self.malformed();
         };
-        let base = block.addrs()[row];
+        let base = rows.addrs[row];
         if bytes == 0 {
             return;
         }
@@ -76,15 +77,14 @@ impl Pass<'_> {
 }
 
 /// A text of `length` bytes in operand rows from `row` on.
-fn text(block: &Block, row: usize, length: u64) -> Option<String> {
+fn text(rows: Rows<'_>, row: usize, length: u64) -> Option<String> {
     let length = usize::try_from(length).ok()?;
-    let rows = length.div_ceil(8);
-    let last = row.checked_add(rows)?;
-    let operands = block.kinds().get(row..last)?;
+    let last = row.checked_add(length.div_ceil(8))?;
+    let operands = rows.kinds.get(row..last)?;
     if operands.iter().any(|kind| *kind != Kind::Operand) {
         return None;
     }
-    let mut bytes: Vec<u8> = block.addrs()[row..last]
+    let mut bytes: Vec<u8> = rows.addrs[row..last]
         .iter()
         .flat_map(|word| word.to_le_bytes())
         .collect();

@@ -1,9 +1,12 @@
 //! The rows that most of a block are: accesses to one item each, of instructions that were seen before, to objects
 //! that are found at once.
 
+use std::ops::Range;
+
 use reuselens_trace::{Block, Kind};
 
 use super::Pass;
+use super::rows::Rows;
 use crate::attributor::ProcessState;
 use crate::cells::Packed;
 use crate::shadow::NO_STRUCTURE;
@@ -59,12 +62,15 @@ impl Around {
 }
 
 impl Pass<'_> {
-    /// Takes the rows from `row` on, up to the first that is more than that; which one.
+    /// Takes the rows of a range, up to the first that is more than that; which one.
     #[inline(always)]
-    pub(super) fn run_near(&mut self, block: &Block, row: usize) -> usize {
-        let mut row = row;
+    pub(super) fn run_near(&mut self, block: &Block, range: Range<usize>) -> usize {
+        let Range {
+            start: mut row,
+            end,
+        } = range;
         loop {
-            let taken = self.take_rows(block, row);
+            let taken = self.take_rows(block, row..end);
             row += taken;
             if self.waiting.is_full() {
                 self.resolve();
@@ -77,7 +83,8 @@ impl Pass<'_> {
 
     /// Takes up to [`ROWS`] rows; how many.
     #[inline(always)]
-    fn take_rows(&mut self, block: &Block, from: usize) -> usize {
+    fn take_rows(&mut self, block: &Block, rows: Range<usize>) -> usize {
+        let Range { start: from, end } = rows;
         let Pass {
             process,
             shared,
@@ -87,7 +94,7 @@ impl Pass<'_> {
             ..
         } = self;
         let ProcessState { sites, space, .. } = &mut **process;
-        let range = from..block.len().min(from + ROWS);
+        let range = from..end.min(from + ROWS);
         let (kinds, sizes) = (&block.kinds()[range.clone()], &block.sizes()[range.clone()]);
         let (pcs, addrs) = (&block.pcs()[range.clone()], &block.addrs()[range]);
         let (granularity, fold, owner) = (self.granularity, self.fold, self.owner);
@@ -116,7 +123,7 @@ impl Pass<'_> {
                     break;
                 }
                 if kind == Kind::BasicBlock && basic_blocks {
-                    columns.begin(before + done, block, from + taken);
+                    columns.begin(before + done, Rows::of(block).row(from + taken));
                 }
                 taken += 1;
                 continue;

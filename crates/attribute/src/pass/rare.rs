@@ -1,8 +1,9 @@
 //! Rows that are neither plain accesses nor calls.
 
-use reuselens_trace::{Block, Kind};
+use reuselens_trace::Kind;
 
-use super::{Access, Pass, operand};
+use super::rows::Rows;
+use super::{Access, Pass};
 use crate::attributor::ProcessState;
 use crate::objects::{ObjectKey, Where};
 use crate::shared::Shared;
@@ -11,12 +12,12 @@ use crate::shared::Shared;
 const MAX_RANGE: u64 = 1 << 40;
 
 impl Pass<'_> {
-    pub(super) fn rare<const PLAIN: bool>(&mut self, block: &Block, row: usize) {
-        let (kind, pc, address) = (block.kinds()[row], block.pcs()[row], block.addrs()[row]);
+    pub(super) fn rare<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
+        let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
         if kind == Kind::Statement {
             return self.touched.begin();
         }
-        let Some(number) = operand(block, row, 1) else {
+        let Some(number) = rows.operand(row, 1) else {
             return self.malformed();
         };
         match kind {
@@ -39,7 +40,7 @@ impl Pass<'_> {
                 let ProcessState { entries, space, .. } = &mut *self.process;
                 entries.add(number, address, space, &self.shared.structures);
             }
-            Kind::Data => self.data(block, row, number),
+            Kind::Data => self.data(rows, row, number),
             _ => {}
         }
     }

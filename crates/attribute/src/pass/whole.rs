@@ -225,7 +225,7 @@ impl Pass<'_> {
             // themselves they do not count.
             Kind::Alloc | Kind::Free | Kind::Data | Kind::PartialData
                 if self.process.instrumented => {}
-            _ => self.rare::<false>(block, row),
+            _ => self.rare::<false>(super::rows::Rows::of(block), row),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Who decodes: the reader's own thread, or others.
 
+use crate::Block;
 use crate::formats::native::alone::{Alone, Taken};
 use crate::formats::native::chunk::Stored;
-use crate::formats::native::team::Team;
-use crate::Block;
 use crate::formats::native::form::Form;
+use crate::formats::native::team::Team;
 
 /// Who decodes.
 pub(super) enum Crew {

@@ -11,8 +11,8 @@ use crate::formats::native::shapes::{
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Columns, Wish};
-use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 use fold::Known;
+use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 use touch::{Eight, Left, NO_EIGHT};
 
 mod fold;

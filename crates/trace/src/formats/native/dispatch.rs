@@ -1,7 +1,6 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::{Columns, Folds};
 use crate::formats::native::bytes::{Damage, ENDS, pack_here, several, spread, squeezed};
 use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS, completed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
@@ -11,6 +10,7 @@ use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::wide;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::widest;
+use crate::{Columns, Folds};
 
 /// How the bits of a number are brought together.
 pub(super) trait Squeeze: Copy {
