@@ -6,7 +6,7 @@ use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
-use reuselens_trace::{Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId};
+use reuselens_trace::{Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
@@ -55,7 +55,8 @@ pub fn compare_folds(bytes: &[u8]) {
     let rows = all(bytes, 1);
     for threads in [1, 3] {
         let mut found = all_of(bytes, threads, true);
-        found.0.iter_mut().for_each(|block| *block = block.unfolded());
+        let mut unfolder = Unfolder::new();
+        found.0.iter_mut().for_each(|block| *block = unfolder.unfold(block));
         assert_eq!(rows, found);
     }
 }

@@ -3,9 +3,11 @@
 mod again;
 mod dispatch;
 mod frames;
+mod laps;
 mod locate;
 mod named;
 mod near;
+mod patterns;
 mod rare;
 mod rows;
 mod touches;
@@ -30,7 +32,7 @@ use near::Run;
 use rows::Rows;
 use waiting::Waiting;
 
-pub(crate) use again::Patterns;
+pub(crate) use patterns::Patterns;
 
 /// Bits of an address above which the process is folded in.
 const PROCESS_SHIFT: u32 = 48;
@@ -114,10 +116,13 @@ impl<'a> Pass<'a> {
     /// Takes in a block.
     pub fn run(&mut self, block: &Block) {
         let options = self.options;
-        if !block.folds.agains.is_empty() {
+        if !block.folds.is_empty() {
             return match options.folds() {
                 true => self.run_folded(block),
-                false => self.run(&block.unfolded()),
+                false => {
+                    let whole = self.shared.unfolder.unfold(block);
+                    self.run(&whole)
+                }
             };
         }
         if options.ids {
@@ -138,23 +143,23 @@ impl<'a> Pass<'a> {
 
     /// `PLAIN`: everything counts.
     fn run_rows<const PLAIN: bool>(&mut self, block: &Block) {
-        self.take::<PLAIN>(block, 0..block.len());
+        self.take::<PLAIN>(Rows::of(block), 0..block.len());
         self.resolve();
     }
 
     /// Takes the rows of a range.
     #[inline(always)]
-    fn take<const PLAIN: bool>(&mut self, block: &Block, range: Range<usize>) {
+    fn take<const PLAIN: bool>(&mut self, rows: Rows<'_>, range: Range<usize>) {
         let Range {
             start: mut row,
             end,
         } = range;
         while row < end {
             if PLAIN {
-                row = self.run_near(block, row..end);
+                row = self.run_near(rows, row..end);
             }
             if row < end {
-                self.row::<PLAIN>(Rows::of(block), row);
+                self.row::<PLAIN>(rows, row);
                 row += 1;
             }
         }

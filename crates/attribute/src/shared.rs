@@ -1,7 +1,7 @@
 //! What all processes and threads of a trace have in common.
 
 use reuselens_locality::Warning;
-use reuselens_trace::{Kind, Module};
+use reuselens_trace::{Kind, Module, Unfolder};
 
 use crate::cells::{CellKey, CellTable, Crowded, Packed};
 use crate::columns::Columns;
@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     is_whole: bool,
     /// Memory of a pass.
     pub patterns: Patterns,
+    /// For blocks whose rows that come again nobody asked to be left out.
+    pub unfolder: Unfolder,
 }
 
 impl Shared {
@@ -88,6 +90,7 @@ impl Shared {
             with_elements: options.elements,
             is_whole: options.is_whole(),
             patterns: Patterns::default(),
+            unfolder: Unfolder::new(),
         }
     }
 

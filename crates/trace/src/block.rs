@@ -281,16 +281,14 @@ impl Block {
         }
     }
 
-    /// The same, and what says of rows that they are not there.
-    pub(crate) fn overwrite_folded(&mut self, rows: usize) -> (Columns<'_>, &mut Folds) {
-        self.overwrite(rows);
-        let columns = Columns {
-            kinds: &mut self.kinds,
-            sizes: &mut self.sizes,
-            pcs: &mut self.pcs,
-            addrs: &mut self.addrs,
-        };
-        (columns, &mut self.folds)
+    /// Appends the first rows of another.
+    pub(crate) fn append_first(&mut self, other: &Block, rows: usize) {
+        self.append(
+            &other.kinds[..rows],
+            &other.sizes[..rows],
+            &other.pcs[..rows],
+            &other.addrs[..rows],
+        );
     }
 
     /// Keeps the first `rows` rows.

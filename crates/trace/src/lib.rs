@@ -39,7 +39,7 @@ pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
 pub use convert::{Converted, Target, convert};
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
-pub use folds::{Again, Folds, Pattern};
+pub use folds::{Again, Folds, Pattern, Repeated, Unfolder};
 pub use formats::{AnySource, FORMATS, FormatInfo, open, open_part, read};
 pub use input::Input;
 pub use noted::Noted;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use reuselens_trace::{Block, Kind};
+use reuselens_trace::Kind;
 
 use super::Pass;
 use super::rows::Rows;
@@ -64,13 +64,13 @@ impl Around {
 impl Pass<'_> {
     /// Takes the rows of a range, up to the first that is more than that; which one.
     #[inline(always)]
-    pub(super) fn run_near(&mut self, block: &Block, range: Range<usize>) -> usize {
+    pub(super) fn run_near(&mut self, rows: Rows<'_>, range: Range<usize>) -> usize {
         let Range {
             start: mut row,
             end,
         } = range;
         loop {
-            let taken = self.take_rows(block, row..end);
+            let taken = self.take_rows(rows, row..end);
             row += taken;
             if self.waiting.is_full() {
                 self.resolve();
@@ -83,8 +83,8 @@ impl Pass<'_> {
 
     /// Takes up to [`ROWS`] rows; how many.
     #[inline(always)]
-    fn take_rows(&mut self, block: &Block, rows: Range<usize>) -> usize {
-        let Range { start: from, end } = rows;
+    fn take_rows(&mut self, all: Rows<'_>, range: Range<usize>) -> usize {
+        let Range { start: from, end } = range;
         let Pass {
             process,
             shared,
@@ -95,8 +95,8 @@ impl Pass<'_> {
         } = self;
         let ProcessState { sites, space, .. } = &mut **process;
         let range = from..end.min(from + ROWS);
-        let (kinds, sizes) = (&block.kinds()[range.clone()], &block.sizes()[range.clone()]);
-        let (pcs, addrs) = (&block.pcs()[range.clone()], &block.addrs()[range]);
+        let (kinds, sizes) = (&all.kinds[range.clone()], &all.sizes[range.clone()]);
+        let (pcs, addrs) = (&all.pcs[range.clone()], &all.addrs[range]);
         let (granularity, fold, owner) = (self.granularity, self.fold, self.owner);
         let basic_blocks = self.options.basic_blocks;
         let (stack_low, stack_high) = self.stack.bounds();
@@ -111,7 +111,7 @@ impl Pass<'_> {
         let before = columns.len();
         let (mut taken, mut done) = (0, 0);
         // What comes, this run of rows and the next.
-        let coming = block.pcs().iter().zip(block.kinds()).skip(from + AHEAD);
+        let coming = all.pcs.iter().zip(all.kinds).skip(from + AHEAD);
         let mut coming = coming.take(if sites.are_many() { ROWS } else { 0 });
         let rows = kinds.iter().zip(sizes).zip(pcs.iter().zip(addrs));
         for ((&kind, &size), (&pc, &address)) in rows {
@@ -123,7 +123,7 @@ impl Pass<'_> {
                     break;
                 }
                 if kind == Kind::BasicBlock && basic_blocks {
-                    columns.begin(before + done, Rows::of(block).row(from + taken));
+                    columns.begin(before + done, all.row(from + taken));
                 }
                 taken += 1;
                 continue;

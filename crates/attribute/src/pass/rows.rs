@@ -1,5 +1,7 @@
 //! The columns of some rows, with the addresses that they have now.
 
+use std::ops::Range;
+
 use reuselens_trace::{Block, Kind, Row};
 
 /// Rows of a block, or rows that come again at other addresses.
@@ -19,6 +21,17 @@ impl<'a> Rows<'a> {
             sizes: block.sizes(),
             pcs: block.pcs(),
             addrs: block.addrs(),
+        }
+    }
+
+    /// Some of them.
+    #[inline]
+    pub fn range(self, range: Range<usize>) -> Self {
+        Rows {
+            kinds: &self.kinds[range.clone()],
+            sizes: &self.sizes[range.clone()],
+            pcs: &self.pcs[range.clone()],
+            addrs: &self.addrs[range],
         }
     }
 

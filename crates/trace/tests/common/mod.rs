@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use reuselens_trace::formats::native::{Header, Writer};
 use reuselens_trace::{
     AnySource, Block, Event, Input, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
-    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
+    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
 };
 
 /// A block or an event.
@@ -46,8 +46,9 @@ pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
 
 /// With all rows of its blocks: what comes again without being there, too.
 pub fn unfolded(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut unfolder = Unfolder::new();
     let all = |piece| match piece {
-        Piece::Block(block) => Piece::Block(block.unfolded()),
+        Piece::Block(block) => Piece::Block(unfolder.unfold(&block)),
         event => event,
     };
     pieces.into_iter().map(all).collect()

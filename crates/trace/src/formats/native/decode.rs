@@ -11,7 +11,7 @@ use crate::formats::native::touch_rows::{Stage, classes};
 use crate::formats::native::touching::Toucher;
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
-use crate::{Block, Event, ProcessId, ThreadId};
+use crate::{Block, Event, Folds, ProcessId, ThreadId};
 
 mod touch;
 
@@ -53,8 +53,9 @@ pub(super) struct Decoder {
     /// Makes touches of rows, if they are wished for.
     toucher: Option<Toucher>,
     stage: Box<Stage>,
-    /// Whether rows that come again are left out.
+    /// Whether rows that come again are left out, and memory for those that are there: longer than they are, and not made anew.
     is_folded: bool,
+    there: Block,
     /// What was wrong with the block behind the touches that were handed over.
     failed: Option<Damage>,
 }
@@ -71,6 +72,7 @@ impl Decoder {
         let wish = form.wish();
         Decoder {
             is_folded: form.is_folded(),
+            there: Block::new(),
             rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
             shapes: ShapeDecoder::new(wish),
             version,
@@ -166,30 +168,48 @@ impl Decoder {
             rows: count,
             layout,
         });
-        let read = match (notes, self.is_folded) {
-            (None, false) => {
+        if self.is_folded {
+            rows.clear();
+            let there = self.folded(&mut streams, (count, notes), &mut rows.folds);
+            self.went_on(&streams);
+            rows.append_first(&self.there, there?);
+            return Ok(());
+        }
+        let read = match notes {
+            None => {
                 let mut columns = rows.overwrite(count);
-                dispatch::block(&mut self.rows, &mut streams, count, &mut columns).map(|()| count)
+                dispatch::block(&mut self.rows, &mut streams, count, &mut columns)
             }
-            (None, true) => {
-                let (columns, folds) = rows.overwrite_folded(count);
-                let mut folding = Folding::new(columns, folds);
-                let read = dispatch::block(&mut self.rows, &mut streams, count, &mut folding);
-                read.map(|()| count - folding.folded())
-            }
-            (Some(notes), false) => {
+            Some(notes) => {
                 let columns = &mut rows.overwrite(count + SLACK);
-                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns).map(|()| count)
-            }
-            (Some(notes), true) => {
-                let (mut columns, folds) = rows.overwrite_folded(count + SLACK);
-                let to = (&mut columns, folds);
-                dispatch::folded(&mut self.shapes, &mut streams, notes, to)
+                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns)
             }
         };
+        rows.truncate(count);
         self.went_on(&streams);
-        rows.truncate(read?);
-        Ok(())
+        read
+    }
+
+    /// A block without the rows that come again; how many are there.
+    fn folded(
+        &mut self,
+        streams: &mut Streams<'_>,
+        (count, notes): (usize, Option<Notes>),
+        folds: &mut Folds,
+    ) -> Result<usize, Damage> {
+        let needed = (count + SLACK).max(self.there.len());
+        let mut columns = self.there.overwrite(needed);
+        match notes {
+            None => {
+                folds.known = self.shapes.patterns();
+                let mut folding = Folding::new(columns, folds);
+                dispatch::block(&mut self.rows, streams, count, &mut folding)?;
+                Ok(count - folding.folded())
+            }
+            Some(notes) => {
+                dispatch::folded(&mut self.shapes, streams, notes, (&mut columns, folds))
+            }
+        }
     }
 
     /// The head of a block.

@@ -11,7 +11,6 @@ use crate::formats::native::shapes::{
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Columns, Wish};
-use fold::Known;
 use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 use touch::{Eight, Left, NO_EIGHT};
 
@@ -95,9 +94,11 @@ pub(super) struct ShapeDecoder {
     all_groups: usize,
     /// If touches are made of rows: of which.
     wish: Option<Wish>,
-    /// Which block this is, and which shapes are patterns of it.
-    block: u32,
-    known: Vec<Known>,
+    /// The numbers of the shapes that are patterns of the chunk, by their first group, and how many they are.
+    known: Vec<u32>,
+    patterns: u32,
+    /// Addresses of those that come again.
+    numbers: Vec<u64>,
 }
 
 impl ShapeDecoder {
@@ -118,8 +119,9 @@ impl ShapeDecoder {
             rows: 0,
             all_groups: 0,
             wish,
-            block: 0,
             known: Vec::new(),
+            patterns: 0,
+            numbers: Vec::new(),
         }
     }
 
@@ -136,6 +138,7 @@ impl ShapeDecoder {
         (self.rows, self.all_groups) = (0, 0);
         // Other shapes have these groups now.
         self.known.clear();
+        self.patterns = 0;
     }
 
     /// Fills the columns of a block with the rows of its notes. The columns are longer by [`SLACK`].

@@ -6,7 +6,7 @@ use crate::formats::native::bytes::Damage;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::replay;
 use crate::formats::native::rows::{Entry, Here, Rows, Sink};
-use crate::{Again, Columns, Folds, Kind, Pattern};
+use crate::{Again, Columns, Folds, Kind, Repeated};
 
 /// Rows from which on they are worth leaving out.
 const WORTH: usize = 64;
@@ -72,12 +72,11 @@ impl Sink for Folding<'_> {
         }
         self.folds.agains.push(Again {
             before: end as u32,
-            pattern: self.folds.patterns.len() as u32,
-            laps: laps as u32,
-        });
-        self.folds.patterns.push(Pattern {
-            first: first as u32,
             rows: lap as u32,
+            what: Repeated::Laps {
+                first: first as u32,
+                times: laps as u32,
+            },
         });
         self.folds.rows += range.len() as u64;
         self.folded += range.len();

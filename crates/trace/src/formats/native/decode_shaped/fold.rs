@@ -6,20 +6,20 @@ use crate::formats::native::decode_shaped::group::GROUPS;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::rows::Streams;
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST};
-use crate::{Again, Columns, Folds, Pattern};
+use crate::{Again, Columns, Folds, Pattern, Repeated};
 
+/// The number of no pattern.
+pub(super) const NO_PATTERN: u32 = u32::MAX;
 /// Numbers that there is room for behind those that are there: of a shape, and what is written beyond.
 const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
 
-/// Which pattern of a block a shape is: the block's number, and the pattern's. By the first of the shape's groups.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Known {
-    block: u32,
-    pattern: u32,
-}
-
 impl ShapeDecoder {
-    /// Fills the columns of a block with those rows of its notes that did not come before, and says of the others where they come; how many rows
+    /// How many shapes of the chunk are patterns so far.
+    pub(in super::super) fn patterns(&self) -> u32 {
+        self.patterns
+    }
+
+    /// Fills the columns of a block with those rows of its notes that did not come before in the chunk, and says of the others where they come; how many rows
     /// are there. The columns are longer by [`SLACK`](super::SLACK).
     #[inline(always)]
     pub(in super::super) fn fold_here(
@@ -30,9 +30,11 @@ impl ShapeDecoder {
         (columns, folds): (&mut Columns<'_>, &mut Folds),
     ) -> Result<usize, Damage> {
         self.read(squeeze, streams, notes)?;
-        self.begin_folding();
-        // Taken out, so that its length need not be in memory.
-        let mut numbers = std::mem::take(&mut folds.numbers);
+        self.known
+            .resize(self.groups.len().max(self.known.len()), NO_PATTERN);
+        folds.known = self.patterns;
+        // Taken out, so that its length need not be in memory. It is longer than what is in it, and not made anew.
+        let mut numbers = std::mem::take(&mut self.numbers);
         let (mut at, mut used) = (0, 0);
         for note in &self.notes {
             let first = note.first_group as usize;
@@ -44,11 +46,11 @@ impl ShapeDecoder {
                 return Err(ROWS);
             };
             let rows = usize::from(note.rows);
-            if note.can_fold && known.block == self.block {
+            if *known != NO_PATTERN {
                 folds.agains.push(Again {
                     before: at as u32,
-                    pattern: known.pattern,
-                    laps: 0,
+                    rows: rows as u32,
+                    what: Repeated::Pattern(*known),
                 });
                 if numbers.len() < used + SLACK {
                     numbers.resize((used + SLACK).next_power_of_two(), 0);
@@ -59,10 +61,8 @@ impl ShapeDecoder {
             }
             fill(groups, words, at, columns);
             if note.can_fold {
-                *known = Known {
-                    block: self.block,
-                    pattern: folds.patterns.len() as u32,
-                };
+                *known = self.patterns;
+                self.patterns += 1;
                 folds.patterns.push(Pattern {
                     first: at as u32,
                     rows: rows as u32,
@@ -70,24 +70,10 @@ impl ShapeDecoder {
             }
             at += rows;
         }
-        numbers.truncate(used);
-        folds.numbers = numbers;
+        folds.numbers.extend_from_slice(&numbers[..used]);
+        self.numbers = numbers;
         folds.rows += used as u64;
         Ok(at)
-    }
-
-    /// A block begins, of which no pattern is there.
-    fn begin_folding(&mut self) {
-        if self.known.len() < self.groups.len() {
-            self.known.resize(self.groups.len(), Known::default());
-        }
-        self.block = match self.block.checked_add(1) {
-            Some(next) => next,
-            None => {
-                self.known.fill(Known::default());
-                1
-            }
-        };
     }
 }
 
