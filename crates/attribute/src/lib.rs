@@ -41,6 +41,7 @@ mod statement;
 mod structures;
 mod symbols;
 mod tables;
+mod warnings;
 
 pub use attributor::Attributor;
 pub use cells::CellKey;

@@ -16,27 +16,7 @@ use crate::sites::SiteKey;
 use crate::space::{Extent, Extents};
 use crate::structures::{Structure, Structures};
 use crate::symbols::SymbolSource;
-
-/// Warnings, each code and message once.
-#[derive(Debug, Default)]
-pub(crate) struct Warnings(pub Vec<Warning>);
-
-impl Warnings {
-    #[cold]
-    pub fn once(&mut self, code: &str, message: &str, hint: &str) {
-        if !self
-            .0
-            .iter()
-            .any(|old| old.code == code && old.message == message)
-        {
-            self.0.push(Warning {
-                code: code.into(),
-                message: message.into(),
-                hint: hint.into(),
-            });
-        }
-    }
-}
+use crate::warnings::Warnings;
 
 /// Sites beyond which new ones are the unknown one.
 const MAX_SITES: usize = 1 << 20;

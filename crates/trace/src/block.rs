@@ -151,7 +151,7 @@ pub struct Block {
     /// Accesses of which there are no rows, where somebody asked for that ([`crate::Source::condense`]); else nothing.
     pub touches: Touches,
     /// Rows that are not there, where somebody asked for that ([`crate::Source::fold`]); else nothing.
-    pub folds: Folds,
+    pub folds: Box<Folds>,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
     pcs: Vec<u64>,

@@ -11,7 +11,19 @@ use reuselens_trace::{Block, Repeated};
 use super::Pass;
 use super::patterns::{Fallen, Fell, Part, Patterns, SCORE, When};
 use super::rows::Rows;
+use crate::cells::Packed;
 use crate::shadow::NO_STRUCTURE;
+
+/// How it is found out where an access falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// It is what the instruction remembers: the access was just taken.
+    Remember,
+    /// Objects are looked for, and cells made.
+    Make,
+    /// Objects are looked for.
+    Look,
+}
 
 impl Pass<'_> {
     /// Takes a block of which everything counts, with the rows that are not there. Compiled for the processor at hand by
@@ -24,7 +36,7 @@ impl Pass<'_> {
         for (again, numbers) in block.folds.iter() {
             let before = again.before as usize;
             if row < before {
-                self.take_apart(Rows::of(block), row..before);
+                self.rows_between(block, row..before);
                 row = before;
             }
             match again.what {
@@ -36,7 +48,7 @@ impl Pass<'_> {
                 }
             }
         }
-        self.take_apart(Rows::of(block), row..block.len());
+        self.rows_between(block, row..block.len());
         self.resolve();
         self.shared.patterns = patterns;
     }
@@ -111,6 +123,12 @@ impl Pass<'_> {
         }
     }
 
+    /// Takes rows of the block that nothing comes between: what is behind them is no operand of theirs.
+    fn rows_between(&mut self, block: &Block, range: Range<usize>) {
+        let rows = Rows::of(block).range(range);
+        self.take_apart(rows, 0..rows.addrs.len());
+    }
+
     /// Takes rows as if they came for the first time.
     #[inline(never)]
     pub(super) fn take_apart(&mut self, rows: Rows<'_>, range: Range<usize>) {
@@ -133,16 +151,21 @@ impl Pass<'_> {
     #[inline(never)]
     pub(super) fn know(&mut self, part: &mut Part, fell: &mut Fell, rows: Rows<'_>) {
         self.resolve();
+        let mut how = How::Make;
         let Part { from, to, at, .. } = *part;
         for (row, at) in (usize::from(from)..usize::from(to)).zip(at as usize..) {
-            fell.put(at, self.fallen(rows, row, true).unwrap_or_default());
+            let fallen = self.fallen(rows, row, how).unwrap_or_default();
+            if fallen.bytes == 0 {
+                // It may have a new cell, which comes before those of the accesses behind it.
+                how = How::Look;
+            }
+            fell.put(at, fallen);
         }
         part.is_known = true;
     }
 
-    /// Where an access falls, as far as its instruction remembers, or, if that is to be looked for, as is known; `None` if nothing is to be told
-    /// of the next.
-    fn fallen(&mut self, rows: Rows<'_>, row: usize, look: bool) -> Option<Fallen> {
+    /// Where an access falls, as far as that is found out so; `None` if nothing is to be told of the next.
+    fn fallen(&mut self, rows: Rows<'_>, row: usize, how: How) -> Option<Fallen> {
         let addr = rows.addrs[row];
         let place = self.process.sites.known(rows.pcs[row], rows.kinds[row])?;
         if addr.wrapping_sub(self.top_low) < self.top_bytes {
@@ -150,12 +173,12 @@ impl Pass<'_> {
                 low: self.top_low,
                 bytes: self.top_bytes,
                 object: self.top_object,
-                cell: self.cell(place, self.top_object),
+                cell: self.cell_of(place, self.top_object, how)?,
             });
         }
         let versions = self.process.space.versions();
         let slot = *self.process.sites.slot(place);
-        if look && slot.recall(addr, &versions).is_none() {
+        if how != How::Remember && slot.recall(addr, &versions).is_none() {
             self.locate(place, addr);
         }
         let slot = *self.process.sites.slot(place);
@@ -180,8 +203,18 @@ impl Pass<'_> {
             low,
             bytes,
             object,
-            cell: self.cell(place, object),
+            cell: self.cell_of(place, object, how)?,
         })
+    }
+
+    /// The cell of a site's access to an object; none if there is none yet and none is to be made.
+    fn cell_of(&mut self, place: usize, object: u32, how: How) -> Option<u32> {
+        if how == How::Look {
+            let site = self.process.sites.slot(place).site;
+            let key = Packed::new(site, object, self.owner);
+            return self.shared.cells.look(key, key.hash());
+        }
+        Some(self.cell(place, object))
     }
 
     /// Takes accesses of which some are not where they fell before, or to several items.
@@ -208,7 +241,7 @@ impl Pass<'_> {
             if !near {
                 // It may stay there.
                 self.resolve();
-                if let Some(fallen) = self.fallen(rows, row, false) {
+                if let Some(fallen) = self.fallen(rows, row, How::Remember) {
                     fell.put(at, fallen);
                 }
             }

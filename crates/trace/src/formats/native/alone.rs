@@ -15,6 +15,10 @@ pub(super) enum Decoded {
 
 /// What whoever decodes hands over.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are pieces, of which none is to be allocated"
+)]
 pub(super) enum Taken {
     Piece(Decoded),
     /// A chunk is over.

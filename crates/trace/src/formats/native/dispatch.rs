@@ -270,142 +270,70 @@ fn newer_pack<const SIGNED: bool>(processor: Newer, numbers: &[u64], bytes: &mut
     pack_here::<SIGNED>(processor, numbers, bytes)
 }
 
-/// [`ShapeDecoder::block_here`] for the processor at hand.
-pub(super) fn shaped(
-    shapes: &mut ShapeDecoder,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    columns: &mut Columns<'_>,
-) -> Result<(), Damage> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Widest::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newest_shaped(shapes, processor, streams, notes, columns) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Newer::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newer_shaped(shapes, processor, streams, notes, columns) };
-    }
-    shapes.block_here(Portable, streams, notes, columns)
+/// What is done with the notes of a block, for the processor at hand.
+macro_rules! of_shapes {
+    ($(#[$doc:meta])* $name:ident, $newer:ident, $newest:ident = $here:ident($to:ty) -> $result:ty) => {
+        $(#[$doc])*
+        pub(super) fn $name(
+            shapes: &mut ShapeDecoder,
+            streams: &mut Streams<'_>,
+            notes: Notes,
+            to: $to,
+        ) -> Result<$result, Damage> {
+            #[cfg(target_arch = "x86_64")]
+            if let Some(processor) = Widest::new() {
+                // SAFETY: as in [`block`].
+                return unsafe { $newest(shapes, processor, streams, notes, to) };
+            }
+            #[cfg(target_arch = "x86_64")]
+            if let Some(processor) = Newer::new() {
+                // SAFETY: as in [`block`].
+                return unsafe { $newer(shapes, processor, streams, notes, to) };
+            }
+            shapes.$here(Portable, streams, notes, to)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        fn $newer(
+            shapes: &mut ShapeDecoder,
+            processor: Newer,
+            streams: &mut Streams<'_>,
+            notes: Notes,
+            to: $to,
+        ) -> Result<$result, Damage> {
+            shapes.$here(processor, streams, notes, to)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(
+            enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+        )]
+        fn $newest(
+            shapes: &mut ShapeDecoder,
+            processor: Widest,
+            streams: &mut Streams<'_>,
+            notes: Notes,
+            to: $to,
+        ) -> Result<$result, Damage> {
+            shapes.$here(processor, streams, notes, to)
+        }
+    };
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn newer_shaped(
-    shapes: &mut ShapeDecoder,
-    processor: Newer,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    columns: &mut Columns<'_>,
-) -> Result<(), Damage> {
-    shapes.block_here(processor, streams, notes, columns)
+of_shapes! {
+    /// [`ShapeDecoder::block_here`] for the processor at hand.
+    shaped, newer_shaped, newest_shaped = block_here(&mut Columns<'_>) -> ()
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
-)]
-fn newest_shaped(
-    shapes: &mut ShapeDecoder,
-    processor: Widest,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    columns: &mut Columns<'_>,
-) -> Result<(), Damage> {
-    shapes.block_here(processor, streams, notes, columns)
+of_shapes! {
+    /// [`ShapeDecoder::fold_here`] for the processor at hand.
+    folded, newer_folded, newest_folded = fold_here((&mut Columns<'_>, &mut Folds)) -> usize
 }
 
-/// [`ShapeDecoder::fold_here`] for the processor at hand.
-pub(super) fn folded(
-    shapes: &mut ShapeDecoder,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: (&mut Columns<'_>, &mut Folds),
-) -> Result<usize, Damage> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Widest::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newest_folded(shapes, processor, streams, notes, to) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Newer::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newer_folded(shapes, processor, streams, notes, to) };
-    }
-    shapes.fold_here(Portable, streams, notes, to)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn newer_folded(
-    shapes: &mut ShapeDecoder,
-    processor: Newer,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: (&mut Columns<'_>, &mut Folds),
-) -> Result<usize, Damage> {
-    shapes.fold_here(processor, streams, notes, to)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
-)]
-fn newest_folded(
-    shapes: &mut ShapeDecoder,
-    processor: Widest,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: (&mut Columns<'_>, &mut Folds),
-) -> Result<usize, Damage> {
-    shapes.fold_here(processor, streams, notes, to)
-}
-
-/// [`ShapeDecoder::touch_here`] for the processor at hand.
-pub(super) fn touch(
-    shapes: &mut ShapeDecoder,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: &mut Touching<'_, false>,
-) -> Result<(), Damage> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Widest::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newest_touch(shapes, processor, streams, notes, to) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(processor) = Newer::new() {
-        // SAFETY: as in [`block`].
-        return unsafe { newer_touch(shapes, processor, streams, notes, to) };
-    }
-    shapes.touch_here(Portable, streams, notes, to)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn newer_touch(
-    shapes: &mut ShapeDecoder,
-    processor: Newer,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: &mut Touching<'_, false>,
-) -> Result<(), Damage> {
-    shapes.touch_here(processor, streams, notes, to)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
-)]
-fn newest_touch(
-    shapes: &mut ShapeDecoder,
-    processor: Widest,
-    streams: &mut Streams<'_>,
-    notes: Notes,
-    to: &mut Touching<'_, false>,
-) -> Result<(), Damage> {
-    shapes.touch_here(processor, streams, notes, to)
+of_shapes! {
+    /// [`ShapeDecoder::touch_here`] for the processor at hand.
+    touch, newer_touch, newest_touch = touch_here(&mut Touching<'_, false>) -> ()
 }
 
 #[cfg(target_arch = "x86_64")]
