@@ -91,15 +91,17 @@ impl KeyedHistograms {
         told: &mut Vec<Distance>,
     ) {
         let (mut far, mut far_len) = ([0_u16; PIECE], 0);
+        // As a slice: where it begins need not be found out for each access.
+        let (tallies, near) = (&mut self.tallies, &mut self.near[..]);
         for (index, (cell, distance)) in (0_u16..).zip(cells.iter().zip(distances)) {
             if MANY && let Some(coming) = cells.get(usize::from(index) + AHEAD) {
-                reuselens_memory::prefetch(&self.near, *coming as usize);
+                reuselens_memory::prefetch(near, *coming as usize);
             }
             let items = distance.raw().min(FAR);
-            let count = &mut self.near[*cell as usize][items as usize];
+            let count = &mut near[*cell as usize][items as usize];
             *count = count.wrapping_add(1);
             if *count == 0 {
-                self.carry(*cell, items);
+                carry(tallies, *cell, items);
             }
             far[far_len % PIECE] = index;
             far_len += usize::from(items == FAR);
@@ -107,19 +109,11 @@ impl KeyedHistograms {
         let far = &far[..far_len];
         for (place, index) in far.iter().enumerate() {
             if MANY && let Some(coming) = far.get(place + AHEAD / 2) {
-                self.tallies.prefetch(cells[usize::from(*coming)]);
+                tallies.prefetch(cells[usize::from(*coming)]);
             }
             let (cell, distance) = (cells[usize::from(*index)], distances[usize::from(*index)]);
-            self.tallies.add(cell, distance, 1);
+            tallies.add(cell, distance, 1);
             told.push(distance);
-        }
-    }
-
-    /// A near counter has come round.
-    #[cold]
-    fn carry(&mut self, cell: u32, items: u64) {
-        if items < FAR {
-            self.tallies.add(cell, Distance::new(items), 1 << 16);
         }
     }
 
@@ -235,6 +229,14 @@ impl KeyedHistograms {
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         self.tallies.memory() + Bytes(self.near.bytes() as u64)
+    }
+}
+
+/// A near counter of a cell has come round.
+#[cold]
+fn carry(tallies: &mut Tallies, cell: u32, items: u64) {
+    if items < FAR {
+        tallies.add(cell, Distance::new(items), 1 << 16);
     }
 }
 
