@@ -6,7 +6,9 @@ use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
-use reuselens_trace::{Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder};
+use reuselens_trace::{
+    Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder,
+};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
@@ -56,9 +58,45 @@ pub fn compare_folds(bytes: &[u8]) {
     for threads in [1, 3] {
         let mut found = all_of(bytes, threads, true);
         let mut unfolder = Unfolder::new();
-        found.0.iter_mut().for_each(|block| *block = unfolder.unfold(block));
+        found
+            .0
+            .iter_mut()
+            .for_each(|block| *block = unfolder.unfold(block));
         assert_eq!(rows, found);
     }
+}
+
+/// Tells the accesses of a native file apart, of rows and without those that come again: items, cells and tables are equal.
+pub fn compare_told_apart(bytes: &[u8]) {
+    if covered(bytes) <= MOST_COVERED {
+        assert_eq!(told_apart(bytes, false), told_apart(bytes, true));
+    }
+}
+
+/// Items and cells of a native file, how many accesses they are of, and what else is known of them.
+fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
+    let mut attributor = Attributor::new(Options::default());
+    let (mut items, mut cells) = (Vec::new(), Vec::new());
+    let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
+    if let Ok(mut reader) = Reader::with_threads(input, 1) {
+        if folded {
+            reader.fold();
+        }
+        let (mut block, mut columns) = (Block::new(), Columns::new());
+        loop {
+            match reader.next(&mut block) {
+                Ok(Step::Block) => attributor.pieces(&block, &mut columns, |piece| {
+                    let room = (1_usize << 22).saturating_sub(items.len());
+                    items.extend(piece.items.iter().take(room));
+                    cells.extend(piece.cells.iter().take(room));
+                }),
+                Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+                Ok(Step::End) | Err(_) => break,
+            }
+        }
+    }
+    let references = attributor.references();
+    (items, cells, references, attributor.finish(&mut NoSymbols))
 }
 
 /// Reads a native file as rows, and as touches with one thread and with three: all touch the same items. One whose ranges are of more
@@ -340,6 +378,8 @@ pub fn read_chunk(plain: &[u8]) {
     let file = with_chunk(whole, plain);
     read(&file, Some("native"));
     compare_touches(&file);
+    compare_folds(&file);
+    compare_told_apart(&file);
 }
 
 /// A file without a description, with one chunk that decodes to `plain` in the place of its ending.

@@ -6,5 +6,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     reuselens_fuzz::compare_threads(bytes);
     reuselens_fuzz::compare_touches(bytes);
     reuselens_fuzz::compare_folds(bytes);
+    reuselens_fuzz::compare_told_apart(bytes);
     reuselens_fuzz::compare_stretches(bytes);
 });
