@@ -139,6 +139,7 @@ impl Pass<'_> {
     #[inline(always)]
     pub(super) fn when(&self) -> When {
         When {
+            events: self.events,
             owner: self.owner,
             fold: self.fold,
             versions: self.process.space.versions(),

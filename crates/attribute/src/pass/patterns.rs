@@ -42,6 +42,8 @@ impl Part {
 /// What the cell of an access depends on besides its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct When {
+    /// How many events there were before: processes end, and others have their numbers.
+    pub events: u64,
     pub owner: u64,
     /// The process, as it is folded into addresses.
     pub fold: u64,
@@ -73,6 +75,8 @@ struct Pattern {
 /// The patterns of blocks, and what is known of them.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
+    /// Events of the trace so far.
+    pub events: u64,
     of: Vec<Pattern>,
     /// Their rows.
     pub(super) kinds: Vec<Kind>,
