@@ -118,7 +118,7 @@ impl Attributor {
     }
 
     /// As [`Self::block`], but hands the touches to `consume` in pieces: a piece holds at most about
-    /// 2¹⁸ touches more than the block has rows. `columns` is only the memory to use.
+    /// 2¹⁸ touches more than rows are there in the block. `columns` is only the memory to use.
     pub fn pieces(
         &mut self,
         block: &Block,

@@ -244,7 +244,10 @@ impl<'a> Pass<'a> {
             known
         } else if address.wrapping_sub(self.top_low) < self.top_bytes {
             (self.top_object, NO_STRUCTURE)
-        } else if let Some(recalled) = sites.slot(slot).recall(address, &space.versions()) {
+        } else if let Some(recalled) = sites.slot(slot).recall(address, &space.versions())
+            && (recalled.1 != NO_STRUCTURE || !self.stack.holds(address))
+        {
+            // What another thread's access remembers may be around this thread's stack, which comes before.
             recalled
         } else {
             self.locate(slot, address)

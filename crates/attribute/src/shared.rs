@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     with_elements: bool,
     /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
     is_whole: bool,
-    /// Memory of a pass.
+    /// What is known of rows that come again, from block to block.
     pub patterns: Patterns,
     /// For blocks whose rows that come again nobody asked to be left out.
     pub unfolder: Unfolder,
@@ -381,5 +381,6 @@ impl Shared {
             + self.contexts.memory()
             + self.cells.memory()
             + self.structures.memory()
+            + self.patterns.memory()
     }
 }

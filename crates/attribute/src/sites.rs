@@ -121,11 +121,6 @@ impl SiteIndex {
         ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 
-    /// Slots, those that are free among them: instructions have other places when it changes.
-    pub fn capacity(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Whether there are so many that most are not in the nearest cache.
     #[inline(always)]
     pub fn are_many(&self) -> bool {

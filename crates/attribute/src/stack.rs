@@ -63,6 +63,12 @@ impl ShadowStack {
         (self.low, self.high)
     }
 
+    /// Whether an address lies between the bounds, if they are known.
+    #[inline]
+    pub fn holds(&self, address: u64) -> bool {
+        address.wrapping_sub(self.low) < self.high.saturating_sub(self.low)
+    }
+
     /// The current node of the calling context tree.
     #[inline]
     pub fn node(&self) -> u32 {

@@ -9,7 +9,7 @@ use crate::{Block, Row};
 /// Rows of a block that may come again: these are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The first of them.
+    /// The first of them, among those that are there.
     pub first: u32,
     /// How many they are.
     pub rows: u32,
@@ -33,7 +33,7 @@ pub enum Repeated {
     Pattern(u32),
     /// The rows of this block from `first` on, so many times, each time further by the steps in [`Folds::numbers`]: the first time, than these are.
     Laps {
-        /// The first of them.
+        /// The first of them, among those that are there; the last comes before these too.
         first: u32,
         /// How many times.
         times: u32,
@@ -43,11 +43,14 @@ pub enum Repeated {
 /// The rows of a block that are not there.
 ///
 /// No row that is there has an operand among them, and none of them one that is there. What comes again is whole: it begins with no operand, and
-/// has all operands of its rows, none of which names a structure ([`crate::Kind::Data`]).
+/// has all operands of its rows, none of which names a structure ([`crate::Kind::Data`]). Blocks refer to those before them: whoever takes them
+/// must be shown all of a source, in order.
+///
+/// What refers to what is not there, or has other rows than it, is left out by those who take it, who warn of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folds {
     /// How many patterns there are that blocks before this one have. They are numbered, and those of this block come behind them; with 0 all before
-    /// are forgotten.
+    /// are forgotten. A block that [has neither patterns nor what comes again](Self::is_empty) says nothing of those before.
     pub known: u32,
     /// The patterns that this block has. It may refer to them, and blocks after it.
     pub patterns: Vec<Pattern>,
@@ -100,6 +103,9 @@ impl Unfolder {
 
     /// The block with all its rows.
     pub fn unfold(&mut self, block: &Block) -> Block {
+        if block.folds.is_empty() {
+            return block.clone();
+        }
         let rows = |first: u32, count: u32| -> Vec<Row> {
             let range = first as usize..(first as usize).saturating_add(count as usize);
             range.map_while(|row| block.row(row)).collect()

@@ -45,8 +45,8 @@ pub trait Source {
         false
     }
 
-    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so from now on; else they are as they were. To
-    /// be called before anything was delivered, and not beside [`Self::condense`].
+    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so from now on; else they are as they were. Blocks
+    /// then refer to those before them: none may be dropped. To be called before anything was delivered, and not beside [`Self::condense`].
     fn fold(&mut self) -> bool {
         false
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use reuselens_trace::{Block, Repeated};
+use reuselens_trace::{Again, Block, Repeated};
 
 use super::Pass;
 use super::patterns::{Fallen, Fell, Part, Patterns, SCORE, When};
@@ -31,34 +31,61 @@ impl Pass<'_> {
     #[inline(always)]
     pub(super) fn run_folded_here(&mut self, block: &Block) {
         let mut patterns = std::mem::take(&mut self.shared.patterns);
-        patterns.begin(block);
-        let mut row = 0;
-        for (again, numbers) in block.folds.iter() {
+        let mut all_fit = patterns.begin(block);
+        let (mut row, mut numbers) = (0, 0);
+        for (again, own) in block.folds.iter() {
             let before = again.before as usize;
+            numbers += own.len();
+            if before < row || before > block.len() {
+                all_fit = false;
+                continue;
+            }
             if row < before {
                 self.rows_between(block, row..before);
                 row = before;
             }
-            match again.what {
-                Repeated::Pattern(number) => self.pattern(&mut patterns, number, numbers),
-                Repeated::Laps { first, times } => {
-                    let range = first as usize..first as usize + numbers.len();
-                    let rows = Rows::of(block).range(range);
-                    self.laps(&mut patterns, rows, (times, numbers));
-                }
-            }
+            all_fit &= self.again(&mut patterns, block, again, own);
+        }
+        if !all_fit || numbers != block.folds.numbers.len() {
+            self.malformed();
         }
         self.rows_between(block, row..block.len());
         self.resolve();
         self.shared.patterns = patterns;
     }
 
-    /// Takes a pattern at these addresses.
+    /// Takes what comes again; whether there is what it says.
     #[inline(always)]
-    fn pattern(&mut self, patterns: &mut Patterns, number: u32, addrs: &[u64]) {
+    fn again(
+        &mut self,
+        patterns: &mut Patterns,
+        block: &Block,
+        again: Again,
+        numbers: &[u64],
+    ) -> bool {
+        match again.what {
+            Repeated::Pattern(number) => self.pattern(patterns, number, numbers),
+            Repeated::Laps { first, times } => {
+                let first = first as usize;
+                let fits = first + numbers.len() <= again.before as usize;
+                if fits {
+                    let rows = Rows::of(block).range(first..first + numbers.len());
+                    self.laps(patterns, rows, (times, numbers));
+                }
+                fits
+            }
+        }
+    }
+
+    /// Takes a pattern at these addresses; whether it has as many rows.
+    #[inline(always)]
+    fn pattern(&mut self, patterns: &mut Patterns, number: u32, addrs: &[u64]) -> bool {
         let Some((parts, rows)) = patterns.pattern(number) else {
-            return self.malformed();
+            return false;
         };
+        if rows.len() != addrs.len() {
+            return false;
+        }
         let Patterns {
             kinds,
             sizes,
@@ -74,6 +101,7 @@ impl Pass<'_> {
             addrs,
         };
         self.once(&mut all[parts], fell, rows);
+        true
     }
 
     /// Takes the rows of a pattern at their addresses.
@@ -87,10 +115,10 @@ impl Pass<'_> {
                 ..
             } = *part;
             if !is_accesses {
-                self.row::<true>(rows, from.into());
+                self.row::<true>(rows, from as usize);
                 continue;
             }
-            let range = usize::from(from)..usize::from(to);
+            let range = from as usize..to as usize;
             if !part.comes(&self.when()) {
                 self.take_apart(rows, range);
                 continue;
@@ -144,7 +172,6 @@ impl Pass<'_> {
             fold: self.fold,
             versions: self.process.space.versions(),
             top: (self.top_low, self.top_bytes, self.top_object),
-            slots: self.process.sites.capacity(),
         }
     }
 
@@ -154,7 +181,9 @@ impl Pass<'_> {
         self.resolve();
         let mut how = How::Make;
         let Part { from, to, at, .. } = *part;
-        for (row, at) in (usize::from(from)..usize::from(to)).zip(at as usize..) {
+        // Those in other threads' stacks are found again when they are taken, from where they were found last before.
+        let neighbour = self.neighbour;
+        for (row, at) in (from as usize..to as usize).zip(at as usize..) {
             let fallen = self.fallen(rows, row, how).unwrap_or_default();
             if fallen.bytes == 0 {
                 // It may have a new cell, which comes before those of the accesses behind it.
@@ -162,6 +191,7 @@ impl Pass<'_> {
             }
             fell.put(at, fallen);
         }
+        self.neighbour = neighbour;
         part.is_known = true;
     }
 
@@ -193,10 +223,11 @@ impl Pass<'_> {
             });
         };
         let (low, bytes) = slot.region();
-        // The innermost frame comes first, whatever else lies there.
-        let apart = self.top_bytes == 0
-            || low.saturating_add(bytes) <= self.top_low
-            || self.top_low.saturating_add(self.top_bytes) <= low;
+        // The innermost frame comes first, and then the thread's stack, whatever else lies there.
+        let (stack_low, stack_high) = self.stack.bounds();
+        let stack_bytes = stack_high.saturating_sub(stack_low);
+        let apart = are_apart((low, bytes), (self.top_low, self.top_bytes))
+            && are_apart((low, bytes), (stack_low, stack_bytes));
         if structure != NO_STRUCTURE || !apart {
             return None;
         }
@@ -252,9 +283,14 @@ impl Pass<'_> {
     /// Whether an address is known at once to be of an object that lies in no stack.
     #[inline(always)]
     fn is_of(&self, addr: u64, object: u32) -> bool {
-        let (low, high) = self.stack.bounds();
-        let own = low <= addr && addr < high;
         let in_top = addr.wrapping_sub(self.top_low) < self.top_bytes;
-        object != 0 && !own && !in_top && self.process.space.quick(addr) == object
+        let in_stack = in_top || self.stack.holds(addr);
+        object != 0 && !in_stack && self.process.space.quick(addr) == object
     }
+}
+
+/// Whether no address lies in both: low ends, and bytes.
+fn are_apart(one: (u64, u64), other: (u64, u64)) -> bool {
+    let high = |(low, bytes): (u64, u64)| low.saturating_add(bytes);
+    one.1 == 0 || other.1 == 0 || high(one) <= other.0 || high(other) <= one.0
 }

@@ -1,4 +1,4 @@
-//! The pass of which nothing is to be known but the items, compiled for vectors of 512 bits, of 256 bits, and for any
+//! The passes that gain from it, that of which nothing is to be known but the items and that over rows that come again, compiled for vectors of 512 bits, of 256 bits, and for any
 //! processor; which is chosen when it runs.
 
 use reuselens_trace::Block;
@@ -15,7 +15,7 @@ impl Pass<'_> {
                 return unsafe { whole_avx512(self, block) };
             }
             if has_avx2() {
-                // SAFETY: as above.
+                // SAFETY: all that the function is compiled for was seen.
                 return unsafe { whole_avx2(self, block) };
             }
         }
@@ -27,11 +27,11 @@ impl Pass<'_> {
         #[cfg(target_arch = "x86_64")]
         {
             if has_avx512() {
-                // SAFETY: as above.
+                // SAFETY: all that the function is compiled for was seen.
                 return unsafe { folded_avx512(self, block) };
             }
             if has_avx2() {
-                // SAFETY: as above.
+                // SAFETY: all that the function is compiled for was seen.
                 return unsafe { folded_avx2(self, block) };
             }
         }

@@ -15,8 +15,8 @@ use super::rows::Rows;
 const TOGETHER: usize = 64;
 /// Laps that are taken row by row at most before it is seen again whether they stay somewhere.
 const ALONE: u32 = 512;
-/// Laps that are taken before the columns are looked at.
-const LAPS_AT_ONCE: u32 = 1 << 14;
+/// Accesses that are taken before the columns are looked at, about.
+const AT_ONCE: u32 = 1 << 16;
 
 /// Memory for laps: where the present one is, and some that are put together, with steps and cells.
 #[derive(Debug, Default)]
@@ -125,13 +125,16 @@ impl Pass<'_> {
         }
         let at = part.at as usize;
         let known = at..at + steps.len();
-        let mut many = u64::from(left.min(LAPS_AT_ONCE));
+        let most = (AT_ONCE / steps.len().max(1) as u32).max(2);
+        let mut many = u64::from(left.min(most));
         let accesses = rows.addrs.iter().zip(steps).zip(rows.sizes);
         for (((addr, step), size), at) in accesses.zip(known.clone()) {
             let inside = stays(addr.wrapping_sub(fell.lows[at]), fell.bytes[at], *step);
             many = many.min(inside).min(self.in_one_item(*addr, *step, *size));
         }
         if many < 2 {
+            // It may be elsewhere when it is looked at again.
+            part.is_known = false;
             return 0;
         }
         self.push_laps(laps, &fell.cells[known], rows.addrs, steps, many as usize);

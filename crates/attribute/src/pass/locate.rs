@@ -9,8 +9,7 @@ impl Pass<'_> {
     /// The object and the structure of an address that the site does not remember.
     #[inline(never)]
     pub(super) fn locate(&mut self, slot: usize, address: u64) -> (u32, u32) {
-        let (low, high) = self.stack.bounds();
-        let own = low <= address && address < high;
+        let own = self.stack.holds(address);
         if own && !self.process.named_on_stack {
             return (frame_object(self.stack, address), NO_STRUCTURE);
         }

@@ -52,11 +52,11 @@ impl Around {
         if address.wrapping_sub(self.top_low) < self.top_bytes {
             return Some(self.top_object);
         }
+        let own = address.wrapping_sub(self.stack_low) < self.stack_bytes;
         if let Some((object, structure)) = slot.recall(address, &self.versions) {
-            return (structure == NO_STRUCTURE).then_some(object);
+            return (structure == NO_STRUCTURE && !own).then_some(object);
         }
         let object = space.quick(address);
-        let own = address.wrapping_sub(self.stack_low) < self.stack_bytes;
         (object != 0 && !own).then_some(object)
     }
 }

@@ -10,13 +10,14 @@ use super::laps::Laps;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     /// Which rows of the pattern.
-    pub from: u16,
-    pub to: u16,
+    pub from: u32,
+    pub to: u32,
     pub is_accesses: bool,
     /// Where what is known of its accesses is.
     pub at: u32,
-    /// What it was found in last, and whether it is what is known of its accesses.
+    /// When it came last.
     when: When,
+    /// Whether what is known of its accesses is true then.
     pub is_known: bool,
     /// How often that was the same of late, less how often not: where it changes, knowing does not pay.
     pub score: i8,
@@ -42,7 +43,8 @@ impl Part {
 /// What the cell of an access depends on besides its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct When {
-    /// How many events there were before: processes end, and others have their numbers.
+    /// How many events there were before: with a module or a thread's stack other objects are there, and when a process ends, another can
+    /// get its number, with versions that begin anew.
     pub events: u64,
     pub owner: u64,
     /// The process, as it is folded into addresses.
@@ -50,8 +52,6 @@ pub(super) struct When {
     pub versions: [u32; 2],
     /// The innermost frame.
     pub top: (u64, u64, u32),
-    /// Slots of the table of instructions: none was never.
-    pub slots: usize,
 }
 
 /// Where an access fell: memory that belongs to one object, as far as is known, and the cell of the instruction's accesses to that.
@@ -117,8 +117,19 @@ impl Patterns {
         self.fell.resize(accesses);
     }
 
-    /// Takes in the patterns that a block has.
-    pub fn begin(&mut self, block: &Block) {
+    /// Memory held, but for laps, which is in proportion to the rows of one.
+    pub fn memory(&self) -> u64 {
+        let rows = size_of::<Kind>() + size_of::<u8>() + size_of::<u64>();
+        let accesses = 2 * size_of::<u64>() + 2 * size_of::<u32>();
+        let bytes = self.of.capacity() * size_of::<Pattern>()
+            + self.kinds.capacity() * rows
+            + self.parts.capacity() * size_of::<Part>()
+            + self.fell.cells.capacity() * accesses;
+        bytes as u64
+    }
+
+    /// Takes in the patterns that a block has; whether it has the rows of all.
+    pub fn begin(&mut self, block: &Block) -> bool {
         let known = block.folds.known as usize;
         if known == 0 {
             self.of.clear();
@@ -129,9 +140,13 @@ impl Patterns {
             self.fell.resize(0);
         }
         self.of.truncate(known);
+        let mut all_fit = true;
         for pattern in &block.folds.patterns {
             let first = pattern.first as usize;
-            let (from, range) = (self.kinds.len(), first..first + pattern.rows as usize);
+            let (from, mut range) = (self.kinds.len(), first..first + pattern.rows as usize);
+            if range.end > block.len() {
+                (all_fit, range) = (false, 0..0);
+            }
             self.kinds.extend_from_slice(&block.kinds()[range.clone()]);
             self.sizes.extend_from_slice(&block.sizes()[range.clone()]);
             self.pcs.extend_from_slice(&block.pcs()[range]);
@@ -140,6 +155,7 @@ impl Patterns {
                 parts: 0..0,
             });
         }
+        all_fit
     }
 
     /// The parts of a pattern, and its rows. Parts are found when it comes for the first time.
@@ -166,8 +182,8 @@ impl Patterns {
             let is_accesses = is_plain(same[0]);
             if is_accesses || same[0] != Kind::Operand {
                 self.parts.push(Part {
-                    from: from as u16,
-                    to: to as u16,
+                    from: from as u32,
+                    to: to as u32,
                     is_accesses,
                     at: self.fell.cells.len() as u32,
                     when: When::default(),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use reuselens_trace::formats::native::{Header, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Process, ProcessId, Row, ShapeRow, ShapedBlock, Shapes, ThreadId,
+    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, ShapeRow, ShapedBlock, Shapes,
+    ThreadId,
 };
 
 pub struct Random(pub u64);
@@ -249,7 +250,7 @@ pub fn file(seed: u64, mix: Mix) -> Vec<u8> {
             _ => block(random, mix),
         };
         let (process, thread) = match random.below(4) {
-            0 => (1, 7),
+            0 => (1, random.one(&[7, 7, 7, 0])),
             other => (0, other as u32 / 3),
         };
         if random.below(3) == 0 && !rows.is_empty() {
@@ -265,11 +266,12 @@ pub fn file(seed: u64, mix: Mix) -> Vec<u8> {
         if random.below(4) == 0 {
             writer.flush().unwrap();
         }
-        if random.below(9) == 0 {
-            writer
-                .event(&Event::ThreadEnded(ThreadId(number as u32)))
-                .unwrap();
-        }
+        let event = match random.below(18) {
+            0 | 1 => Event::ThreadEnded(ThreadId(number as u32)),
+            2 => Event::ProcessEnded(ProcessId(1), ProcessEnd::Unknown),
+            _ => continue,
+        };
+        writer.event(&event).unwrap();
     }
     writer.finish().unwrap()
 }

@@ -1,17 +1,15 @@
 //! Words of shapes to rows, but for those of shapes that are there already.
 
-use super::{GROUP, Group, Note, Notes, ROWS, ShapeDecoder, fill};
+use super::{GROUP, Group, Note, Notes, ROWS, SLACK, ShapeDecoder, fill};
 use crate::formats::native::bytes::Damage;
 use crate::formats::native::decode_shaped::group::GROUPS;
 use crate::formats::native::dispatch::Squeeze;
 use crate::formats::native::rows::Streams;
-use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST};
+use crate::shaped::SHAPE_WORDS_MOST;
 use crate::{Again, Columns, Folds, Pattern, Repeated};
 
 /// The number of no pattern.
 pub(super) const NO_PATTERN: u32 = u32::MAX;
-/// Numbers that there is room for behind those that are there: of a shape, and what is written beyond.
-const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
 
 impl ShapeDecoder {
     /// How many shapes of the chunk are patterns so far.
@@ -20,7 +18,7 @@ impl ShapeDecoder {
     }
 
     /// Fills the columns of a block with those rows of its notes that did not come before in the chunk, and says of the others where they come; how many rows
-    /// are there. The columns are longer by [`SLACK`](super::SLACK).
+    /// are there. The columns are longer by [`SLACK`].
     #[inline(always)]
     pub(in super::super) fn fold_here(
         &mut self,
@@ -52,6 +50,7 @@ impl ShapeDecoder {
                     rows: rows as u32,
                     what: Repeated::Pattern(*known),
                 });
+                // As columns must be, to be filled.
                 if numbers.len() < used + SLACK {
                     numbers.resize((used + SLACK).next_power_of_two(), 0);
                 }
