@@ -14,6 +14,10 @@ pub mod slowdown;
 mod source;
 mod workspace;
 
+use std::process::Command;
+
+use anyhow::bail;
+
 pub use checks::{CHECKS, Check};
 pub use finding::Finding;
 pub use workspace::Workspace;
@@ -26,4 +30,13 @@ pub fn tidy(workspace: &Workspace) -> Vec<Finding> {
         .collect();
     findings.sort_by(|a, b| (&a.file, a.line, &a.what).cmp(&(&b.file, b.line, &b.what)));
     findings
+}
+
+/// Runs a command that must succeed.
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    if command.status()?.success() {
+        Ok(())
+    } else {
+        bail!("{:?} failed", command.get_program())
+    }
 }

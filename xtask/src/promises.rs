@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::bail;
+use crate::succeed;
 
 /// Packages with examples that measure.
 const MEASURING: [&str; 3] = ["reuselens-distance", "reuselens-trace", "reuselens"];
@@ -22,12 +22,4 @@ pub fn run(root: &Path, parts: &[&str]) -> anyhow::Result<()> {
     succeed(cargo.current_dir(root))?;
     let mut measure = Command::new(root.join("programs/engines/measure"));
     succeed(measure.arg(root.join("target/promises")).args(parts))
-}
-
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    if command.status()?.success() {
-        Ok(())
-    } else {
-        bail!("{:?} failed", command.get_program())
-    }
 }

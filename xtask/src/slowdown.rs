@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::bail;
+use crate::succeed;
 
 /// Builds everything and prints the table `what`, of so many turns: see the script.
 ///
@@ -23,12 +23,4 @@ pub fn run(root: &Path, what: &str, turns: Option<&str>) -> anyhow::Result<()> {
         .arg(what)
         .args(turns);
     succeed(&mut measure)
-}
-
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    if command.status()?.success() {
-        Ok(())
-    } else {
-        bail!("{:?} failed", command.get_program())
-    }
 }

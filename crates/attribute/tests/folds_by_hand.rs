@@ -2,7 +2,8 @@
 
 use reuselens_attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens_trace::{
-    Again, Block, Event, Folds, Kind, Pattern, Repeated, Row, Thread, ThreadId, Unfolder,
+    Again, Block, Event, Folds, Kind, Pattern, ProcessEnd, ProcessId, Repeated, Row, Thread,
+    ThreadId, Unfolder,
 };
 
 fn load(pc: u64, addr: u64) -> Row {
@@ -114,6 +115,67 @@ fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
     same(&all.map(Given::Block));
 }
 
+/// The cells of a pattern's accesses in a process, and of the same later in another or the same, with this between them.
+fn around(between: Vec<Given>, process: u16) -> [Vec<u32>; 2] {
+    let mut first = pattern(&[load(0x10, 0x10_0100)]);
+    let mut later = Block::new();
+    later.folds.known = 1;
+    later.process = ProcessId(process);
+    for block in [&mut first, &mut later] {
+        for number in 0..6 {
+            again(block, Repeated::Pattern(0), &[0x10_0100 + 8 * number]);
+        }
+    }
+    let block = with(Kind::Alloc, 0x50, 0xf_0000, 0x2_0000);
+    let mut all: Vec<Given> = [block, first].map(Given::Block).into();
+    all.extend(between);
+    all.push(Given::Block(later));
+    same(&all);
+    let cells = touched(&all, true).1;
+    let (before, behind) = cells.split_at(7);
+    [before.to_vec(), behind.to_vec()]
+}
+
+#[test]
+fn a_pattern_of_two_processes_whose_threads_have_one_number() {
+    // The other process has not got the memory.
+    let mut begun = with(Kind::Alloc, 0x51, 0x40_0000, 0x2_0000);
+    begun.process = ProcessId(1);
+    let [before, behind] = around(vec![Given::Block(begun)], 1);
+    assert_ne!(before[0], behind[0]);
+}
+
+#[test]
+fn a_pattern_of_a_process_that_has_the_number_of_one_that_ended() {
+    let end = Event::ProcessEnded(ProcessId(0), ProcessEnd::Unknown);
+    let block = with(Kind::Alloc, 0x51, 0xf_0000, 0x2_0000);
+    let [before, behind] = around(vec![Given::Event(end), Given::Block(block)], 0);
+    assert_ne!(before[0], behind[0]);
+}
+
+#[test]
+fn a_pattern_where_a_stack_is_by_then() {
+    let begun = thread(0, 0x10_0000, 0x10_1000);
+    let [before, behind] = around(vec![Given::Event(begun)], 0);
+    assert_ne!(before[0], behind[0]);
+}
+
+#[test]
+fn cells_of_another_thread_are_made_in_the_order_of_its_accesses() {
+    let addrs = [0x10_0040, 0x10_0000];
+    let mut first = pattern(&[load(0x10, addrs[0]), load(0x20, addrs[1])]);
+    let mut later = Block::new();
+    later.folds.known = 1;
+    later.thread = ThreadId(1);
+    for _ in 0..6 {
+        again(&mut first, Repeated::Pattern(0), &addrs);
+        // The first of them is in no object.
+        again(&mut later, Repeated::Pattern(0), &[0x30_0000, addrs[1]]);
+    }
+    let block = with(Kind::Alloc, 0x51, 0xf_0000, 0x2_0000);
+    same(&[block, first, later].map(Given::Block));
+}
+
 #[test]
 fn laps_that_reach_into_two_items_now_and_then() {
     for (addr, step) in [
@@ -145,6 +207,20 @@ fn a_piece_of_laps_has_a_bound() {
     let all = [with(Kind::Alloc, 0x50, 0xf_0000, 0x2_0000), block];
     let most = same(&all.map(Given::Block));
     assert!(most <= (1 << 18) + (1 << 16) + 256, "{most} in a piece");
+}
+
+#[test]
+fn patterns_that_are_forgotten_take_no_memory() {
+    let rows: Vec<Row> = (0..1000).map(|row| load(0x10 + row, 0x1000)).collect();
+    let mut block = pattern(&rows);
+    again(&mut block, Repeated::Pattern(0), &[0x1008; 1000]);
+    let mut attributor = Attributor::new(Options::default());
+    let mut memory = Vec::new();
+    for _ in 0..100 {
+        attributor.block(&block, &mut Columns::new());
+        memory.push(attributor.memory());
+    }
+    assert_eq!(memory[1], memory[99]);
 }
 
 #[test]

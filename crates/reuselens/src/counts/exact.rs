@@ -1,11 +1,11 @@
 //! Every access through one engine, in order.
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{ENGINES, Engine};
+use reuselens_distance::Engine;
 use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-use super::{Counted, Counts, More};
+use super::{Counted, Counts, More, is_exact};
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
@@ -106,9 +106,7 @@ impl Counts for Exact {
         let name = self.engine.name();
         Counted {
             engine: name.to_owned(),
-            exact: ENGINES
-                .iter()
-                .any(|engine| engine.name == name && engine.exact),
+            exact: is_exact(name),
             error_bound: None,
             error_bounds: None,
             histogram,

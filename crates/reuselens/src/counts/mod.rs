@@ -15,7 +15,7 @@ mod whole;
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Bounded, Engine, EngineError};
+use reuselens_distance::{Bounded, ENGINES, Engine, EngineError};
 use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
@@ -25,6 +25,13 @@ use reuselens_units::{Bytes, Distance, Granularity};
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 pub(crate) use paths::PathCounts;
+
+/// Whether the engine of this name is exact.
+fn is_exact(name: &str) -> bool {
+    ENGINES
+        .iter()
+        .any(|engine| engine.name == name && engine.exact)
+}
 
 /// Takes the touches of a trace in order and counts their distances.
 pub(crate) trait Counts: Send {

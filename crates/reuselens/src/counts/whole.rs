@@ -1,10 +1,10 @@
 //! Every access through one engine, of which nobody asks whose it was.
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{ENGINES, Engine};
+use reuselens_distance::Engine;
 use reuselens_units::Bytes;
 
-use super::{Counted, Counts};
+use super::{Counted, Counts, is_exact};
 use crate::TalliedHistogram;
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
@@ -46,10 +46,8 @@ impl Counts for Whole {
 
     fn finish(self: Box<Self>) -> Counted {
         let name = self.engine.name();
-        let is_exact =
-            |engine: &reuselens_distance::EngineInfo| engine.name == name && engine.exact;
         Counted {
-            exact: ENGINES.iter().any(is_exact),
+            exact: is_exact(name),
             ..Counted::exactly(name, self.histogram.finish())
         }
     }
