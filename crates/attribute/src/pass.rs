@@ -245,9 +245,10 @@ impl<'a> Pass<'a> {
         } else if address.wrapping_sub(self.top_low) < self.top_bytes {
             (self.top_object, NO_STRUCTURE)
         } else if let Some(recalled) = sites.slot(slot).recall(address, &space.versions())
-            && (recalled.1 != NO_STRUCTURE || !self.stack.holds(address))
+            && (!self.stack.holds(address)
+                || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE))
         {
-            // What another thread's access remembers may be around this thread's stack, which comes before.
+            // What another thread's access remembers may be around this thread's stack, which comes before: see `locate`.
             recalled
         } else {
             self.locate(slot, address)
