@@ -104,7 +104,9 @@ impl Unfolder {
     /// The block with all its rows.
     pub fn unfold(&mut self, block: &Block) -> Block {
         if block.folds.is_empty() {
-            return block.clone();
+            let mut whole = block.clone();
+            whole.folds.clear();
+            return whole;
         }
         let rows = |first: u32, count: u32| -> Vec<Row> {
             let range = first as usize..(first as usize).saturating_add(count as usize);
