@@ -211,6 +211,7 @@ impl Running {
         {
             return Step::Event(Event::ProcessEnded(ProcessId(0), end));
         }
+        self.stop.close();
         Step::End
     }
 
@@ -334,6 +335,7 @@ impl Running {
             self.follow();
             self.heed();
             if let Some(end) = self.ended {
+                self.stop.close();
                 return end;
             }
             match try_wait(&mut self.child) {

@@ -15,7 +15,14 @@ use crate::exit::Usage;
 #[derive(Args, Clone, Debug)]
 pub struct Analysis {
     /// Bytes of a data item, a power of two; `auto` is this machine's cache line
-    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = granularity, help_heading = "Analysis")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "auto",
+        value_parser = granularity,
+        allow_negative_numbers = true,
+        help_heading = "Analysis"
+    )]
     pub granularity: Option<Granularity>,
 
     /// Which accesses count
@@ -37,7 +44,7 @@ pub struct Analysis {
     pub engine: String,
 
     /// Worker threads of engines that can use several [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = threads, help_heading = "Analysis")]
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = "Analysis")]
     pub threads: Option<NonZeroUsize>,
 
     /// With --engine hp-rda: leave distances beyond the number of items as they were merged

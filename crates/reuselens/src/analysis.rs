@@ -86,7 +86,7 @@ pub(crate) fn profile(
         .iter()
         .any(|warning| warning.code == "never-entered");
     if accesses == 0 && whole && !explained {
-        profile.warnings.push(no_accesses());
+        profile.warnings.push(no_accesses(profile.method.ids));
     }
     let more = options.max_distance.map(bounded_history);
     profile.warnings.extend(more);

@@ -39,6 +39,8 @@ pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<()
 /// Takes in the blocks and events of a trace in order.
 pub(crate) struct Attribution {
     granularity: Granularity,
+    /// Whether items have no addresses.
+    pub ids: bool,
     attributor: Attributor,
     loader: Loader,
     threads: BTreeSet<ThreadId>,
@@ -65,6 +67,7 @@ impl Attribution {
         };
         Attribution {
             granularity,
+            ids: options.ids,
             attributor: Attributor::new(options),
             loader: Loader::new(),
             threads: BTreeSet::new(),
@@ -280,11 +283,18 @@ impl Uncounted {
 }
 
 /// There is nothing to show, and why that may be.
-pub(crate) fn no_accesses() -> Warning {
+pub(crate) fn no_accesses(ids: bool) -> Warning {
+    let hint = match ids {
+        true => {
+            "the trace has no rows behind its head, or none of the --kind: is it the right file?"
+        }
+        false => {
+            "widen --kind and --data; of a program built with reuselens cc only what was compiled with it is seen"
+        }
+    };
     Warning {
         code: "no-accesses".to_owned(),
         message: "no access was seen: there is nothing to show".to_owned(),
-        hint: "widen --kind and --data; of a program built with reuselens cc only what was compiled with it is seen"
-            .to_owned(),
+        hint: hint.to_owned(),
     }
 }

@@ -48,11 +48,17 @@ impl Stop {
                 let message = format!(
                     "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {limit} it may have"
                 );
-                let hint = match limit.get() {
-                    ..SMALL => {
+                let hint = match (limit.get(), attribution.ids) {
+                    (..SMALL, false) => {
                         "names and the reader alone take a few MiB: raise --memory-limit to 16M, or leave names out (--by program)"
                     }
-                    _ => "raise --memory-limit, or take a larger --granularity",
+                    (..SMALL, true) => {
+                        "the reader alone takes a few MiB: raise --memory-limit to 16M"
+                    }
+                    (_, false) => "raise --memory-limit, or take a larger --granularity",
+                    (_, true) => {
+                        "raise --memory-limit, or leave --engine out: then a sample keeps to it"
+                    }
                 };
                 (
                     warning("memory-limit", message, hint),

@@ -18,11 +18,16 @@ struct State {
     signal: AtomicI32,
     insists: AtomicBool,
     heeded: AtomicBool,
+    closed: AtomicBool,
 }
 
 impl Stop {
-    /// Asks for an end; asked again, it insists.
+    /// Asks for an end; asked again, it insists. [Closed](Self::close), it insists at once.
     pub fn ask(&self, signal: i32) {
+        if self.0.closed.load(Ordering::SeqCst) {
+            self.0.insists.store(true, Ordering::SeqCst);
+            return;
+        }
         let first = self
             .0
             .signal
@@ -42,6 +47,12 @@ impl Stop {
         let signal = self.signal()?;
         self.0.heeded.store(true, Ordering::SeqCst);
         Some(signal)
+    }
+
+    /// Everything was read, and the report is being made: who asks for an end from now on gets that, and no other outcome.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.0.heeded.store(true, Ordering::SeqCst);
     }
 
     /// Whether somebody sees to the end.
@@ -164,5 +175,15 @@ mod tests {
         stop.ask(15);
         assert_eq!(stop.signal(), Some(1));
         assert!(stop.insists() && !stop.is_heeded());
+    }
+
+    #[test]
+    fn who_asks_while_the_report_is_made_gets_it() {
+        let stop = Stop::default();
+        stop.close();
+        assert!(stop.is_heeded() && !stop.insists());
+        stop.ask(15);
+        assert_eq!(stop.signal(), None);
+        assert!(stop.insists());
     }
 }

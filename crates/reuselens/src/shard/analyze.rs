@@ -73,7 +73,8 @@ pub fn analyze_shard(
             pass.attribution.warnings.push(truncated(error));
             pass.attribution.outcome = Some(Outcome::Incomplete(CUT_OFF.to_owned()));
         } else if behind.accesses == 0 {
-            pass.attribution.warnings.push(no_accesses());
+            let none = no_accesses(pass.attribution.ids);
+            pass.attribution.warnings.push(none);
         }
         let attribution = pass.attribution;
         let mut uncounted = attribution.finish(source, command, machine, options);
