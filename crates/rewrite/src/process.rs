@@ -337,7 +337,7 @@ pub fn ends(thread: &mut Thread) {
     for own in others {
         // SAFETY: the list has the states of threads that live; only who claims one writes to it.
         let other = unsafe { &mut *(own as *mut Thread) };
-        for _ in 0..PATIENCE {
+        for look in 0..PATIENCE + NAPS {
             other.limit.store(0, Ordering::SeqCst);
             if other.in_call.load(Ordering::SeqCst) != 0 {
                 last_drain(other);
@@ -345,13 +345,18 @@ pub fn ends(thread: &mut Thread) {
             if other.last.load(Ordering::SeqCst) == 2 {
                 break;
             }
-            sys::yield_now();
+            match look < PATIENCE {
+                true => sys::yield_now(),
+                false => sys::nap(),
+            }
         }
     }
 }
 
 /// How often to look whether a thread has come to rest.
 const PATIENCE: u32 = 5000;
+/// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor before it can.
+const NAPS: u32 = 100;
 
 /// Empties a thread's buffer for the last time, unless somebody does so already.
 fn last_drain(thread: &mut Thread) {

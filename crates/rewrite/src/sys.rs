@@ -238,7 +238,16 @@ pub fn stack_limit() -> u64 {
 
 /// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
-    let timeout = [0_u64, 100_000_000];
+    wait_for(word, seen, 100_000_000);
+}
+
+/// Rests for a millisecond.
+pub fn nap() {
+    wait_for(&AtomicU32::new(0), 0, 1_000_000);
+}
+
+fn wait_for(word: &AtomicU32, seen: u32, nanoseconds: u64) {
+    let timeout = [0_u64, nanoseconds];
     let a = [
         word.as_ptr() as u64,
         0,
