@@ -1,5 +1,7 @@
 //! Threads and processes: how they begin, how they end.
 
+mod last;
+
 use alloc::vec::Vec;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -13,6 +15,7 @@ use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
 use super::{codes, dispatch, expand, gate, maps, modules, signals, sys, watch};
+pub use last::{ends, rest_if_over};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
@@ -23,8 +26,6 @@ const ENOMEM: i64 = -12;
 
 /// Number of this process + 1; 0 if nobody listens.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// Whether the process ends: threads rest where they are.
-static OVER: AtomicU32 = AtomicU32::new(0);
 /// Addresses of the states of all threads.
 static THREADS: Lock<Vec<u64>> = Lock::new(Vec::new());
 /// Threads that have ended: id and address of the state, which can go once the thread is gone.
@@ -316,72 +317,6 @@ pub fn thread_ends(thread: &mut Thread) -> i64 {
         )
     }
 }
-
-/// The process is about to end: what all threads have noted goes out.
-pub fn ends(thread: &mut Thread) {
-    expand::drain(thread);
-    if thread.borrowed {
-        return thread.channel.end();
-    }
-    // The first thread that ends the process does so; another that tries rests.
-    rest_if_over(thread);
-    thread.channel.set_outside(false);
-    thread.last.store(OWN_END, Ordering::SeqCst);
-    OVER.store(1, Ordering::SeqCst);
-    let others: Vec<u64> = THREADS
-        .lock()
-        .iter()
-        .copied()
-        .filter(|t| *t != thread.own)
-        .collect();
-    for own in others {
-        // SAFETY: the list has the states of threads that live; only who claims one writes to it.
-        let other = unsafe { &mut *(own as *mut Thread) };
-        for look in 0..PATIENCE + NAPS {
-            other.limit.store(0, Ordering::SeqCst);
-            if other.in_call.load(Ordering::SeqCst) != 0 {
-                last_drain(other);
-            }
-            if other.last.load(Ordering::SeqCst) == 2 {
-                break;
-            }
-            match look < PATIENCE {
-                true => sys::yield_now(),
-                false => sys::nap(),
-            }
-        }
-    }
-}
-
-/// How often to look whether a thread has come to rest.
-const PATIENCE: u32 = 5000;
-/// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor before it can.
-const NAPS: u32 = 100;
-
-/// Empties a thread's buffer for the last time, unless somebody does so already.
-fn last_drain(thread: &mut Thread) {
-    let order = Ordering::SeqCst;
-    if thread.last.compare_exchange(0, 1, order, order).is_ok() {
-        expand::drain(thread);
-        announce_name(thread);
-        thread.channel.set_outside(false);
-        thread.last.store(2, order);
-    }
-}
-
-/// If the process ends, the calling thread rests: its notes are out.
-pub fn rest_if_over(thread: &mut Thread) {
-    if OVER.load(Ordering::SeqCst) != 0 && thread.last.load(Ordering::SeqCst) != OWN_END {
-        last_drain(thread);
-        let word = AtomicU32::new(0);
-        loop {
-            sys::futex_wait(&word, 0);
-        }
-    }
-}
-
-/// The mark of the thread that ends the process.
-const OWN_END: u32 = 3;
 
 /// A signal ends the process.
 pub fn die_of(thread: &mut Thread, signal: u32) -> ! {
