@@ -82,18 +82,14 @@ fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
         if folded {
             reader.fold();
         }
-        let (mut block, mut columns) = (Block::new(), Columns::new());
-        loop {
-            match reader.next(&mut block) {
-                Ok(Step::Block) => attributor.pieces(&block, &mut columns, |piece| {
-                    let room = (1_usize << 22).saturating_sub(items.len());
-                    items.extend(piece.items.iter().take(room));
-                    cells.extend(piece.cells.iter().take(room));
-                }),
-                Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
-                Ok(Step::End) | Err(_) => break,
-            }
-        }
+        let mut columns = Columns::new();
+        take_all(reader, &mut attributor, |attributor, block| {
+            attributor.pieces(block, &mut columns, |piece| {
+                let room = room(&items);
+                items.extend(piece.items.iter().take(room));
+                cells.extend(piece.cells.iter().take(room));
+            });
+        });
     }
     let references = attributor.references();
     (items, cells, references, attributor.finish(&mut NoSymbols))
@@ -218,38 +214,50 @@ fn touched(
     };
     let mut attributor = Attributor::new(options);
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
-    let (mut items, mut error) = (Vec::new(), None);
-    match Reader::with_threads(input, threads) {
+    let mut items = Vec::new();
+    let error = match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
             if let Some(wish) = attributor.wish().filter(|_| condense) {
                 reader.condense(wish);
             }
-            let (mut block, mut columns) = (Block::new(), Columns::new());
-            loop {
-                match reader.next(&mut block) {
-                    Ok(Step::Block) => {
-                        attributor.gather(&mut block, &mut columns, |piece| keep(&mut items, piece))
-                    }
-                    Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
-                    Ok(Step::End) => break,
-                    Err(damage) => {
-                        error = Some(damage.to_string());
-                        break;
-                    }
-                }
+            let mut columns = Columns::new();
+            take_all(reader, &mut attributor, |attributor, block| {
+                attributor.gather(block, &mut columns, |piece| keep(&mut items, piece));
                 keep(&mut items, &columns);
                 columns.clear();
-            }
+            })
         }
-        Err(damage) => error = Some(damage.to_string()),
-    }
+        Err(damage) => Some(damage.to_string()),
+    };
     let references = attributor.references();
     (items, references, attributor.finish(&mut NoSymbols), error)
 }
 
-/// Keeps items, as many as memory allows for: a range of a few bytes in a file may touch millions.
+/// Has all that a reader delivers taken, each block as told; the error in words.
+fn take_all(
+    mut reader: Reader,
+    attributor: &mut Attributor,
+    mut take: impl FnMut(&mut Attributor, &mut Block),
+) -> Option<String> {
+    let mut block = Block::new();
+    loop {
+        match reader.next(&mut block) {
+            Ok(Step::Block) => take(attributor, &mut block),
+            Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+            Ok(Step::End) => return None,
+            Err(damage) => return Some(damage.to_string()),
+        }
+    }
+}
+
+/// How many more items are kept: a range of a few bytes in a file may touch millions.
+fn room(items: &[u64]) -> usize {
+    (1_usize << 22).saturating_sub(items.len())
+}
+
+/// Keeps items, as many as there is room for.
 fn keep(items: &mut Vec<u64>, columns: &Columns) {
-    let room = (1_usize << 22).saturating_sub(items.len());
+    let room = room(items);
     items.extend(columns.items.iter().take(room));
 }
 

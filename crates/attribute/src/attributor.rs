@@ -81,7 +81,7 @@ impl Attributor {
 
     /// Takes in an event. Mapping a module asks `symbols` for its static data.
     pub fn event(&mut self, event: &Event, symbols: &mut dyn SymbolSource) {
-        self.shared.patterns.events += 1;
+        self.shared.events += 1;
         match event {
             Event::Process(process) => self.process_began(process),
             Event::Module(module) if !self.options.ids => self.mapped(module, symbols),

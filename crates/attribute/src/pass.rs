@@ -64,8 +64,6 @@ pub(crate) struct Pass<'a> {
     granularity: Granularity,
     /// What is folded into addresses so that processes do not share items.
     fold: u64,
-    /// Events of the trace before the block.
-    events: u64,
     /// The innermost frame: low end, bytes, object.
     top_low: u64,
     top_bytes: u64,
@@ -91,7 +89,6 @@ impl<'a> Pass<'a> {
         (columns, piece, full): Output<'a>,
     ) -> Self {
         let mut pass = Pass {
-            events: shared.patterns.events,
             fold: u64::from(process.id) << PROCESS_SHIFT,
             granularity: options.granularity,
             process,

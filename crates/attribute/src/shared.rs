@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     with_elements: bool,
     /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
     is_whole: bool,
+    /// Events of the trace so far.
+    pub events: u64,
     /// What is known of rows that come again, from block to block.
     pub patterns: Patterns,
     /// For blocks whose rows that come again nobody asked to be left out.
@@ -69,6 +71,7 @@ impl Shared {
             with_contexts: options.contexts,
             with_elements: options.elements,
             is_whole: options.is_whole(),
+            events: 0,
             patterns: Patterns::default(),
             unfolder: Unfolder::new(),
         }

@@ -63,10 +63,17 @@ impl ShadowStack {
         (self.low, self.high)
     }
 
+    /// Where the stack lies: low end and bytes; no bytes if that is unknown.
+    #[inline]
+    pub fn extent(&self) -> (u64, u64) {
+        (self.low, self.high.saturating_sub(self.low))
+    }
+
     /// Whether an address lies between the bounds, if they are known.
     #[inline]
     pub fn holds(&self, address: u64) -> bool {
-        address.wrapping_sub(self.low) < self.high.saturating_sub(self.low)
+        let (low, bytes) = self.extent();
+        address.wrapping_sub(low) < bytes
     }
 
     /// The current node of the calling context tree.

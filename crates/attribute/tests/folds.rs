@@ -11,9 +11,9 @@ use reuselens_attribute::{
 };
 use reuselens_locality::Frame;
 use reuselens_trace::formats::native::Reader;
-use reuselens_trace::{Block, Event, Input, Kind, Module, Row, Source, Step, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Input, Kind, Module, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
-use traces::{MIXES, Random, file, repeated};
+use traces::{MIXES, Random, file, repeated, take_all};
 
 /// What lies where the traces access memory: low ends, and bytes.
 struct Layout {
@@ -137,9 +137,8 @@ fn read(
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = attributor(options, layout);
     assert!(!folded || reader.fold());
-    let (mut block, mut columns) = (Block::new(), Columns::new());
+    let (mut columns, mut rows) = (Columns::new(), 0);
     let (mut items, mut cells, mut elements) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut rows, mut error) = (0, None);
     let mut keep = |piece: &Columns| {
         items.extend(&piece.items);
         cells.extend(&piece.cells);
@@ -147,22 +146,12 @@ fn read(
         elements.extend(&piece.elements);
         elements.resize(items.len(), 0);
     };
-    loop {
-        match reader.next(&mut block) {
-            Ok(Step::Block) => {
-                rows += block.folds.rows;
-                attributor.gather(&mut block, &mut columns, &mut keep);
-                keep(&columns);
-                columns.clear();
-            }
-            Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
-            Ok(Step::End) => break,
-            Err(damage) => {
-                error = Some(damage.to_string());
-                break;
-            }
-        }
-    }
+    let error = take_all(reader, &mut attributor, |attributor, block| {
+        rows += block.folds.rows;
+        attributor.gather(block, &mut columns, &mut keep);
+        keep(&columns);
+        columns.clear();
+    });
     let found = Found {
         items,
         cells,

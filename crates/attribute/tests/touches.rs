@@ -9,7 +9,7 @@ use reuselens_attribute::{Attributor, Columns, Kinds, NoSymbols, Options, Tables
 use reuselens_trace::formats::native::Reader;
 use reuselens_trace::{Block, Input, Source, Step};
 use reuselens_units::Granularity;
-use traces::{MIXES, Random, file, repeated};
+use traces::{MIXES, Random, file, repeated, take_all};
 
 #[derive(Debug, PartialEq)]
 struct Found {
@@ -27,26 +27,15 @@ fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Fo
     if condensed {
         assert!(reader.condense(attributor.wish().unwrap()));
     }
-    let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());
-    let (mut touched, mut error) = (0, None);
-    loop {
-        match reader.next(&mut block) {
-            Ok(Step::Block) => {
-                touched += block.touches.blocks;
-                attributor.gather(&mut block, &mut columns, |piece| items.extend(&piece.items));
-                items.extend(&columns.items);
-                assert!(condensed || block.touches.items.capacity() == 0);
-                assert_eq!(columns.items.len(), columns.cells.len());
-                columns.clear();
-            }
-            Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
-            Ok(Step::End) => break,
-            Err(damage) => {
-                error = Some(damage.to_string());
-                break;
-            }
-        }
-    }
+    let (mut columns, mut items, mut touched) = (Columns::new(), Vec::new(), 0);
+    let error = take_all(reader, &mut attributor, |attributor, block| {
+        touched += block.touches.blocks;
+        attributor.gather(block, &mut columns, |piece| items.extend(&piece.items));
+        items.extend(&columns.items);
+        assert!(condensed || block.touches.items.capacity() == 0);
+        assert_eq!(columns.items.len(), columns.cells.len());
+        columns.clear();
+    });
     let found = Found {
         items,
         references: attributor.references(),

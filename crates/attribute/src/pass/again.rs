@@ -167,7 +167,7 @@ impl Pass<'_> {
     #[inline(always)]
     pub(super) fn when(&self) -> When {
         When {
-            events: self.events,
+            events: self.shared.events,
             owner: self.owner,
             fold: self.fold,
             versions: self.process.space.versions(),
@@ -224,10 +224,8 @@ impl Pass<'_> {
         };
         let (low, bytes) = slot.region();
         // The innermost frame comes first, and then the thread's stack, whatever else lies there.
-        let (stack_low, stack_high) = self.stack.bounds();
-        let stack_bytes = stack_high.saturating_sub(stack_low);
         let apart = are_apart((low, bytes), (self.top_low, self.top_bytes))
-            && are_apart((low, bytes), (stack_low, stack_bytes));
+            && are_apart((low, bytes), self.stack.extent());
         if structure != NO_STRUCTURE || !apart {
             return None;
         }

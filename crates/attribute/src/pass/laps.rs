@@ -86,8 +86,7 @@ impl Pass<'_> {
         repeat(pcs, rows.pcs, count);
         together.clear();
         for lap in 0..u64::from(many) {
-            let all = rows.addrs.iter().zip(steps);
-            together.extend(all.map(|(addr, step)| addr.wrapping_add(step.wrapping_mul(lap))));
+            together.extend(lap_further(rows.addrs, steps, lap));
         }
         let rows = Rows {
             kinds,
@@ -177,9 +176,7 @@ impl Pass<'_> {
         laps.steps.clear();
         laps.cells.clear();
         for lap in 0..times as u64 {
-            let all = addrs.iter().zip(steps);
-            laps.together
-                .extend(all.map(|(addr, step)| addr.wrapping_add(step.wrapping_mul(lap))));
+            laps.together.extend(lap_further(addrs, steps, lap));
             laps.steps
                 .extend(steps.iter().map(|step| step.wrapping_mul(times as u64)));
             laps.cells.extend_from_slice(cells);
@@ -210,6 +207,13 @@ fn repeat<T: Copy>(into: &mut Vec<T>, of: &[T], count: usize) {
         // What is there by then repeats too: twice as much each time.
         into.extend_from_within(..into.len().min(count - into.len()));
     }
+}
+
+/// The addresses so many laps further on.
+#[inline(always)]
+fn lap_further(addrs: &[u64], steps: &[u64], laps: u64) -> impl Iterator<Item = u64> {
+    let all = addrs.iter().zip(steps);
+    all.map(move |(addr, step)| addr.wrapping_add(step.wrapping_mul(laps)))
 }
 
 /// Goes on by so many steps.

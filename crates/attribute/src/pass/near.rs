@@ -6,6 +6,7 @@ use std::ops::Range;
 use reuselens_trace::Kind;
 
 use super::Pass;
+use super::patterns::is_plain;
 use super::rows::Rows;
 use crate::attributor::ProcessState;
 use crate::cells::Packed;
@@ -99,13 +100,13 @@ impl Pass<'_> {
         let (pcs, addrs) = (&all.pcs[range.clone()], &all.addrs[range]);
         let (granularity, fold, owner) = (self.granularity, self.fold, self.owner);
         let basic_blocks = self.options.basic_blocks;
-        let (stack_low, stack_high) = self.stack.bounds();
+        let (stack_low, stack_bytes) = self.stack.extent();
         let around = Around {
             top_low: self.top_low,
             top_bytes: self.top_bytes,
             top_object: self.top_object,
             stack_low,
-            stack_bytes: stack_high.saturating_sub(stack_low),
+            stack_bytes,
             versions: space.versions(),
         };
         let before = columns.len();
@@ -118,7 +119,7 @@ impl Pass<'_> {
             if let Some((pc, kind)) = coming.next() {
                 sites.prefetch(*pc, *kind);
             }
-            if !matches!(kind, Kind::Load | Kind::Store | Kind::Atomic) {
+            if !is_plain(kind) {
                 if !matches!(kind, Kind::Operand | Kind::BasicBlock) {
                     break;
                 }

@@ -75,8 +75,6 @@ struct Pattern {
 /// The patterns of blocks, and what is known of them.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    /// Events of the trace so far.
-    pub events: u64,
     of: Vec<Pattern>,
     /// Their rows.
     pub(super) kinds: Vec<Kind>,
@@ -200,6 +198,8 @@ impl Patterns {
     }
 }
 
-fn is_plain(kind: Kind) -> bool {
+/// Whether a row is an access to what its columns say, and no more.
+#[inline(always)]
+pub(super) fn is_plain(kind: Kind) -> bool {
     matches!(kind, Kind::Load | Kind::Store | Kind::Atomic)
 }

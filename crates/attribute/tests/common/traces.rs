@@ -2,11 +2,29 @@
 
 use std::path::Path;
 
-use reuselens_trace::formats::native::{Header, Writer};
+use reuselens_attribute::{Attributor, NoSymbols};
+use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, ShapeRow, ShapedBlock, Shapes,
-    ThreadId,
+    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, ShapeRow, ShapedBlock, Shapes, Source,
+    Step, ThreadId,
 };
+
+/// Has all that a reader delivers taken, each block as told; the error in words.
+pub fn take_all(
+    mut reader: Reader,
+    attributor: &mut Attributor,
+    mut take: impl FnMut(&mut Attributor, &mut Block),
+) -> Option<String> {
+    let mut block = Block::new();
+    loop {
+        match reader.next(&mut block) {
+            Ok(Step::Block) => take(attributor, &mut block),
+            Ok(Step::Event(event)) => attributor.event(&event, &mut NoSymbols),
+            Ok(Step::End) => return None,
+            Err(damage) => return Some(damage.to_string()),
+        }
+    }
+}
 
 pub struct Random(pub u64);
 
