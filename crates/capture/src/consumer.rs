@@ -94,13 +94,13 @@ impl Consumer {
 
     /// Whether code ran that lies in memory shared with others.
     pub fn shared_code(&self) -> bool {
-        let shared = &self.segment.header().shared_code;
-        shared.load(Ordering::Relaxed) != 0
+        self.segment.header().shared_code.load(Ordering::Relaxed) != 0
     }
 
-    /// Threads that went on unseen because their code cannot be rewritten.
-    pub fn left(&self) -> u32 {
-        self.segment.header().left.load(Ordering::Relaxed)
+    /// Threads that went on unseen: their code cannot be rewritten; their program restricted itself.
+    pub fn left(&self) -> [u32; 2] {
+        let h = self.segment.header();
+        [&h.left, &h.left_for_filter].map(|count| count.load(Ordering::Relaxed))
     }
 
     /// Looks after a process that is about to call `exec`.

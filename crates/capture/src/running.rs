@@ -401,17 +401,7 @@ impl Running {
                 "run it on its own, or build it with `reuselens cc`",
             );
         }
-        let left = self.consumer.left();
-        if left > 0 {
-            self.note(
-                "left-unseen",
-                format!(
-                    "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
-                     the segment register gs, or the code cache is full)"
-                ),
-                "build the program with `reuselens cc`",
-            );
-        }
+        self.note_left();
         if self.consumer.shared_code() {
             self.note(
                 "shared-code",
@@ -422,6 +412,34 @@ impl Running {
             );
         }
         self.tell_losses();
+    }
+
+    /// Writes down which threads went on unseen.
+    fn note_left(&mut self) {
+        let [left, restricted] = self.consumer.left();
+        if left > 0 {
+            self.note(
+                "left-unseen",
+                format!(
+                    "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
+                     the segment register gs, or the code cache is full)"
+                ),
+                "build the program with `reuselens cc`",
+            );
+        }
+        const WHY: &str = "the program had restricted what its code may do (a seccomp filter or the like), and capture's part in \
+                           it could have ended it";
+        if restricted > 0 && !self.limiter.is_stopped() {
+            let (what, hint) = match self.rewritten {
+                true => (
+                    "went on without being seen, and so did what they started",
+                    "build the program with `reuselens cc`: threads that run by then are recorded to their end",
+                ),
+                false => ("began and were not recorded", ""),
+            };
+            let message = format!("{restricted} thread(s) {what}: {WHY}");
+            self.note("left-for-filter", message, hint);
+        }
     }
 
     /// Writes down what was lost on its way.

@@ -62,6 +62,9 @@ impl Segment {
         header
             .consumer_pid
             .store(std::process::id(), Ordering::Relaxed);
+        let status = std::fs::read("/proc/thread-self/status").unwrap_or_default();
+        let filters = reuselens_wire::filters(&status);
+        header.filters.store(filters, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(segment)
     }

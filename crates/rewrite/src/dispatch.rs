@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{expand, gate, leave, maps, modules, process, signals, syscalls, watch};
+use super::{expand, filter, gate, leave, maps, modules, process, signals, syscalls, watch};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -21,6 +21,10 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
     }
     if thread.cursor > thread.buffer + BUFFER_BYTES || thread.limit.load(Ordering::Relaxed) == 0 {
         process::rest_if_over(thread);
+        if leave::is_time(thread) {
+            let target = thread.target;
+            return leave::with_all(thread, target);
+        }
         expand::drain(thread);
         if gate::is_stopped() {
             let target = thread.target;
@@ -153,11 +157,21 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
     thread.target = thread.call_pc + 2;
     thread.registers[usize::from(RCX)] = thread.target;
     thread.registers[11] = thread.flags;
+    if filter::restricts(thread.call_number, syscalls::arguments(thread)) {
+        leave::all_leave(thread);
+        return 0;
+    }
     u32::from(syscalls::before(thread))
 }
 
 /// A system call is done.
 pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
+    if thread.left {
+        return thread.target;
+    }
+    if leave::is_time(thread) {
+        return leave::after_call(thread);
+    }
     let called = thread.limit.load(Ordering::Relaxed) == 0;
     if called {
         process::rest_if_over(thread);
@@ -174,8 +188,11 @@ pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
 pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     thread.registers[usize::from(RAX)] = thread.call_number;
     process::rest_if_over(thread);
-    expand::drain(thread);
     let target = thread.call_pc;
+    if leave::is_time(thread) {
+        return leave::with_all(thread, target);
+    }
+    expand::drain(thread);
     on(thread, target, None)
 }
 

@@ -18,6 +18,8 @@ pub mod dispatch;
 pub mod exec;
 #[path = "expand.rs"]
 pub mod expand;
+#[path = "filter.rs"]
+pub mod filter;
 #[path = "gate.rs"]
 pub mod gate;
 #[path = "leave.rs"]

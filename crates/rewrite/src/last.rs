@@ -9,6 +9,8 @@ use crate::image::{expand, sys};
 
 /// Whether the process ends: threads rest where they are.
 static OVER: AtomicU32 = AtomicU32::new(0);
+/// The mark of a thread whose buffer was emptied for the last time.
+pub const EMPTY: u32 = 2;
 /// The mark of the thread that ends the process.
 const OWN_END: u32 = 3;
 /// How often to look whether a thread has come to rest.
@@ -27,46 +29,69 @@ pub fn ends(thread: &mut Thread) {
     thread.channel.set_outside(false);
     thread.last.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
+    empty_others(thread, is_told);
+}
+
+/// All that a thread has noted is told: nothing is lost if it is killed.
+fn is_told(thread: &mut Thread) {
+    thread.channel.set_outside(false);
+}
+
+/// What all other threads have noted goes out for the last time, and `then` is called for each: by
+/// the threads themselves as soon as they look at their limits, or here where they are in system
+/// calls. Waits for them, but not without end. How many they are.
+pub fn empty_others(thread: &mut Thread, then: fn(&mut Thread)) -> u32 {
     let others: Vec<u64> = THREADS
         .lock()
         .iter()
         .copied()
         .filter(|t| *t != thread.own)
         .collect();
+    let mut count = 0;
     for own in others {
         // SAFETY: the list has the states of threads that live; only who claims one writes to it.
         let other = unsafe { &mut *(own as *mut Thread) };
+        // The child of a `vfork` is another process.
+        if other.borrowed {
+            continue;
+        }
+        count += 1;
         for look in 0..PATIENCE + NAPS {
             other.limit.store(0, Ordering::SeqCst);
             if other.in_call.load(Ordering::SeqCst) != 0 {
-                last_drain(other);
+                last_drain(other, then);
             }
-            if other.last.load(Ordering::SeqCst) == 2 {
+            if other.last.load(Ordering::SeqCst) == EMPTY {
                 break;
             }
+            rest_if_over(thread);
             match look < PATIENCE {
                 true => sys::yield_now(),
                 false => sys::nap(),
             }
         }
     }
+    count
 }
 
-/// Empties a thread's buffer for the last time, unless somebody does so already.
-fn last_drain(thread: &mut Thread) {
+/// Empties a thread's buffer for the last time and calls `then`, unless somebody does so already.
+/// Whether it was done here.
+pub fn last_drain(thread: &mut Thread, then: fn(&mut Thread)) -> bool {
     let order = Ordering::SeqCst;
-    if thread.last.compare_exchange(0, 1, order, order).is_ok() {
+    let claimed = thread.last.compare_exchange(0, 1, order, order).is_ok();
+    if claimed {
         expand::drain(thread);
         announce_name(thread);
-        thread.channel.set_outside(false);
-        thread.last.store(2, order);
+        then(thread);
+        thread.last.store(EMPTY, order);
     }
+    claimed
 }
 
 /// If the process ends, the calling thread rests: its notes are out.
 pub fn rest_if_over(thread: &mut Thread) {
     if OVER.load(Ordering::SeqCst) != 0 && thread.last.load(Ordering::SeqCst) != OWN_END {
-        last_drain(thread);
+        last_drain(thread, is_told);
         let word = AtomicU32::new(0);
         loop {
             sys::futex_wait(&word, 0);

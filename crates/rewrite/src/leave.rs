@@ -1,10 +1,19 @@
 //! Threads that leave the cache for good, and run on as they would without us.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::segment::Segment;
 use super::thread::Thread;
-use super::{codes, dispatch, expand, process, signals, watch};
+use super::x86_64::registers::RAX;
+use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
+
+/// Whether all threads leave: [`STAY`], [`LEAVE`] or [`GO`].
+static ALL: AtomicU32 = AtomicU32::new(STAY);
+const STAY: u32 = 0;
+/// They come to rest in our code.
+const LEAVE: u32 = 1;
+/// The kernel's actions for signals are the program's own again: they go on.
+const GO: u32 = 2;
 
 /// This thread runs on its own from `pc` on, where its code lies; for what cannot be rewritten.
 pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
@@ -37,4 +46,100 @@ pub fn go_on_alone(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u
 pub fn leave_at(thread: &mut Thread, pc: u64) {
     thread.target = leave_for_good(thread, pc);
     thread.left = true;
+}
+
+/// The program is about to make the system call at `thread.call_pc`, after which the kernel may end
+/// it for calls of ours (a filter of system calls): all threads leave the cache before. From then
+/// on nothing of ours makes a call in this process, and nothing of ours catches a signal.
+///
+/// Threads that are in system calls leave when they come back from them. A signal that comes before
+/// that is delivered by the kernel itself, on our stack.
+pub fn all_leave(thread: &mut Thread) {
+    process::rest_if_over(thread);
+    thread.registers[usize::from(RAX)] = thread.call_number;
+    let pc = thread.call_pc;
+    let is_first = thread.borrowed || ALL.swap(LEAVE, Ordering::SeqCst) == STAY;
+    if !is_first {
+        with_all(thread, pc);
+        return;
+    }
+    process::last_drain(thread, end);
+    let mut leaving = 1;
+    if !thread.borrowed {
+        leaving += process::empty_others(thread, end);
+    }
+    if let Some(segment) = Segment::get() {
+        let left = &segment.header().left_for_filter;
+        left.fetch_add(leaving, Ordering::Relaxed);
+    }
+    watch::unwatch_all();
+    signals::give_back(thread);
+    if !thread.borrowed {
+        ALL.store(GO, Ordering::SeqCst);
+    }
+    go(thread, pc);
+}
+
+fn end(thread: &mut Thread) {
+    thread.channel.end();
+}
+
+/// Whether all threads of the process leave.
+pub fn is_time_for_all() -> bool {
+    ALL.load(Ordering::SeqCst) != STAY
+}
+
+/// Whether a thread leaves with all others; the child of a `vfork` is another process.
+pub fn is_time(thread: &Thread) -> bool {
+    is_time_for_all() && !thread.borrowed
+}
+
+/// This thread leaves with all others, to `pc`. No system call is made once others may have gone:
+/// the filter is there then.
+pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
+    if ALL.load(Ordering::SeqCst) == LEAVE {
+        process::last_drain(thread, |thread| {
+            thread.channel.end();
+            signals::give_back_stack(thread);
+        });
+    }
+    let is_ready = |thread: &Thread| {
+        let emptied = thread.last.load(Ordering::SeqCst) == process::EMPTY;
+        emptied && ALL.load(Ordering::SeqCst) == GO
+    };
+    while !is_ready(thread) {
+        core::hint::spin_loop();
+    }
+    go(thread, pc)
+}
+
+/// A system call is done, and all threads leave.
+pub fn after_call(thread: &mut Thread) -> u64 {
+    if matches!(thread.call_number, sys::EXECVE | sys::EXECVEAT) {
+        exec::after(thread);
+    }
+    // The kernel may have found a page protected by us; it is not any more.
+    let failed = thread.registers[usize::from(RAX)] as i64 == sys::EFAULT;
+    let target = if failed && watch::is_used() {
+        thread.registers[usize::from(RAX)] = thread.call_number;
+        thread.call_pc
+    } else {
+        thread.target
+    };
+    with_all(thread, target)
+}
+
+/// The program's code goes on at `pc` as it lies there, after signals that wait.
+fn go(thread: &mut Thread, pc: u64) -> u64 {
+    thread.target = pc;
+    while thread.pending.load(Ordering::Relaxed) != 0 {
+        signals::deliver(thread);
+    }
+    thread.left = true;
+    thread.target
+}
+
+/// The child of a fork stays, whatever its parent does.
+pub fn in_child() {
+    ALL.store(STAY, Ordering::SeqCst);
 }

@@ -30,24 +30,30 @@ pub struct Mapping {
 /// Mappings that code was found in.
 static KNOWN: Lock<Vec<Mapping>> = Lock::new(Vec::new());
 
-/// All mappings.
-pub fn all() -> Vec<Mapping> {
-    let fd = sys::open(b"/proc/self/maps\0", 0);
-    let mut text = Vec::with_capacity(64 << 10);
-    if fd >= 0 {
-        let mut piece = [0; 4096];
-        loop {
-            let read = sys::read(fd, &mut piece);
-            if read == 0 {
-                break;
-            }
-            text.extend_from_slice(&piece[..read]);
-        }
-        sys::close(fd);
+/// All mappings; `None` if the list cannot be read: the program has changed its root, or has no
+/// descriptor left.
+///
+/// The list is that of the calling thread: `/proc/self` is the process's first thread, whose list
+/// is empty once that thread has ended.
+pub fn all() -> Option<Vec<Mapping>> {
+    let fd = sys::open(b"/proc/thread-self/maps\0", 0);
+    if fd < 0 {
+        return None;
     }
-    text.split(|byte| *byte == b'\n')
-        .filter_map(parse)
-        .collect()
+    let mut text = Vec::with_capacity(64 << 10);
+    let mut piece = [0; 4096];
+    loop {
+        let read = sys::read(fd, &mut piece);
+        if read == 0 {
+            break;
+        }
+        text.extend_from_slice(&piece[..read]);
+    }
+    sys::close(fd);
+    let lines = text.split(|byte| *byte == b'\n');
+    let all: Vec<Mapping> = lines.filter_map(parse).collect();
+    // The code that runs here is mapped, so an empty list says nothing.
+    (!all.is_empty()).then_some(all)
 }
 
 fn parse(line: &[u8]) -> Option<Mapping> {
@@ -91,10 +97,20 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The mapping that an address is in.
+/// The mapping that an address is in, if the list of mappings can be read.
 pub fn around(address: u64) -> Option<Mapping> {
     let found = |mapping: &Mapping| mapping.low <= address && address < mapping.high;
-    all().into_iter().find(found)
+    all()?.into_iter().find(found)
+}
+
+/// Whether the program may write at an address.
+pub fn is_writable(address: u64) -> bool {
+    match all() {
+        Some(all) => all
+            .iter()
+            .any(|mapping| mapping.low <= address && address < mapping.high && mapping.writable),
+        None => sys::may_write(address & !4095),
+    }
 }
 
 /// The mapping that code is in: low, high, whether it may change: be written there or elsewhere.
@@ -124,7 +140,9 @@ pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
 }
 
 fn code_mapping(address: u64) -> Option<Mapping> {
-    let all = all();
+    let Some(all) = all() else {
+        return probe(address);
+    };
     let mut mapping = all
         .iter()
         .find(|mapping| mapping.low <= address && address < mapping.high)?
@@ -135,9 +153,29 @@ fn code_mapping(address: u64) -> Option<Mapping> {
     Some(mapping)
 }
 
-/// Where private code lies of the file that is mapped at an address: low and high.
+/// The page of an address, where the list of mappings cannot be read.
+///
+/// A page that can be read is taken as code: the kernel alone knows whether it may be run, and
+/// programs that jump to data on purpose are rarer than programs that change their root. That the
+/// page is also mapped elsewhere is not seen.
+fn probe(address: u64) -> Option<Mapping> {
+    let low = address & !4095;
+    sys::peek(low, &mut [0]).then(|| Mapping {
+        low,
+        high: low + 4096,
+        readable: true,
+        writable: sys::may_write(low),
+        executable: true,
+        ..Mapping::default()
+    })
+}
+
+/// Where private code lies of the file that is mapped at an address: low and high. All memory if
+/// the list of mappings cannot be read.
 pub fn code_of_the_file_at(address: u64) -> Vec<(u64, u64)> {
-    let all = all();
+    let Some(all) = all() else {
+        return alloc::vec![(0, u64::MAX)];
+    };
     let file = all
         .iter()
         .find(|mapping| mapping.low <= address && address < mapping.high)
@@ -149,12 +187,13 @@ pub fn code_of_the_file_at(address: u64) -> Vec<(u64, u64)> {
     found.map(|mapping| (mapping.low, mapping.high)).collect()
 }
 
-/// The end of what `shmat` has mapped at an address, in pieces by now perhaps.
-pub fn end_of_segment(address: u64) -> u64 {
-    let all = all();
+/// The end of what `shmat` has mapped at an address, in pieces by now perhaps; `None` if the list
+/// of mappings cannot be read.
+pub fn end_of_segment(address: u64) -> Option<u64> {
+    let all = all()?;
     let mut pieces = all.iter().skip_while(|mapping| mapping.low != address);
     let Some(first) = pieces.next() else {
-        return address;
+        return Some(address);
     };
     let follows = |end: u64, next: &Mapping| {
         (next.low == end
@@ -162,16 +201,14 @@ pub fn end_of_segment(address: u64) -> u64 {
             && next.offset == end - first.low + first.offset)
             .then_some(next.high)
     };
-    pieces
-        .map_while({
-            let mut end = first.high;
-            move |next| {
-                end = follows(end, next)?;
-                Some(end)
-            }
-        })
-        .last()
-        .unwrap_or(first.high)
+    let ends = pieces.map_while({
+        let mut end = first.high;
+        move |next| {
+            end = follows(end, next)?;
+            Some(end)
+        }
+    });
+    Some(ends.last().unwrap_or(first.high))
 }
 
 /// Mappings have changed.

@@ -77,7 +77,9 @@ fn wanted(path: &[u8], bias: u64) -> Vec<u64> {
 
 /// Looks for files that were mapped since, and announces them.
 pub fn look(channel: &mut Channel) {
-    let mappings = maps::all();
+    let Some(mappings) = maps::all() else {
+        return;
+    };
     let mut modules = MODULES.lock();
     modules.retain(|module| {
         let same =

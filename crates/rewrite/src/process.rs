@@ -14,8 +14,8 @@ use super::segment::Segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, dispatch, expand, gate, maps, modules, signals, sys, watch};
-pub use last::{ends, rest_if_over};
+use super::{codes, dispatch, expand, gate, leave, maps, modules, signals, sys, watch};
+pub use last::{EMPTY, empty_others, ends, last_drain, rest_if_over};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
@@ -40,7 +40,7 @@ pub fn begin(thread: &mut Thread, parent: u64) {
     NUMBER.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
     open_channel(thread);
     let mut path = [0_u8; 4096];
-    let length = sys::read_link(b"/proc/self/exe\0", &mut path);
+    let length = sys::read_link(b"/proc/thread-self/exe\0", &mut path);
     // Accesses are those of its code, whatever its own calls name; functions are seen at their call.
     const REWRITTEN: u64 = 2;
     let operands = [parent, REWRITTEN, length as u64];
@@ -58,7 +58,10 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
         None => Channel::default(),
     };
     gate::begin(thread);
-    THREADS.lock().push(thread.own);
+    let mut threads = THREADS.lock();
+    if !threads.contains(&thread.own) {
+        threads.push(thread.own);
+    }
     bounds
 }
 
@@ -199,6 +202,7 @@ fn in_child(thread: &mut Thread) {
     let parent = NUMBER.load(Ordering::Relaxed);
     THREADS.lock().clear();
     ENDED.lock().clear();
+    leave::in_child();
     thread.channel.forget();
     gate::fork(thread);
     begin(thread, u64::from(parent));
@@ -226,6 +230,8 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     child.signals.mask = thread.signals.mask;
     child.borrowed = new.flags & CLONE_THREAD == 0;
     let own = child.own;
+    // Known from here on: who has all threads leave waits for it too.
+    THREADS.lock().push(own);
     // Its own stack of ours, with its state's address on top.
     let stack = child.stack - 64;
     // SAFETY: the top of a stack that nobody uses yet.
@@ -280,11 +286,18 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
     announce_thread(thread);
     signals::set_mask(thread.signals.mask);
     let target = thread.target;
+    if leave::is_time(thread) {
+        return leave::with_all(thread, target);
+    }
     dispatch::on(thread, target, None)
 }
 
 /// Frees the states of threads that are gone.
 fn bury() {
+    // While all leave, who waits for them may look at a state that has ended.
+    if leave::is_time_for_all() {
+        return;
+    }
     let mut ended = ENDED.lock();
     let pid = u64::from(sys::pid());
     ended.retain(|(tid, own)| {
@@ -302,6 +315,8 @@ fn bury() {
 pub fn thread_ends(thread: &mut Thread) -> i64 {
     expand::drain(thread);
     let own = thread.own;
+    // Nobody waits for it any more.
+    thread.last.store(last::EMPTY, Ordering::SeqCst);
     THREADS.lock().retain(|known| *known != own);
     announce_name(thread);
     thread.channel.end();

@@ -379,6 +379,11 @@ pub fn give_back(thread: &Thread) {
         // SAFETY: the kernel reads the structure: the program's own.
         unsafe { sys::call(sys::RT_SIGACTION, a) };
     }
+    give_back_stack(thread);
+}
+
+/// Gives the calling thread the stack for signals that the program has asked for.
+pub fn give_back_stack(thread: &Thread) {
     let a = [thread.signals.stack.as_ptr() as u64, 0, 0, 0, 0, 0];
     // SAFETY: as above.
     unsafe { sys::call(sys::SIGALTSTACK, a) };

@@ -33,6 +33,7 @@ pub const KILL: u64 = 62;
 pub const SHMDT: u64 = 67;
 pub const READLINK: u64 = 89;
 pub const GETRLIMIT: u64 = 97;
+pub const CAPGET: u64 = 125;
 pub const SIGALTSTACK: u64 = 131;
 pub const PRCTL: u64 = 157;
 pub const ARCH_PRCTL: u64 = 158;
@@ -45,6 +46,7 @@ pub const PREADV: u64 = 295;
 pub const RECVMMSG: u64 = 299;
 pub const PROCESS_VM_READV: u64 = 310;
 pub const PROCESS_VM_WRITEV: u64 = 311;
+pub const SECCOMP: u64 = 317;
 pub const GETRANDOM: u64 = 318;
 pub const EXECVEAT: u64 = 322;
 pub const PREADV2: u64 = 327;
@@ -273,6 +275,14 @@ pub fn peek(address: u64, into: &mut [u8]) -> bool {
     transfer(PROCESS_VM_READV, &local, &remote)
 }
 
+/// Whether the program may write to the page at `page`. Nothing is changed there, but the page gets
+/// memory of its own (`MADV_POPULATE_WRITE`). Kernels before 5.14 cannot tell: no.
+pub fn may_write(page: u64) -> bool {
+    const POPULATE_WRITE: u64 = 23;
+    // SAFETY: writes nothing.
+    unsafe { call(MADVISE, [page, 4096, POPULATE_WRITE, 0, 0, 0]) == 0 }
+}
+
 /// Copies into the program's memory; false if it is not all writable.
 pub fn poke(address: u64, from: &[u8]) -> bool {
     let local = [from.as_ptr() as u64, from.len() as u64];
@@ -282,7 +292,9 @@ pub fn poke(address: u64, from: &[u8]) -> bool {
 
 fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
     let a = [
-        u64::from(pid()),
+        // Not the process's number: that is its first thread, which has no memory any more once it
+        // has ended.
+        u64::from(tid()),
         local.as_ptr() as u64,
         1,
         remote.as_ptr() as u64,

@@ -35,6 +35,11 @@ fn argument(thread: &Thread, index: usize) -> u64 {
     thread.registers[usize::from(ORDER[index])]
 }
 
+/// The first arguments of a call.
+pub fn arguments(thread: &Thread) -> [u64; 3] {
+    [0, 1, 2].map(|index| argument(thread, index))
+}
+
 /// Before a call; whether the kernel is to be asked as the program would. If not, the result is there already. [`after`] comes
 /// in both cases.
 pub fn before(thread: &mut Thread) -> bool {
@@ -224,7 +229,9 @@ fn attached(low: u64, how: u64) {
         let rights = PROT_READ
             | right(how & SHM_RDONLY == 0, PROT_WRITE)
             | right(how & SHM_EXEC != 0, PROT_EXEC);
-        watch::appeared(low, maps::end_of_segment(low), rights);
+        // Unknown: nothing was watched where nothing was mapped.
+        let end = maps::end_of_segment(low).unwrap_or(low);
+        watch::appeared(low, end, rights);
     }
     watch::renew();
 }
@@ -265,7 +272,8 @@ fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
 fn detach(low: u64) -> i64 {
     // SAFETY: the program's own call.
     let call = || unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };
-    watch::goes((low, maps::end_of_segment(low)), call)
+    let end = maps::end_of_segment(low).unwrap_or(u64::MAX);
+    watch::goes((low, end), call)
 }
 
 /// `sigaltstack` of the program.

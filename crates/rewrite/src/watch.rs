@@ -63,7 +63,9 @@ impl Watched {
         if let Some(segment) = Segment::get() {
             segment.header().shared_code.store(1, Ordering::Relaxed);
         }
-        let all = maps::all();
+        let Some(all) = maps::all() else {
+            return;
+        };
         let address = code << 12;
         let Some(own) = all
             .iter()
@@ -224,7 +226,7 @@ pub fn unwatch(address: u64, denied: bool) -> bool {
         return true;
     }
     // Two threads that write at once: the other one's fault came first.
-    denied && maps::around(address).is_some_and(|mapping| mapping.writable)
+    denied && maps::is_writable(address)
 }
 
 /// The kernel could not write for the program: perhaps only because of us. Whether pages were watched;

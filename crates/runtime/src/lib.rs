@@ -40,6 +40,8 @@ mod ranges;
 #[cfg(reuselens_runtime)]
 mod regions;
 #[cfg(reuselens_runtime)]
+mod restrict;
+#[cfg(reuselens_runtime)]
 mod segment;
 #[cfg(reuselens_runtime)]
 mod signals;

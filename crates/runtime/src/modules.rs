@@ -78,8 +78,12 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
             .unwrap_or(0);
         let mut path = [0_u8; 1024];
         let name = CStr::from_ptr(info.name).to_bytes();
+        // The program itself is known by then.
+        if name.is_empty() && sys::is_quiet() {
+            return 0;
+        }
         let length = if name.is_empty() {
-            sys::read_link(c"/proc/self/exe", &mut path)
+            sys::read_link(c"/proc/thread-self/exe", &mut path)
         } else {
             let length = name.len().min(path.len());
             path[..length].copy_from_slice(&name[..length]);
@@ -96,8 +100,11 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
     0
 }
 
-/// A file's device and number, by its path.
+/// A file's device and number, by its path, if they may be asked for.
 pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
+    if sys::is_quiet() {
+        return None;
+    }
     let mut ended = [0_u8; 1025];
     let length = path.len().min(1024);
     ended[..length].copy_from_slice(&path[..length]);

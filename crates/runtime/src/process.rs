@@ -126,7 +126,7 @@ pub fn number(header: &Header) -> (u32, bool) {
 /// The slot must be the calling thread's.
 pub unsafe fn announce(slot: &Slot) {
     let mut path = [0_u8; 1024];
-    let length = sys::read_link(c"/proc/self/exe", &mut path);
+    let length = sys::read_link(c"/proc/thread-self/exe", &mut path);
     let operands = [
         u64::from(PARENT.load(Ordering::Relaxed)),
         u64::from(INSTRUMENTED.load(Ordering::Relaxed)),

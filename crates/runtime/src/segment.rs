@@ -202,6 +202,10 @@ fn map(path: *const u8) -> *mut u8 {
     let ours = header.magic.load(Ordering::Acquire) == MAGIC
         && header.version.load(Ordering::Relaxed) == VERSION;
     if ours {
+        // A program before this one has restricted itself, and what became of it.
+        if sys::filters() > header.filters.load(Ordering::Relaxed) {
+            sys::be_quiet(false);
+        }
         base as *mut u8
     } else {
         core::ptr::null_mut()

@@ -1,6 +1,6 @@
 //! A thread's way through blocks: attach, write, publish, end.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKind};
 
@@ -153,6 +153,7 @@ pub unsafe fn make_room(t: *mut Tls) -> bool {
         let ready = if core::ptr::eq((*t).slot, &DUMMY) {
             match (*t).state {
                 State::New => attach(t),
+                State::Unrecorded if sys::is_quiet() => false,
                 _ => {
                     count_lost();
                     false
@@ -244,23 +245,24 @@ unsafe fn attach(t: *mut Tls) -> bool {
         return false;
     };
     let header = segment.header();
-    let Some(index) = segment.claim_slot() else {
-        header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
+    let unrecorded = |count: &AtomicU32| {
+        count.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this thread's own state.
         unsafe { (*t).state = State::Unrecorded };
-        return false;
+        false
+    };
+    if sys::is_quiet() {
+        return unrecorded(&header.left_for_filter);
+    }
+    let Some(index) = segment.claim_slot() else {
+        return unrecorded(&header.unrecorded_threads);
     };
     let (process, first_of_process) = process::number(header);
     if process > u32::from(u16::MAX) {
         // Items carry their process in sixteen bits.
-        segment
-            .slot(index)
-            .state
-            .store(SlotState::Free as u32, Ordering::Release);
-        header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: this thread's own state.
-        unsafe { (*t).state = State::Unrecorded };
-        return false;
+        let state = &segment.slot(index).state;
+        state.store(SlotState::Free as u32, Ordering::Release);
+        return unrecorded(&header.unrecorded_threads);
     }
     let (stack_low, stack_high) = process::stack_bounds();
     let slot = segment.slot(index);

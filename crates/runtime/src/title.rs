@@ -32,11 +32,14 @@ pub unsafe fn announce_thread(slot: &Slot, stack_low: u64, stack_high: u64) {
     unsafe { announce(slot, event, &operands, name.text()) };
 }
 
-/// Tells the name that the calling thread has now in its slot.
+/// Tells the name that the calling thread has now in its slot, if it may be asked for.
 ///
 /// # Safety
 /// The slot must be this thread's.
 pub unsafe fn announce_name(slot: &Slot) {
+    if sys::is_quiet() {
+        return;
+    }
     let name = Name::own();
     let event = Record::new(WireKind::ThreadName, 0, 0, 0);
     // SAFETY: by the caller.
@@ -45,6 +48,9 @@ pub unsafe fn announce_name(slot: &Slot) {
 
 /// The calling thread has got another name.
 pub fn changed() {
+    if sys::is_quiet() {
+        return;
+    }
     let name = Name::own();
     let operands = [name.text().len() as u64];
     announce_quietly(WireKind::ThreadName, 0, 0, &operands, name.text());

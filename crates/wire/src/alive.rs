@@ -11,9 +11,10 @@ pub fn is_alive(pid: u32, exists: impl Fn(u32) -> bool, read_link: impl Fn(&[u8]
     if !exists(pid) {
         return false;
     }
-    // The dead have no executable; where there is no /proc, nobody has.
+    // The dead have no executable; where there is no /proc, nobody has. `/proc/self` is the first
+    // thread, which may have ended.
     let (path, length) = executable(pid);
-    read_link(&path[..length]) != ENOENT || read_link(b"/proc/self/exe\0") == ENOENT
+    read_link(&path[..length]) != ENOENT || read_link(b"/proc/thread-self/exe\0") == ENOENT
 }
 
 /// `/proc/PID/exe` and its length, with a zero byte.
@@ -59,7 +60,7 @@ mod tests {
     #[test]
     fn the_dead_that_nobody_asked_after_are_dead() {
         let zombie = |path: &[u8]| {
-            if path.starts_with(b"/proc/self") {
+            if path.starts_with(b"/proc/thread-self") {
                 5
             } else {
                 -2

@@ -10,7 +10,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -55,6 +55,9 @@ pub struct Header {
     pub version: AtomicU32,
     /// Process id of the analysing side; a sleeping producer looks whether it still lives.
     pub consumer_pid: AtomicU32,
+    /// Filters of system calls under which the analysing side runs; programs that have more may not
+    /// do what it does.
+    pub filters: AtomicU32,
     /// Not 0 once the analysing side takes no more blocks: producers stop recording.
     pub consumer_gone: AtomicU32,
     /// Next number of a process.
@@ -69,6 +72,9 @@ pub struct Header {
     pub lost_events: AtomicU64,
     /// Threads that went on unseen because their code cannot be rewritten.
     pub left: AtomicU32,
+    /// Threads that went on unseen because their program installed a filter of system calls
+    /// (`seccomp`).
+    pub left_for_filter: AtomicU32,
     /// Not 0 once code was rewritten that lies in memory shared with others, who can change it unseen.
     pub shared_code: AtomicU32,
     /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.

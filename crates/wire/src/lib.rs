@@ -27,6 +27,7 @@ mod layout;
 mod pool;
 mod queue;
 mod record;
+mod restriction;
 
 pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
@@ -50,3 +51,4 @@ pub use record::{
     CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, THREAD_NAME_BYTES, WireKind,
     basic_block_words, enter_words, unpack_enter,
 };
+pub use restriction::{Restriction, filters, restriction};

@@ -1,0 +1,198 @@
+//! Programs that take from themselves what capture relies on (their first thread, their root,
+//! descriptors, system calls, memory) end as they do by themselves, however they are captured, and
+//! print the same.
+
+mod common;
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reuselens_capture::Capture;
+use reuselens_capture::toolchain::{self, Language};
+use reuselens_trace::{Event, ProcessEnd};
+
+use common::{Told, watch};
+
+/// A program of `programs/rewrite`, by the system's compiler and by ours.
+struct Program {
+    folder: tempfile::TempDir,
+    name: &'static str,
+}
+
+/// What was seen of a run.
+struct Seen {
+    notes: Vec<String>,
+    /// Loads and stores.
+    accesses: u64,
+}
+
+impl Program {
+    fn build(name: &'static str) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/rewrite");
+        let source = programs.join(name).with_extension("c");
+        let program = Program { folder, name };
+        let arguments = |output: PathBuf| -> Vec<OsString> {
+            let flags = ["-O1", "-w", "-pthread", "-o"].map(OsString::from);
+            flags
+                .into_iter()
+                .chain([output.into(), source.clone().into()])
+                .collect()
+        };
+        let plain = Command::new("gcc")
+            .args(arguments(program.path("plain")))
+            .status()
+            .unwrap();
+        let ours = toolchain::compile(Language::C, &arguments(program.path("ours"))).unwrap();
+        assert!(plain.success() && ours.success());
+        program
+    }
+
+    fn path(&self, of: &str) -> PathBuf {
+        self.folder.path().join(format!("{}-{of}", self.name))
+    }
+
+    /// The command that runs one of the two programs, its output going to a file.
+    fn command(&self, which: &str, arguments: &[&str], output: &Path) -> Vec<OsString> {
+        let script = format!("exec \"$0\" \"$@\" > {}", output.display());
+        let mut command: Vec<OsString> = vec!["sh".into(), "-c".into(), script.into()];
+        command.push(self.path(which).into());
+        command.extend(arguments.iter().map(OsString::from));
+        command
+    }
+
+    /// Runs the program by itself, and in one of the two ways of capture: both must end and print
+    /// the same.
+    fn same(&self, capture: Capture, arguments: &[&str]) -> Seen {
+        let (alone, captured) = (self.path("alone"), self.path("captured"));
+        let native = self.command("plain", arguments, &alone);
+        let status = Command::new(&native[0]).args(&native[1..]).status();
+        let which = match capture {
+            Capture::CompiledIn => "ours",
+            _ => "plain",
+        };
+        let mut seen = Seen {
+            notes: Vec::new(),
+            accesses: 0,
+        };
+        let command = self.command(which, arguments, &captured);
+        let running = watch(command, capture, |told| match told {
+            Told::Rows(block) => seen.accesses += block.len() as u64,
+            Told::Event(Event::Note(note)) => seen.notes.push(note.code),
+            Told::Event(_) => {}
+        });
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+        assert_eq!(running.ended(), Some(end(status.unwrap())), "{capture:?}");
+        assert_eq!(read(&captured), read(&alone), "{capture:?}");
+        assert!(!read(&alone).is_empty());
+        seen
+    }
+
+    fn same_both_ways(&self, arguments: &[&str]) -> [Seen; 2] {
+        [Capture::Rewriting, Capture::CompiledIn].map(|capture| self.same(capture, arguments))
+    }
+}
+
+fn end(status: std::process::ExitStatus) -> ProcessEnd {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => ProcessEnd::Exit(code),
+        (None, signal) => ProcessEnd::Signal(signal.unwrap()),
+    }
+}
+
+#[test]
+fn first_thread_ends_before_its_process() {
+    for seen in Program::build("leaderless").same_both_ways(&[]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    }
+}
+
+#[test]
+fn root_is_an_empty_folder() {
+    let program = Program::build("rooted");
+    let folder = tempfile::tempdir().unwrap();
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return println!("skipped: only root may change its root");
+    }
+    for seen in program.same_both_ways(&["root", folder.path().to_str().unwrap()]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    }
+}
+
+#[test]
+fn no_descriptor_is_left() {
+    for seen in Program::build("rooted").same_both_ways(&["descriptors"]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    }
+}
+
+/// Accesses of the work that a program of `sandbox.c` does once.
+const WORK: u64 = 2 * 16 * (1 << 16);
+
+/// Runs a part of `sandbox.c`, which works once before it restricts itself, and once after that.
+/// Rewriting ends with the restriction, and that is reported; what is compiled in goes on.
+fn restricts_itself(part: &str) {
+    let [rewritten, compiled_in] = Program::build("sandbox").same_both_ways(&[part]);
+    assert_eq!(rewritten.notes, ["left-for-filter"], "{part}");
+    assert!(rewritten.accesses >= WORK, "{part}: {}", rewritten.accesses);
+    assert!(
+        compiled_in.notes.is_empty(),
+        "{part}: {:?}",
+        compiled_in.notes
+    );
+    assert!(
+        compiled_in.accesses >= 2 * WORK,
+        "{part}: {}",
+        compiled_in.accesses
+    );
+}
+
+#[test]
+fn strict_mode_leaves_reading_and_writing() {
+    restricts_itself("strict");
+}
+
+#[test]
+fn a_filter_kills_for_all_but_three_calls() {
+    restricts_itself("filtered");
+}
+
+#[test]
+fn a_filter_is_installed_in_all_threads() {
+    restricts_itself("threads");
+}
+
+#[test]
+fn a_child_that_filters_itself_leaves_its_parent_recorded() {
+    let [rewritten, compiled_in] = Program::build("sandbox").same_both_ways(&["child"]);
+    assert_eq!(rewritten.notes, ["left-for-filter"]);
+    assert!(rewritten.accesses >= 2 * WORK, "{}", rewritten.accesses);
+    assert!(compiled_in.notes.is_empty(), "{:?}", compiled_in.notes);
+    assert!(compiled_in.accesses >= 3 * WORK, "{}", compiled_in.accesses);
+}
+
+#[test]
+fn a_child_of_vfork_that_filters_itself_leaves_its_parent_recorded() {
+    let rewritten = Program::build("sandbox").same(Capture::Rewriting, &["borrowed"]);
+    assert_eq!(rewritten.notes, ["left-for-filter"]);
+    assert!(rewritten.accesses >= 2 * WORK, "{}", rewritten.accesses);
+}
+
+#[test]
+fn a_program_that_inherits_a_filter_runs() {
+    for seen in Program::build("sandbox").same_both_ways(&["becomes"]) {
+        assert_eq!(seen.notes, ["left-for-filter"]);
+        assert!(seen.accesses >= WORK, "{}", seen.accesses);
+    }
+}
+
+#[test]
+fn calls_that_ask_for_filters_end_nothing() {
+    for seen in Program::build("sandbox").same_both_ways(&["asks"]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.accesses >= 2 * WORK, "{}", seen.accesses);
+    }
+}
