@@ -1,36 +1,19 @@
 //! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what they do.
 
 mod common;
+#[path = "common/programs.rs"]
+mod programs;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use reuselens_capture::{Capture, Delivered, Launch, Running};
 use reuselens_trace::{Block, Event, Kind, ProcessEnd, Row, ShapedBlock, Source, Step};
 
 use common::{Told, watch};
-
-/// A program that is built with the system's own compiler and no flag of ours.
-fn build(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/rewrite");
-    let output = folder.join(source.split('.').next().unwrap());
-    let compiler = if source.ends_with("cpp") {
-        "g++"
-    } else {
-        "gcc"
-    };
-    let status = Command::new(compiler)
-        .args(["-O2", "-w", "-pthread"])
-        .args(flags)
-        .arg("-o")
-        .args([&output, &programs.join(source)])
-        .status()
-        .unwrap();
-    assert!(status.success());
-    output
-}
+use programs::build;
 
 /// What was seen of a program.
 #[derive(Default)]

@@ -54,6 +54,8 @@ pub struct Position {
     /// Number of the instruction in the block.
     pub instruction: u16,
     pub spilled: Spilled,
+    /// Whether the instruction is about to begin: nothing of what stands for it has run.
+    pub begins: bool,
     /// Head of the block's notes, if it notes anything.
     pub descriptor: Option<NonZeroU32>,
 }
@@ -65,12 +67,25 @@ impl Block {
         let after = self
             .parts
             .partition_point(|part| u64::from(part.offset) <= offset);
-        let index = after.checked_sub(1)?;
+        let mut index = after.checked_sub(1)?;
+        let last = self.parts.len() - 1;
+        let at = |index: usize| u64::from(self.parts[index].offset) == offset;
+        // The last part follows the last instruction's body, which may be empty.
+        if index == last && index > 0 && at(index) && at(index - 1) {
+            index -= 1;
+        }
         let part = self.parts[index];
+        // Nothing is spilled yet at the head.
+        let spilled = if offset == 0 {
+            Spilled::None
+        } else {
+            part.spilled
+        };
         Some(Position {
             pc: self.pc + u64::from(part.pc),
             instruction: index as u16,
-            spilled: part.spilled,
+            spilled,
+            begins: at(index) && index < last,
             descriptor: self.descriptor,
         })
     }

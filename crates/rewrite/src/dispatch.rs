@@ -166,6 +166,7 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
 
 /// A system call is done.
 pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
+    const TRAP: u64 = 1 << 8;
     if thread.left {
         return thread.target;
     }
@@ -177,6 +178,7 @@ pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
         process::rest_if_over(thread);
     }
     syscalls::after(thread);
+    thread.returned = thread.flags & TRAP != 0;
     if called {
         expand::drain(thread);
     }

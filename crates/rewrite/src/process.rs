@@ -336,6 +336,11 @@ pub fn thread_ends(thread: &mut Thread) -> i64 {
 /// A signal ends the process.
 pub fn die_of(thread: &mut Thread, signal: u32) -> ! {
     ends(thread);
+    end_by(signal)
+}
+
+/// Ends the process by a signal. Locks nothing.
+pub fn end_by(signal: u32) -> ! {
     let default = signals::Action::default();
     let a = [u64::from(signal), &raw const default as u64, 0, 8, 0, 0];
     let (pid, tid) = (u64::from(sys::pid()), u64::from(sys::tid()));

@@ -1,17 +1,17 @@
 //! Signals: caught by a handler of ours, delivered to the program's between blocks, with the registers
 //! that the program would see.
 
+#[path = "faults.rs"]
+mod faults;
 #[path = "frame.rs"]
 mod frame;
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::blocks::Spilled;
-use super::codes::{self, CODES};
 use super::lock::Lock;
 use super::thread::{SIGNAL_STACK_BYTES, Thread};
 use super::x86_64::asm;
-use super::{expand, process, sys, watch};
+use super::{expand, process, sys};
 
 pub use frame::sigreturn;
 
@@ -37,6 +37,8 @@ const FAULTS: u64 = 1 << (SIGILL - 1)
     | 1 << (SIGBUS - 1)
     | 1 << (SIGFPE - 1)
     | 1 << (SIGSEGV - 1);
+/// Signals that cannot be blocked: the kernel takes them out of every mask.
+const UNBLOCKED: u64 = 1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1);
 
 /// The kernel's `struct sigaction`.
 #[repr(C)]
@@ -57,6 +59,9 @@ pub struct Signals {
     /// The signal that waits: its number and what the kernel says of it.
     pub number: u32,
     pub info: [u64; 16],
+    /// One more that waits, or 0: only those of [`FAULTS`] can come while another waits.
+    later: AtomicU32,
+    later_info: [u64; 16],
 }
 
 impl Signals {
@@ -67,7 +72,24 @@ impl Signals {
             stack: [0, DISABLED, 0],
             number: 0,
             info: [0; 16],
+            later: AtomicU32::new(0),
+            later_info: [0; 16],
         }
+    }
+
+    /// Another signal waits, which the one that is delivered first comes before.
+    fn wait_more(&mut self, number: u32, info: &[u64; 16]) {
+        self.later_info = *info;
+        self.later.store(number, Ordering::Relaxed);
+    }
+
+    /// Takes the one more that waits: from now on it is the signal that waits.
+    fn take_later(&mut self) -> bool {
+        let number = self.later.swap(0, Ordering::Relaxed);
+        if number != 0 {
+            (self.number, self.info) = (number, self.later_info);
+        }
+        number != 0
     }
 }
 
@@ -111,10 +133,11 @@ fn install(signal: u32, action: &Action) -> i64 {
         || FAULTS >> (signal - 1) & 1 != 0;
     let ours = if caught {
         Action {
-            handler: handle as *const () as u64,
-            flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | action.flags & FOR_KERNEL,
+            handler: asm::signal_address(),
+            // A fault that is blocked ends the process without a word: one of our own is to be reported.
+            flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | SA_NODEFER | action.flags & FOR_KERNEL,
             restorer: asm::restorer_address(),
-            mask: !0,
+            mask: !FAULTS,
         }
     } else {
         *action
@@ -217,7 +240,7 @@ pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
             2 => set,
             _ => return sys::EINVAL,
         };
-        thread.signals.mask = mask & !(1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1));
+        thread.signals.mask = mask & !UNBLOCKED;
     }
     if old != 0 && !sys::poke(old, &before.to_le_bytes()) {
         return sys::EFAULT;
@@ -230,7 +253,7 @@ pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
 
 /// What the kernel gives to handlers.
 #[repr(C)]
-struct Context {
+pub struct Context {
     flags: u64,
     link: u64,
     stack: [u64; 3],
@@ -242,6 +265,7 @@ struct Context {
 
 /// Where in the kernel's structure the registers are, by their numbers.
 const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
+const RSP: usize = 15;
 const RIP: usize = 16;
 
 /// The calling thread's state.
@@ -256,84 +280,42 @@ fn current() -> &'static mut Thread {
 }
 
 /// Our handler for all signals.
-unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *mut Context) {
+pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *mut Context) {
     let thread = current();
     // SAFETY: from the kernel.
     let (info, context) = unsafe { (&*info, &mut *context) };
     let code = (info[1] & 0xffff_ffff) as i32;
     let here = context.registers[RIP];
-    let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0;
-    if is_fault {
-        const DENIED: i32 = 2;
-        let may_be_ours = signal == SIGSEGV || signal == SIGBUS;
-        if may_be_ours && watch::unwatch(info[2], signal == SIGSEGV && code == DENIED) {
-            return;
+    // A program may send itself a signal that says it is a fault.
+    let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0 && !asm::is_call(here);
+    let waits = thread.pending.load(Ordering::Relaxed) != 0;
+    let nested = thread.is_signal_stack(context.registers[RSP]);
+    if !is_fault && (waits || nested) {
+        thread.signals.wait_more(signal, info);
+        context.mask = !FAULTS;
+        return;
+    }
+    let answered = is_fault && faults::answer(thread, signal, (code, info[2]), context);
+    if !answered {
+        if waits {
+            let Signals { number, info, .. } = thread.signals;
+            thread.signals.wait_more(number, &info);
         }
-        if !codes::is_cache(here) {
-            return broken(signal);
-        }
-        if fault_in_block(thread, signal, info[2], context) {
-            return;
-        }
-    } else if asm::is_before_call(here) {
+        (thread.signals.number, thread.signals.info) = (signal, *info);
+    } else if waits || !thread.signals.take_later() {
+        return;
+    }
+    if !is_fault && asm::is_before_call(here) {
         context.registers[RIP] = asm::interrupted_address();
     }
+    // That mask may be ours, set below. If it is the program's, it is known already.
+    if context.mask | UNBLOCKED != !FAULTS {
+        thread.signals.mask = context.mask & !FAULTS | thread.signals.mask & FAULTS;
+    }
     // One at a time: the rest waits in the kernel until this one is delivered.
-    thread.signals.mask = context.mask & !FAULTS | thread.signals.mask & FAULTS;
     context.mask = !FAULTS;
-    thread.signals.number = signal;
-    thread.signals.info = *info;
     thread.pending.store(1, Ordering::Relaxed);
     thread.limit.store(0, Ordering::Relaxed);
-}
-
-/// A fault at a place of the cache; true if it was ours. Else the thread goes on to its delivery, with
-/// its registers as the program knows them.
-fn fault_in_block(thread: &mut Thread, signal: u32, at: u64, context: &mut Context) -> bool {
-    let found = CODES.lock().position(context.registers[RIP]);
-    let Some((position, _)) = found else {
-        broken(signal);
-        return true;
-    };
-    let guard = signal == SIGSEGV && thread.is_guard(at);
-    let note = thread.cursor;
-    if guard {
-        // The buffer is full: what the block has noted so far moves to its beginning.
-        let pointer = match position.spilled {
-            Spilled::Two(_, pointer) | Spilled::Branch(_, pointer) => pointer,
-            Spilled::None => return false,
-        };
-        let noted = (thread.guard() - note) as usize;
-        expand::drain(thread);
-        // SAFETY: both lie in the buffer.
-        unsafe { core::ptr::copy(note as *const u8, thread.buffer as *mut u8, noted) };
-        context.registers[ORDER[usize::from(pointer)]] = thread.buffer;
-        return true;
-    }
-    let mut registers = ORDER.map(|at| context.registers[at]);
-    position.restore(thread, &mut registers);
-    for (value, at) in registers.into_iter().zip(ORDER) {
-        context.registers[at] = value;
-    }
-    expand::drain(thread);
-    // A block that only borrows registers has no note.
-    if let (Spilled::Two(..), Some(head)) = (position.spilled, position.descriptor) {
-        let descriptor = codes::descriptor(head.get());
-        expand::expand(thread, descriptor, note, position.instruction);
-    }
-    // A breakpoint is behind the program when it traps.
-    thread.target = position.pc + u64::from(signal == SIGTRAP);
-    context.registers[RIP] = asm::deliver_address();
-    false
-}
-
-/// A fault in our own code: a mistake of ours. The program cannot go on.
-fn broken(signal: u32) {
-    sys::complain("reuselens: the rewriter failed; please report which program this was\n");
-    let default = Action::default();
-    let a = [u64::from(signal), &raw const default as u64, 0, 8, 0, 0];
-    // SAFETY: the kernel reads the structure; the fault comes again, and ends the process.
-    unsafe { sys::call(sys::RT_SIGACTION, a) };
 }
 
 /// The program jumped to where there is no code.
@@ -352,12 +334,10 @@ pub fn deliver(thread: &mut Thread) {
     let signal = thread.signals.number;
     let action = take_action(signal);
     expand::drain(thread);
-    thread.pending.store(0, Ordering::Relaxed);
-    expand::drain(thread);
     let forced = FAULTS >> (signal - 1) & 1 != 0 && (thread.signals.info[1] as i32) > 0;
     let blocked = thread.signals.mask >> (signal - 1) & 1 != 0;
     if action.handler == 1 && !forced {
-        return set_mask(thread.signals.mask);
+        return delivered(thread);
     }
     if action.handler <= 1 || (forced && blocked) || !frame::push(thread, signal, &action) {
         process::die_of(thread, signal);
@@ -368,7 +348,19 @@ pub fn deliver(thread: &mut Thread) {
         0
     };
     thread.signals.mask |= action.mask | own;
-    set_mask(thread.signals.mask);
+    delivered(thread);
+}
+
+/// The signal that waited does so no more.
+fn delivered(thread: &mut Thread) {
+    thread.pending.store(0, Ordering::Relaxed);
+    if thread.signals.take_later() {
+        thread.pending.store(1, Ordering::Relaxed);
+    }
+    expand::drain(thread);
+    if thread.pending.load(Ordering::Relaxed) == 0 {
+        set_mask(thread.signals.mask);
+    }
 }
 
 /// Gives the kernel's actions back to what the program has asked for, before it runs on its own.

@@ -77,6 +77,8 @@ pub struct Thread {
     pub tid: u32,
     /// Whether the system call is made again because of pages that were watched.
     pub retried: bool,
+    /// Whether a system call has returned with TF set, and nothing of the program has run since.
+    pub returned: bool,
     /// Whether this is the child of a `vfork`, on borrowed memory.
     pub borrowed: bool,
     /// Whether it runs on its own from now on.
@@ -146,6 +148,11 @@ impl Thread {
     /// Lowest address of the stack on which signals arrive.
     pub fn signal_stack(&self) -> u64 {
         self.own + SIGNAL_STACK
+    }
+
+    /// Whether an address is in that stack.
+    pub fn is_signal_stack(&self, address: u64) -> bool {
+        address.wrapping_sub(self.signal_stack()) < SIGNAL_STACK_BYTES
     }
 
     /// Gives the state's memory back.

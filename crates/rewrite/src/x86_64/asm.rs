@@ -3,12 +3,16 @@
 //!
 //! Our code uses the general and the sixteen vector registers, whose upper halves it leaves alone; so
 //! those are all that is saved.
+//!
+//! Our code also relies on flags that the program may set: it copies backwards with DF, faults at an
+//! unaligned access with AC, and traps after each instruction with TF. On every way into it these are
+//! cleared; the program's own come back with its registers.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
 
 use crate::image::thread::Thread;
-use crate::image::{boot, dispatch, process};
+use crate::image::{boot, dispatch, process, signals};
 
 global_asm!(
     ".macro rl_save",
@@ -17,7 +21,12 @@ global_asm!(
     "mov gs:[{r} + 64], r8\nmov gs:[{r} + 72], r9\nmov gs:[{r} + 80], r10\nmov gs:[{r} + 88], r11",
     "mov gs:[{r} + 96], r12\nmov gs:[{r} + 104], r13\nmov gs:[{r} + 112], r14\nmov gs:[{r} + 120], r15",
     "mov rsp, gs:[{stack}]",
-    "pushfq\npop qword ptr gs:[{flags}]\ncld",
+    "pushfq\npop qword ptr gs:[{flags}]",
+    // `popfq` takes 20 cycles or more: only where a flag is set that our code must not have.
+    "test dword ptr gs:[{flags}], {unwanted}",
+    "jz 9f",
+    "push {plain}\npopfq",
+    "9:",
     "movups gs:[{v} + 0], xmm0\nmovups gs:[{v} + 16], xmm1\nmovups gs:[{v} + 32], xmm2\nmovups gs:[{v} + 48], xmm3",
     "movups gs:[{v} + 64], xmm4\nmovups gs:[{v} + 80], xmm5\nmovups gs:[{v} + 96], xmm6\nmovups gs:[{v} + 112], xmm7",
     "movups gs:[{v} + 128], xmm8\nmovups gs:[{v} + 144], xmm9\nmovups gs:[{v} + 160], xmm10\nmovups gs:[{v} + 176], xmm11",
@@ -100,6 +109,10 @@ global_asm!(
     "mov rsp, gs:[{stack}]",
     "call {begins}",
     "jmp rl_resume",
+    // Where all signals arrive. The kernel clears DF and TF for a handler, and leaves AC as the program had it.
+    ".globl rl_signal\nrl_signal:",
+    "push {plain}\npopfq",
+    "jmp {handle}",
     // Where the kernel returns from handlers.
     ".globl rl_restorer\nrl_restorer:",
     "mov eax, 15",
@@ -123,7 +136,15 @@ global_asm!(
     native = sym dispatch::native,
     start = sym boot::start,
     begins = sym process::thread_begins,
+    handle = sym signals::handle,
+    unwanted = const UNWANTED,
+    plain = const PLAIN,
 );
+
+/// The flags that our code runs with at first: interrupts, and the bit that is always set.
+const PLAIN: u32 = 1 << 9 | 1 << 1;
+/// Flags that our code must not run with: trap (TF), direction (DF), nested task (NT), alignment check (AC).
+const UNWANTED: u32 = 1 << 8 | 1 << 10 | 1 << 14 | 1 << 18;
 
 unsafe extern "C" {
     fn rl_dispatch();
@@ -132,8 +153,10 @@ unsafe extern "C" {
     fn rl_native();
     fn rl_call_check();
     fn rl_call_made();
+    fn rl_call_done();
     fn rl_call_interrupted();
     fn rl_deliver();
+    fn rl_signal();
     fn rl_restorer();
     fn rl_thread();
 }
@@ -158,6 +181,8 @@ addresses! {
     native_address rl_native,
     /// Where a signal is delivered.
     deliver_address rl_deliver,
+    /// Where all signals arrive.
+    signal_address rl_signal,
     /// Where the kernel returns from handlers.
     restorer_address rl_restorer,
     /// Where new threads begin.
@@ -173,4 +198,13 @@ pub fn is_before_call(address: u64) -> bool {
         rl_call_made as *const () as u64,
     );
     (check..=made).contains(&address)
+}
+
+/// The system call of the program, and what comes after it.
+pub fn is_call(address: u64) -> bool {
+    let (made, done) = (
+        rl_call_made as *const () as u64,
+        rl_call_done as *const () as u64,
+    );
+    (made..=done).contains(&address)
 }

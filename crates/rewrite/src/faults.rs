@@ -1,0 +1,151 @@
+//! Faults: the program's, which it gets as signals, and what came about only because of us.
+//!
+//! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code the
+//! thread may hold any lock.
+
+use super::{Context, ORDER, RIP, SIGBUS, SIGSEGV, SIGTRAP};
+use crate::image::blocks::{Position, Spilled};
+use crate::image::codes::{self, CODES};
+use crate::image::thread::Thread;
+use crate::image::x86_64::asm;
+use crate::image::{expand, process, sys, watch};
+
+/// The code of a fault that says: the page is there, and lacks a right.
+const DENIED: i32 = 2;
+/// The code of a trap that says: TF is set, and an instruction has run.
+const TRACE: i32 = 2;
+
+/// Answers a fault of this code at this address. True if the program need not know; else the thread goes on to the
+/// signal's delivery, with its registers as the program knows them.
+pub fn answer(
+    thread: &mut Thread,
+    signal: u32,
+    (code, at): (i32, u64),
+    context: &mut Context,
+) -> bool {
+    let here = context.registers[RIP];
+    let steps = signal == SIGTRAP && code == TRACE;
+    if !codes::is_cache(here) {
+        // With TF set the ways between the cache and our own code trap too.
+        if steps {
+            return true;
+        }
+        broken(signal, here, at);
+    }
+    let may_be_ours = signal == SIGSEGV || signal == SIGBUS;
+    if may_be_ours && watch::unwatch(at, signal == SIGSEGV && code == DENIED) {
+        return true;
+    }
+    let found = CODES.lock().position(here);
+    match found {
+        // One instruction of the program is several in the cache.
+        Some((position, _)) if steps && !position.begins => true,
+        None if steps => true,
+        // Nor does the processor trap between a system call, the return of a handler among them, and what follows it.
+        Some(_) if steps && core::mem::take(&mut thread.returned) => true,
+        None => broken(signal, here, at),
+        Some((position, _))
+            if signal == SIGSEGV
+                && thread.is_guard(at)
+                && makes_room(thread, &position, context) =>
+        {
+            true
+        }
+        Some((position, _)) => {
+            at_instruction(thread, &position, context);
+            // A breakpoint is behind the program when it traps.
+            let behind = signal == SIGTRAP && !steps;
+            thread.target = position.pc + u64::from(behind);
+            context.registers[RIP] = asm::deliver_address();
+            false
+        }
+    }
+}
+
+/// The buffer is full: what the block has noted so far moves to its beginning. False if the block notes nothing.
+fn makes_room(thread: &mut Thread, position: &Position, context: &mut Context) -> bool {
+    let note = thread.cursor;
+    let pointer = match position.spilled {
+        Spilled::Two(_, pointer) | Spilled::Branch(_, pointer) => pointer,
+        Spilled::None => return false,
+    };
+    let noted = (thread.guard() - note) as usize;
+    expand::drain(thread);
+    // SAFETY: both lie in the buffer.
+    unsafe { core::ptr::copy(note as *const u8, thread.buffer as *mut u8, noted) };
+    context.registers[ORDER[usize::from(pointer)]] = thread.buffer;
+    true
+}
+
+/// Gives the registers the values that they have in the program before an instruction, and hands on what was noted
+/// up to there.
+fn at_instruction(thread: &mut Thread, position: &Position, context: &mut Context) {
+    let note = thread.cursor;
+    let mut registers = ORDER.map(|at| context.registers[at]);
+    position.restore(thread, &mut registers);
+    for (value, at) in registers.into_iter().zip(ORDER) {
+        context.registers[at] = value;
+    }
+    expand::drain(thread);
+    // A block that only borrows registers has no note.
+    if let (Spilled::Two(..), Some(head)) = (position.spilled, position.descriptor) {
+        let descriptor = codes::descriptor(head.get());
+        expand::expand(thread, descriptor, note, position.instruction);
+    }
+}
+
+/// A fault in our own code: a mistake of ours. Locks may be held and what they guard half done, so that the program can go
+/// on neither in the cache nor without it: it ends by the signal, as by a fault of its own.
+fn broken(signal: u32, here: u64, at: u64) -> ! {
+    let mut line = Line::default();
+    line.text("reuselens: the rewriter failed (signal ");
+    line.number(u64::from(signal), 10);
+    line.text(" at 0x");
+    line.number(here, 16);
+    line.text(", address 0x");
+    line.number(at, 16);
+    line.text(
+        ") and the program ends by that signal; please report which program this was, and measure it \
+         with `reuselens cc` instead\n",
+    );
+    sys::complain(line.as_str());
+    process::end_by(signal)
+}
+
+/// A line of a message, put together without memory of the heap.
+struct Line {
+    bytes: [u8; 256],
+    length: usize,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line {
+            bytes: [0; 256],
+            length: 0,
+        }
+    }
+}
+
+impl Line {
+    /// Adds text, as far as there is room.
+    fn text(&mut self, text: &str) {
+        for (to, from) in self.bytes[self.length..].iter_mut().zip(text.bytes()) {
+            *to = from;
+            self.length += 1;
+        }
+    }
+
+    /// Adds a number in this base.
+    fn number(&mut self, number: u64, base: u64) {
+        if number >= base {
+            self.number(number / base, base);
+        }
+        let digit = (number % base) as usize;
+        self.text(&"0123456789abcdef"[digit..=digit]);
+    }
+
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
