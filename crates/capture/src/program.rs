@@ -146,6 +146,7 @@ impl Launch {
             command.stdout(io::stderr());
         }
         let (randomise, inherited) = (self.randomise, Inherited::now());
+        let us = std::process::id();
         let built_in = BuiltIn::of(program);
         let rewritten = self.rewrites(program, built_in)?;
         // SAFETY: the closure makes a few async-signal-safe calls in the child.
@@ -157,10 +158,10 @@ impl Launch {
                     // Where this is forbidden the addresses differ from run to run; no harm else.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
                 }
-                if rewritten && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 {
-                    return Err(io::Error::last_os_error());
+                match rewritten {
+                    true => be_traced(us),
+                    false => Ok(()),
                 }
-                Ok(())
             });
         }
         let child = command.spawn().map_err(|source| match source.kind() {
@@ -183,6 +184,27 @@ impl Launch {
             result.map_err(|refusal| started.refused(program, &refusal))?;
         }
         Ok(started)
+    }
+}
+
+/// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls alone.
+///
+/// Who asks to be traced is traced by its parent, whoever that is by then: if ours has been killed meanwhile, by a process
+/// that never lets it go on. So this process dies with its parent until it is traced. After that the kernel lets it go if
+/// its tracer dies.
+fn be_traced(parent: u32) -> io::Result<()> {
+    let check = |result: libc::c_long| match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    // SAFETY: system calls without pointers.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL).into())?;
+        if libc::getppid() as u32 != parent {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))?;
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, 0).into())
     }
 }
 
@@ -311,5 +333,28 @@ pub(crate) fn process_end(status: ExitStatus) -> ProcessEnd {
         (Some(code), _) => ProcessEnd::Exit(code),
         (None, Some(signal)) => ProcessEnd::Signal(signal),
         (None, None) => ProcessEnd::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_whose_parent_is_gone_is_traced_by_nobody() {
+        let spawn = |parent: u32| {
+            let mut command = Command::new("true");
+            // SAFETY: the closure makes a few async-signal-safe calls in the child.
+            unsafe { command.pre_exec(move || be_traced(parent)) };
+            command.spawn()
+        };
+        // The child's parent is this process, and not that with the number 0.
+        let refused = spawn(0).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::ESRCH));
+        let mut child = spawn(std::process::id()).unwrap();
+        let tracee = Tracee::new(child.id());
+        assert_eq!(tracee.wait(false).unwrap(), Stop::Signal(libc::SIGTRAP, 0));
+        tracee.let_go(0).unwrap();
+        assert!(child.wait().unwrap().success());
     }
 }

@@ -364,6 +364,19 @@ cases! {
 }
 
 #[test]
+fn a_program_is_not_left_behind_when_reuselens_is_killed_at_its_start() {
+    let tries = number("REUSELENS_KILLS", 3) * 8;
+    let script = source("hostile/kill_at_start");
+    let words = [env!("CARGO_BIN_EXE_reuselens"), &tries.to_string(), "12"];
+    let done = Command::new(script).args(words).output().unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(
+        done.status.success() && said.contains("0 left behind"),
+        "{said}"
+    );
+}
+
+#[test]
 fn cases_draw_moments_of_their_own() {
     let case = |victim| Case {
         verb: "record",
