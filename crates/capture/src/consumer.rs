@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, NO_BLOCK, QUEUE_CELLS, RECORD_BYTES,
-    Record, SLOTS, SlotState,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS,
+    RECORD_BYTES, Record, SLOTS, SlotState,
 };
 
 use crate::follow::{Followed, Follower};
@@ -92,15 +92,9 @@ impl Consumer {
         &self.segment.header().control
     }
 
-    /// Whether code ran that lies in memory shared with others.
-    pub fn shared_code(&self) -> bool {
-        self.segment.header().shared_code.load(Ordering::Relaxed) != 0
-    }
-
-    /// Threads that went on unseen: their code cannot be rewritten; their program restricted itself.
-    pub fn left(&self) -> [u32; 2] {
-        let h = self.segment.header();
-        [&h.left, &h.left_for_filter].map(|count| count.load(Ordering::Relaxed))
+    /// What programs have said in the segment's header.
+    pub fn header(&self) -> &Header {
+        self.segment.header()
     }
 
     /// Looks after a process that is about to call `exec`.

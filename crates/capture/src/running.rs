@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, Stop, TraceError,
@@ -402,7 +403,19 @@ impl Running {
             );
         }
         self.note_left();
-        if self.consumer.shared_code() {
+        let header = self.consumer.header();
+        let signs = [&header.shared_code, &header.short_of_space];
+        let [shared_code, short_of_space] = signs.map(|sign| sign.load(Ordering::Relaxed) != 0);
+        if short_of_space {
+            self.note(
+                "short-of-space",
+                "the program ran under a limit of its address space (ulimit -v, RLIMIT_AS) that capture's \
+                 part of it counts for, so its own memory may have ended earlier than without"
+                    .to_owned(),
+                "take the limit away (ulimit -v unlimited) or raise it by 3 GiB",
+            );
+        }
+        if shared_code {
             self.note(
                 "shared-code",
                 "code was run in memory that is shared: what the program changed there through its own mappings was seen, what \
@@ -416,7 +429,9 @@ impl Running {
 
     /// Writes down which threads went on unseen.
     fn note_left(&mut self) {
-        let [left, restricted] = self.consumer.left();
+        let header = self.consumer.header();
+        let counts = [&header.left, &header.left_for_filter];
+        let [left, restricted] = counts.map(|count| count.load(Ordering::Relaxed));
         if left > 0 {
             self.note(
                 "left-unseen",

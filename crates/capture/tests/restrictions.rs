@@ -196,3 +196,51 @@ fn calls_that_ask_for_filters_end_nothing() {
         assert!(seen.accesses >= 2 * WORK, "{}", seen.accesses);
     }
 }
+
+#[test]
+fn limit_of_the_address_space_is_for_the_program_alone() {
+    for seen in Program::build("space").same_both_ways(&["limit"]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    }
+}
+
+#[test]
+fn locking_all_memory_brings_in_none_of_ours() {
+    for seen in Program::build("space").same_both_ways(&["lock"]) {
+        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    }
+}
+
+#[test]
+fn limit_from_outside_is_reported() {
+    let program = Program::build("space");
+    let mut command: Vec<OsString> = Vec::from(["sh", "-c"].map(OsString::from));
+    // Room for what is ours, and no way to raise it.
+    command.push("ulimit -v 8000000; exec \"$0\" \"$@\"".into());
+    command.push(std::env::current_exe().unwrap().into());
+    command.extend(["--exact", "--ignored", "runs_under_a_limit"].map(OsString::from));
+    let status = Command::new(&command[0])
+        .args(&command[1..])
+        .env("PROGRAM", program.path("plain"))
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+#[ignore = "is run by another test, under a limit"]
+fn runs_under_a_limit() {
+    let Some(program) = std::env::var_os("PROGRAM") else {
+        return;
+    };
+    let mut notes = Vec::new();
+    watch(
+        vec![program, "nothing".into()],
+        Capture::Rewriting,
+        |told| {
+            if let Told::Event(Event::Note(note)) = told {
+                notes.push(note.code);
+            }
+        },
+    );
+    assert_eq!(notes, ["short-of-space"]);
+}

@@ -1,10 +1,10 @@
 //! The first moments: the analysing side has put the image into a program that has not run yet.
 
-use reuselens_wire::Bootstrap;
+use reuselens_wire::{Bootstrap, IMAGE, IMAGE_STACK_BYTES};
 
 use super::thread::{NO_EXIT, Thread};
 use super::x86_64::registers as r;
-use super::{codes, dispatch, modules, process, segment, signals, sys};
+use super::{codes, dispatch, modules, process, segment, signals, space, sys};
 
 const SET_GS: u64 = 0x1001;
 
@@ -15,12 +15,17 @@ const SET_GS: u64 = 0x1001;
 pub unsafe extern "C" fn start(bootstrap: *const Bootstrap) -> u64 {
     // SAFETY: by the caller.
     let bootstrap = unsafe { &*bootstrap };
+    let image = core::ptr::from_ref(bootstrap) as u64 - IMAGE + IMAGE_STACK_BYTES;
+    space::begin(image.next_multiple_of(4096));
     segment::open(&bootstrap.segment);
     if !codes::begin() {
-        sys::complain(
-            "reuselens: no memory for rewritten code: the program may not map memory that \
-                       is both writable and executable\n",
-        );
+        sys::complain(if space::is_limited() {
+            "reuselens: no address space for rewritten code: a limit is too low; take it away: \
+             ulimit -v unlimited\n"
+        } else {
+            "reuselens: no memory for rewritten code: the program may not map memory that is both \
+             writable and executable\n"
+        });
         sys::die(127);
     }
     let thread = Thread::create();

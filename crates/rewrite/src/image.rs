@@ -38,6 +38,8 @@ pub mod process;
 pub mod segment;
 #[path = "signals.rs"]
 pub mod signals;
+#[path = "space.rs"]
+pub mod space;
 #[path = "sys.rs"]
 pub mod sys;
 #[path = "syscalls.rs"]

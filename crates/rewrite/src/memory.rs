@@ -26,6 +26,11 @@ pub fn reserve(bytes: u64, align: u64) -> u64 {
     at
 }
 
+/// The end of what has been taken of the arena.
+pub fn end() -> u64 {
+    *NEXT.lock()
+}
+
 /// Maps fresh zeros; ends the process if there is no memory.
 pub fn map(bytes: u64, align: u64) -> u64 {
     for _ in 0..64 {
@@ -34,7 +39,10 @@ pub fn map(bytes: u64, align: u64) -> u64 {
             return at;
         }
     }
-    sys::complain("reuselens: no memory for the rewriter of this program\n");
+    sys::complain(
+        "reuselens: no memory for the rewriter of this program; is there a limit? ulimit -v unlimited \
+         takes it away\n",
+    );
     sys::die(127)
 }
 

@@ -9,7 +9,7 @@ use super::allocations::FUNCTIONS;
 use super::channel::Channel;
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::{gate, sys};
+use super::{gate, space, sys};
 
 /// A mapped file with code in it.
 #[derive(Default)]
@@ -191,9 +191,13 @@ fn map_file(path: &[u8]) -> Option<(u64, usize)> {
     if bytes > 64 {
         let at = super::memory::reserve(bytes as u64, 4096);
         let a = [at, bytes as u64, 1, PRIVATE_FIXED_NOREPLACE, fd as u64, 0];
+        let room = (bytes as u64).next_multiple_of(4096);
+        space::grow(room);
         // SAFETY: the arena's own address space.
         if unsafe { sys::call(sys::MMAP, a) } == at as i64 {
             mapped = Some((at, bytes as usize));
+        } else {
+            space::shrink(room);
         }
     }
     sys::close(fd);

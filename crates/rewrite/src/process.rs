@@ -14,7 +14,7 @@ use super::segment::Segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, dispatch, expand, gate, leave, maps, modules, signals, sys, watch};
+use super::{codes, dispatch, expand, gate, leave, maps, modules, signals, space, sys, watch};
 pub use last::{EMPTY, empty_others, ends, last_drain, rest_if_over};
 
 const CLONE_VM: u64 = 0x100;
@@ -37,6 +37,9 @@ pub fn begin(thread: &mut Thread, parent: u64) {
         let next = &segment.header().next_process;
         next.fetch_add(1, Ordering::Relaxed)
     });
+    if number == Some(0) && space::is_limited() {
+        space::tell();
+    }
     NUMBER.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
     open_channel(thread);
     let mut path = [0_u8; 4096];

@@ -7,7 +7,7 @@ use reuselens_wire::{
     MAGIC, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS, take_entry,
 };
 
-use super::{memory, sys};
+use super::{memory, space, sys};
 
 /// Where it is; 0 = nobody listens.
 static BASE: AtomicU64 = AtomicU64::new(0);
@@ -118,10 +118,12 @@ pub fn open(path: &[u8]) {
         fd as u64,
         0,
     ];
+    space::grow(SEGMENT_BYTES as u64);
     // SAFETY: the arena's own address space.
     let base = unsafe { sys::call(sys::MMAP, a) };
     sys::close(fd);
     if base != at as i64 {
+        space::shrink(SEGMENT_BYTES as u64);
         return;
     }
     let segment = Segment { base: at };

@@ -5,6 +5,8 @@ use core::sync::atomic::AtomicU32;
 
 use reuselens_wire::THREAD_NAME_BYTES;
 
+use super::space;
+
 pub const READ: u64 = 0;
 pub const OPEN: u64 = 2;
 pub const CLOSE: u64 = 3;
@@ -35,8 +37,10 @@ pub const READLINK: u64 = 89;
 pub const GETRLIMIT: u64 = 97;
 pub const CAPGET: u64 = 125;
 pub const SIGALTSTACK: u64 = 131;
+pub const MLOCKALL: u64 = 151;
 pub const PRCTL: u64 = 157;
 pub const ARCH_PRCTL: u64 = 158;
+pub const SETRLIMIT: u64 = 160;
 pub const GETTID: u64 = 186;
 pub const FUTEX: u64 = 202;
 pub const GETDENTS64: u64 = 217;
@@ -44,11 +48,13 @@ pub const EXIT_GROUP: u64 = 231;
 pub const TGKILL: u64 = 234;
 pub const PREADV: u64 = 295;
 pub const RECVMMSG: u64 = 299;
+pub const PRLIMIT64: u64 = 302;
 pub const PROCESS_VM_READV: u64 = 310;
 pub const PROCESS_VM_WRITEV: u64 = 311;
 pub const SECCOMP: u64 = 317;
 pub const GETRANDOM: u64 = 318;
 pub const EXECVEAT: u64 = 322;
+pub const MLOCK2: u64 = 325;
 pub const PREADV2: u64 = 327;
 pub const PKEY_MPROTECT: u64 = 329;
 pub const RSEQ: u64 = 334;
@@ -85,21 +91,28 @@ pub unsafe fn call(number: u64, a: [u64; 6]) -> i64 {
     result
 }
 
-/// Maps fresh memory at exactly this address. Protection as for `mmap(2)`.
+/// Maps fresh memory of ours at exactly this address. Protection as for `mmap(2)`.
 pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
     const PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE: u64 = 0x10_4022;
     let flags = PRIVATE_ANONYMOUS_NORESERVE_FIXED_NOREPLACE;
+    space::grow(bytes);
+    let a = [address, bytes, protection, flags, u64::MAX, 0];
     // SAFETY: takes only addresses that nobody uses.
-    unsafe { call(MMAP, [address, bytes, protection, flags, u64::MAX, 0]) == address as i64 }
+    let mapped = unsafe { call(MMAP, a) == address as i64 };
+    if !mapped {
+        space::shrink(bytes);
+    }
+    mapped
 }
 
-/// Takes memory back.
+/// Takes memory of ours back.
 ///
 /// # Safety
 /// Nobody may use it any more.
 pub unsafe fn unmap(address: u64, bytes: u64) {
     // SAFETY: by the caller.
     unsafe { call(MUNMAP, [address, bytes, 0, 0, 0, 0]) };
+    space::shrink(bytes.next_multiple_of(4096));
 }
 
 /// Opens a file; `flags` as for `open(2)`. `path` ends with a zero byte.

@@ -5,7 +5,7 @@ use super::codes::CODES;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
-    allocations, exec, expand, leave, maps, modules, process, signals, sys, watch, writes,
+    allocations, exec, expand, leave, maps, modules, process, signals, space, sys, watch, writes,
 };
 
 const PROT_READ: u64 = 1;
@@ -90,12 +90,13 @@ pub fn before(thread: &mut Thread) -> bool {
             process::ends(thread);
             return true;
         }
-        _ => {
-            if watch::is_used() {
-                writes::release(thread.call_number, [one, two, three]);
+        number => match space::before(number, [one, two, three, four], thread.borrowed) {
+            Some(result) => result,
+            None => {
+                writes::release(number, [one, two, three]);
+                return true;
             }
-            return true;
-        }
+        },
     };
     thread.registers[usize::from(RAX)] = result as u64;
     false

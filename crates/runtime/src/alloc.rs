@@ -123,7 +123,7 @@ unsafe extern "C" fn unmap(address: usize, bytes: usize, pc: u64) -> isize {
 }
 
 /// libc's convention: -1 and `errno`.
-unsafe fn report(result: isize) -> isize {
+pub unsafe fn report(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         // SAFETY: libc's per-thread variable.
         unsafe { *__errno_location() = -result as c_int };

@@ -46,6 +46,8 @@ mod segment;
 #[cfg(reuselens_runtime)]
 mod signals;
 #[cfg(reuselens_runtime)]
+mod space;
+#[cfg(reuselens_runtime)]
 mod spawn;
 #[cfg(reuselens_runtime)]
 mod stage;

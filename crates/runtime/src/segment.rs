@@ -50,6 +50,11 @@ impl Segment {
         STATE.load(Ordering::Relaxed) == NONE
     }
 
+    /// Whether the segment is mapped and recording was not given up.
+    pub fn is_mapped() -> bool {
+        STATE.load(Ordering::Relaxed) == MAPPED
+    }
+
     /// Records nothing from now on: the analysing side is gone.
     pub fn abandon() {
         STATE.store(NONE, Ordering::Release);

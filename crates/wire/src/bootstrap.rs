@@ -5,6 +5,8 @@
 pub const IMAGE: u64 = 0x3b00_0000_0000;
 /// Room for the image; the code cache follows.
 pub const IMAGE_ROOM: u64 = 16 << 20;
+/// Room for the stack of the image's first moments, behind it.
+pub const IMAGE_STACK_BYTES: u64 = 256 << 10;
 /// Where the rewriter's own memory begins, behind the code cache.
 pub const ARENA: u64 = IMAGE + (1 << 30);
 

@@ -75,6 +75,9 @@ pub struct Header {
     /// Threads that went on unseen because their program installed a filter of system calls
     /// (`seccomp`).
     pub left_for_filter: AtomicU32,
+    /// Not 0 if capture's memory counts for a limit of the program's address space: its own ends
+    /// earlier.
+    pub short_of_space: AtomicU32,
     /// Not 0 once code was rewritten that lies in memory shared with others, who can change it unseen.
     pub shared_code: AtomicU32,
     /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.

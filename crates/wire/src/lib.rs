@@ -28,9 +28,10 @@ mod pool;
 mod queue;
 mod record;
 mod restriction;
+mod space;
 
 pub use alive::is_alive;
-pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, Registers};
+pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, IMAGE_STACK_BYTES, Registers};
 pub use control::{
     Control, FUNCTIONS, Function, MARK_ASK, MARK_BEGIN, MARK_END, REGION_BYTES, Recording,
 };
@@ -52,3 +53,4 @@ pub use record::{
     basic_block_words, enter_words, unpack_enter,
 };
 pub use restriction::{Restriction, filters, restriction};
+pub use space::{UNLIMITED, outer_limits};

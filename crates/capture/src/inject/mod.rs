@@ -9,13 +9,10 @@ mod tracee;
 
 use std::io;
 
-use reuselens_wire::{Bootstrap, IMAGE, Registers};
+use reuselens_wire::{Bootstrap, IMAGE, IMAGE_STACK_BYTES, Registers};
 
 use image::Image;
 pub use tracee::{Stop, Tracee, try_wait};
-
-/// Room for the stack of the image's first moments, behind it.
-const STACK_BYTES: u64 = 256 << 10;
 
 /// Why a program cannot be rewritten.
 #[derive(Debug)]
@@ -44,7 +41,7 @@ pub fn inject(tracee: &Tracee, segment: &str, parent: u64) -> Result<(), Refusal
     tracee.die_with_us()?;
     let registers = tracee.registers()?;
     let bootstrap_at = IMAGE + image.bytes.len() as u64;
-    let top = (bootstrap_at + STACK_BYTES).next_multiple_of(4096);
+    let top = (bootstrap_at + IMAGE_STACK_BYTES).next_multiple_of(4096);
     tracee.map(&registers, IMAGE, top - IMAGE)?;
     tracee.write(IMAGE, &image.bytes)?;
     tracee.write(bootstrap_at, &bootstrap(&registers, segment, parent))?;

@@ -205,7 +205,7 @@ impl Tracee {
         memory.write_all_at(&before, registers.rip)?;
         if stop != Stop::Signal(libc::SIGTRAP, 0) || result != address {
             return Err(io::Error::other(
-                "the program could not map memory for the rewriter",
+                "the program could not map memory for the rewriter; is there a limit? `ulimit -v unlimited` takes it away",
             ));
         }
         Ok(())
