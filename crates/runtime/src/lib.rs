@@ -50,6 +50,8 @@ mod space;
 #[cfg(reuselens_runtime)]
 mod spawn;
 #[cfg(reuselens_runtime)]
+mod stacks;
+#[cfg(reuselens_runtime)]
 mod stage;
 #[cfg(reuselens_runtime)]
 mod sys;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use reuselens_wire::{Header, Record, Slot, WireKind};
 
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{modules, publish, segment, sys, thread};
+use crate::{modules, publish, segment, stacks, sys, thread};
 
 /// Set once the program's own constructors run: what libraries do before is not the program's.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -26,11 +26,6 @@ static KEY: AtomicU64 = AtomicU64::new(0);
 type Handler = unsafe extern "C" fn();
 
 unsafe extern "C" {
-    static __libc_stack_end: *const c_void;
-    fn pthread_self() -> *mut c_void;
-    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 8]) -> c_int;
-    fn pthread_attr_getstack(a: *const [u64; 8], low: *mut usize, bytes: *mut usize) -> c_int;
-    fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
     fn pthread_key_create(key: *mut u32, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
     fn __register_atfork(
@@ -103,6 +98,7 @@ fn begin() -> bool {
         __register_atfork(Some(before_fork), None, Some(in_child), core::ptr::null());
         (*t).busy -= 1;
     }
+    stacks::find_function();
     thread::prepare();
     true
 }
@@ -152,32 +148,6 @@ pub fn wait_until_announced() {
     while ANNOUNCED.load(Ordering::Acquire) == 0 && !segment::Segment::is_absent() {
         sys::yield_now();
     }
-}
-
-/// Lowest address of the calling thread's stack and the first one above it.
-pub fn stack_bounds() -> (u64, u64) {
-    if sys::pid() == sys::tid() {
-        // SAFETY: set by the dynamic loader; lies in the last page or so of the stack.
-        let end = unsafe { __libc_stack_end } as u64;
-        let high = end.next_multiple_of(4096) + (256 << 10);
-        let low = high.saturating_sub(sys::stack_limit());
-        let here = 0_u8;
-        // After a fork the first thread may run on the stack of another one.
-        if (low..high).contains(&(&raw const here as u64)) {
-            return (low, high);
-        }
-    }
-    let (mut low, mut bytes) = (0_usize, 0_usize);
-    let mut attributes = [0_u64; 8];
-    // SAFETY: the attributes are as large as pthread_attr_t (56 bytes); results go to locals.
-    unsafe {
-        if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
-            return (0, 0);
-        }
-        pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut bytes);
-        pthread_attr_destroy(&raw mut attributes);
-    }
-    (low as u64, (low + bytes) as u64)
 }
 
 /// Has `thread_ends` called when the thread ends.

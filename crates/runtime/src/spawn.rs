@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// The address of libc's function with this name, 0 if there is none.
-fn real(known: &AtomicUsize, name: &CStr) -> usize {
+pub fn real(known: &AtomicUsize, name: &CStr) -> usize {
     let mut address = known.load(Ordering::Relaxed);
     if address == 0 {
         // SAFETY: looks up a name; the hooks are silent meanwhile, for it may allocate.

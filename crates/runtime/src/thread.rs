@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKin
 use crate::publish::{publish, take_block};
 use crate::segment::Segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{notes, process, stage, sys, title};
+use crate::{notes, process, stacks, stage, sys, title};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -264,7 +264,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
         state.store(SlotState::Free as u32, Ordering::Release);
         return unrecorded(&header.unrecorded_threads);
     }
-    let (stack_low, stack_high) = process::stack_bounds();
+    let (stack_low, stack_high) = stacks::stack_bounds();
     let slot = segment.slot(index);
     slot.process.store(process, Ordering::Relaxed);
     slot.thread.store(
