@@ -354,6 +354,41 @@ fn cuda_sources_are_compiled() {
         .says(&["does not compile", "wrong.cu"]);
 }
 
+#[test]
+fn host_code_that_asks_for_devices_compiles_with_folders_and_macros() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    place.write("host.cu", include_str!("simt/host.cu"));
+    std::fs::create_dir(place.path("inc")).unwrap();
+    place.write("inc/factor.h", "#define FACTOR (BASE + 1)\n");
+    let run = |words: &[&str]| {
+        let mut all = vec!["simt", "run"];
+        all.extend(words);
+        let mut command = place.command(&all);
+        common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
+    };
+    let launch = "host.cu --entry scale --grid 1 --block 32 --arg a=ramp:f32:32 --arg 32 --arg 2 --out a=a.raw --force";
+    let launch: Vec<&str> = launch.split(' ').collect();
+    let expected: Vec<u8> = (0..32)
+        .flat_map(|at| (at as f32 * 2.0 + 8.0).to_le_bytes())
+        .collect();
+    run(&[&launch[..], &["-I", "inc", "-D", "BASE=7"]].concat()).succeeds();
+    assert_eq!(place.read("a.raw"), expected);
+    run(&[&launch[..], &["-D", "BASE=7"]].concat())
+        .fails(1)
+        .says(&["factor.h"]);
+    // A description has the same two, and options add to them.
+    place.write(
+        "plan.toml",
+        "kernel = 'host.cu'\ninclude = ['inc']\n[buffers]\na = 'ramp:f32:32'\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [32]\nargs = ['a', 32, 2.0]\n",
+    );
+    let plan = "plan.toml -D BASE=7 --out a=a.raw --force";
+    run(&plan.split(' ').collect::<Vec<_>>()).succeeds();
+    assert_eq!(place.read("a.raw"), expected);
+}
+
 /// What people have: a source with the host's side in it.
 const WITH_HOST: &str = "#include <cuda_runtime.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 // What clang needs of CUDA to make PTX of kernels, without CUDA being there.
 //
-// Only what device code of ordinary kernels uses, and so much of the host's interface that files with a
-// main() can be read; nothing here runs on a host.
+// Only what device code of ordinary kernels uses. reuselens_cuda_host.h declares the host's side.
 #ifndef REUSELENS_CUDA_H
 #define REUSELENS_CUDA_H
 
@@ -17,7 +16,20 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
 
+// CUDA's own header includes these, so sources use them without naming them. A machine without them
+// still compiles kernels.
+#if __has_include(<stdlib.h>)
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#endif
 typedef __SIZE_TYPE__ size_t;
+// <new> declares the device's operators with these. A kernel that calls them is refused when it is loaded.
+extern "C" {
+__device__ void *malloc(size_t) __attribute__((nothrow));
+__device__ void free(void *) __attribute__((nothrow));
+}
 #define REUSELENS_D static inline __attribute__((device, always_inline))
 
 #define REUSELENS_INDEX(name, register)                                                          \
@@ -34,8 +46,7 @@ REUSELENS_INDEX(threadIdx, tid)
 REUSELENS_INDEX(blockIdx, ctaid)
 REUSELENS_INDEX(blockDim, ntid)
 REUSELENS_INDEX(gridDim, nctaid)
-extern const __device__ __attribute__((weak)) int warpSize;
-#define warpSize 32
+static const __device__ int warpSize = 32;
 
 struct dim3 {
   unsigned x, y, z;
@@ -189,38 +200,5 @@ REUSELENS_D double __dmul_rn(double a, double b) { return __nvvm_mul_rn_d(a, b);
 template <class T> REUSELENS_D T __ldg(const T *p) { return *p; }
 extern "C" __device__ int printf(const char *, ...);
 
-// The host's side, to be read and not to be run.
-typedef int cudaError_t;
-typedef struct CUstream_st *cudaStream_t;
-typedef struct CUevent_st *cudaEvent_t;
-enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
-#define cudaSuccess 0
-extern "C" {
-unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void * = 0);
-cudaError_t cudaConfigureCall(dim3, dim3, size_t = 0, cudaStream_t = 0);
-cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
-cudaError_t cudaFree(void *);
-cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind);
-cudaError_t cudaMemset(void *, int, size_t);
-cudaError_t cudaDeviceSynchronize(void);
-cudaError_t cudaGetLastError(void);
-cudaError_t cudaPeekAtLastError(void);
-cudaError_t cudaDeviceReset(void);
-cudaError_t cudaFreeHost(void *);
-cudaError_t cudaStreamCreate(cudaStream_t *);
-cudaError_t cudaStreamDestroy(cudaStream_t);
-cudaError_t cudaStreamSynchronize(cudaStream_t);
-cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = 0);
-cudaError_t cudaEventCreate(cudaEvent_t *);
-cudaError_t cudaEventDestroy(cudaEvent_t);
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = 0);
-cudaError_t cudaEventSynchronize(cudaEvent_t);
-cudaError_t cudaEventElapsedTime(float *, cudaEvent_t, cudaEvent_t);
-cudaError_t cudaSetDevice(int);
-const char *cudaGetErrorString(cudaError_t);
-}
-template <class T> cudaError_t cudaMalloc(T **, size_t);
-template <class T> cudaError_t cudaMallocHost(T **, size_t);
-template <class T> cudaError_t cudaMallocManaged(T **, size_t, unsigned = 1);
-template <class T> cudaError_t cudaMemcpyToSymbol(const T &, const void *, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice);
+#include "reuselens_cuda_host.h"
 #endif

@@ -1,19 +1,24 @@
 //! CUDA C++ to PTX, with whatever compiler is there.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What clang is given in place of CUDA's headers.
+/// What clang is given in place of CUDA's headers: the device's side, which includes the host's.
 const HEADER: &str = include_str!("../../include/reuselens_cuda.h");
 
-/// Headers of CUDA that sources include by name; all are the one above.
-const NAMES: [&str; 5] = [
-    "cuda.h",
-    "cuda_runtime.h",
-    "cuda_runtime_api.h",
-    "device_launch_parameters.h",
-    "reuselens_cuda.h",
+/// Declarations of the host's side, so that sources with a `main` compile.
+const HOST_HEADER: &str = include_str!("../../include/reuselens_cuda_host.h");
+
+/// The files that clang finds, each with its text. Sources include CUDA's headers by these names.
+const HEADERS: [(&str, &str); 6] = [
+    ("cuda.h", HEADER),
+    ("cuda_runtime.h", HEADER),
+    ("cuda_runtime_api.h", HEADER),
+    ("device_launch_parameters.h", HEADER),
+    ("reuselens_cuda.h", HEADER),
+    ("reuselens_cuda_host.h", HOST_HEADER),
 ];
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
@@ -21,6 +26,30 @@ const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang
 
 /// Without another choice: the oldest architecture with all instructions of warps.
 const ARCHITECTURE: &str = "sm_80";
+
+/// What the compiler's preprocessor is given, as with its options `-I` and `-D`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preprocessor {
+    /// Folders in which `#include` looks for files, in order.
+    pub include: Vec<PathBuf>,
+    /// Macros, each as `NAME` or `NAME=VALUE`.
+    pub define: Vec<String>,
+}
+
+impl Preprocessor {
+    /// The options that nvcc and clang take alike.
+    fn options(&self) -> impl Iterator<Item = OsString> {
+        let option = |name: &str, value: &OsStr| {
+            let mut option = OsString::from(name);
+            option.push(value);
+            option
+        };
+        let include = self.include.iter();
+        let include = include.map(move |folder| option("-I", folder.as_os_str()));
+        let define = self.define.iter();
+        include.chain(define.map(move |define| option("-D", OsStr::new(define))))
+    }
+}
 
 /// CUDA C++ that was not compiled.
 #[derive(Debug, thiserror::Error)]
@@ -87,13 +116,13 @@ fn is_nvcc(compiler: &str) -> bool {
 ///
 /// # Errors
 /// If there is no compiler, or it says no.
-pub fn compile(path: &Path) -> Result<String, CompileError> {
+pub fn compile(path: &Path, preprocessor: &Preprocessor) -> Result<String, CompileError> {
     for variable in ["NVCC", "CUDA_CLANG"] {
         let set = std::env::var(variable).ok();
         let Some(compiler) = set.filter(|value| !value.is_empty()) else {
             continue;
         };
-        return with(&compiler, path).map_err(|error| match error {
+        return with(&compiler, path, preprocessor).map_err(|error| match error {
             CompileError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
                 CompileError::NotThere { variable, compiler }
             }
@@ -102,7 +131,7 @@ pub fn compile(path: &Path) -> Result<String, CompileError> {
     }
     let mut last = None;
     for compiler in COMPILERS {
-        match with(compiler, path) {
+        match with(compiler, path, preprocessor) {
             Err(CompileError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
             // An older clang may not know the options.
             Err(error @ CompileError::Failed { .. }) => last = last.or(Some(error)),
@@ -114,7 +143,7 @@ pub fn compile(path: &Path) -> Result<String, CompileError> {
     }))
 }
 
-fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
+fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<String, CompileError> {
     let io = |error| CompileError::Io {
         compiler: compiler.to_owned(),
         error,
@@ -125,8 +154,8 @@ fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
     if is_nvcc(compiler) {
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
     } else {
-        for name in NAMES {
-            std::fs::write(folder.path().join(name), HEADER).map_err(io)?;
+        for (name, text) in HEADERS {
+            std::fs::write(folder.path().join(name), text).map_err(io)?;
         }
         command.args([
             "-x",
@@ -153,7 +182,13 @@ fn with(compiler: &str, path: &Path) -> Result<String, CompileError> {
         status,
         stdout,
         stderr,
-    } = command.arg("-o").arg(&ptx).arg(path).output().map_err(io)?;
+    } = command
+        .args(preprocessor.options())
+        .arg("-o")
+        .arg(&ptx)
+        .arg(path)
+        .output()
+        .map_err(io)?;
     if !status.success() {
         let output = format!(
             "{}{}",

@@ -15,17 +15,21 @@
 //! ```
 
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::buffer::{Buffer, Content};
-use super::{Given, Plan, PlanError, Step, spec};
+use super::{Given, Plan, PlanError, Preprocessor, Step, spec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     kernel: Option<String>,
+    #[serde(default)]
+    include: Vec<PathBuf>,
+    #[serde(default)]
+    define: Vec<String>,
     #[serde(default)]
     buffers: std::collections::BTreeMap<String, String>,
     #[serde(default)]
@@ -75,7 +79,8 @@ enum Value {
 }
 
 impl Plan {
-    /// Reads a description. Kernels that it names lie beside it, and its buffers' files in `data`, or beside it too.
+    /// Reads a description. Paths of kernels and of folders to include are relative to its folder; its buffers' files
+    /// are in `data`, or beside it too.
     ///
     /// # Errors
     /// What cannot be read, and what is none.
@@ -100,7 +105,14 @@ impl Plan {
         let description: Description =
             toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut plan = Plan::default();
+        let include = description.include.iter();
+        let mut plan = Plan {
+            preprocessor: Preprocessor {
+                include: include.map(|include| folder.join(include)).collect(),
+                define: description.define,
+            },
+            ..Plan::default()
+        };
         for (name, text) in description.buffers {
             let (kind, rest) = text.split_once(':').ok_or_else(|| {
                 wrong(format!(
@@ -192,6 +204,15 @@ mod tests {
             ]
         );
         assert_eq!(step.kernel, Path::new("folder/k.ptx"));
+    }
+
+    #[test]
+    fn include_folders_are_relative_to_the_description() {
+        let text = format!("include = ['inc', '/usr/x']\ndefine = ['N=4']\n{WHOLE}");
+        let plan = Plan::parse(&text, Path::new("folder/a.toml"), None).unwrap();
+        let include: [PathBuf; 2] = ["folder/inc".into(), "/usr/x".into()];
+        assert_eq!(plan.preprocessor.include, include);
+        assert_eq!(plan.preprocessor.define, ["N=4"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
-pub use compile::{CompileError, compile};
+pub use compile::{CompileError, Preprocessor, compile};
 pub use npy::{Array, NpyError, read as read_npy};
 pub use spec::SpecError;
 
@@ -29,6 +29,8 @@ pub struct Plan {
     pub buffers: Vec<Buffer>,
     /// Kernels, in order.
     pub steps: Vec<Step>,
+    /// For kernels in CUDA C++.
+    pub preprocessor: Preprocessor,
 }
 
 /// A kernel to be launched.
@@ -190,7 +192,7 @@ impl Plan {
             let (loaded, text) = match modules.entry(path) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
-                    let text = ptx_of(path)?;
+                    let text = ptx_of(path, &self.preprocessor)?;
                     let module = Module::parse(&text);
                     let module = module.map_err(|error| wrong_ptx(path, &text, error))?;
                     place.insert((session.device.load(module)?, text))
@@ -215,7 +217,7 @@ fn wrong_ptx(path: &Path, text: &str, error: PtxError) -> PlanError {
 }
 
 /// The PTX of a file, compiled if it is CUDA C++.
-fn ptx_of(path: &Path) -> Result<String, PlanError> {
+fn ptx_of(path: &Path, preprocessor: &Preprocessor) -> Result<String, PlanError> {
     let failed = |error| PlanError::File {
         what: "read",
         path: path.to_owned(),
@@ -223,7 +225,7 @@ fn ptx_of(path: &Path) -> Result<String, PlanError> {
     };
     let bytes = std::fs::read(path).map_err(failed)?;
     if path.extension().is_some_and(|ending| ending == "cu") {
-        return Ok(compile(path)?);
+        return Ok(compile(path, preprocessor)?);
     }
     String::from_utf8(bytes).map_err(|_| PlanError::NoText {
         path: path.to_owned(),

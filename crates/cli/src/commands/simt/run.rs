@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use reuselens::trace::AtomicFile;
 use reuselens::trace::warp::file::Writer;
 use reuselens::units::{Bytes, counted, grouped};
-use reuselens_ptx::plan::{Done, Plan, PlanError, Session, Step};
+use reuselens_ptx::plan::{Done, Plan, PlanError, Preprocessor, Session, Step};
 use reuselens_ptx::{Count, Options, Sink, Stream};
 
 use super::watch::Watched;
@@ -34,6 +34,12 @@ pub struct Args {
     /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     arg: Vec<String>,
+    /// Look for included files of CUDA C++ in FOLDER too; several allowed
+    #[arg(short = 'I', long, value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+    /// Define a macro of CUDA C++; several allowed
+    #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
     /// Where the files of a description's buffers lie, if not beside it
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -159,7 +165,10 @@ impl Args {
                 let what = "a description says itself what is launched; leave out --entry, --grid, --block, --shared and --arg";
                 return Err(Usage(what.to_owned()).into());
             }
-            return Ok(Plan::read(&self.kernel, self.data.as_deref())?);
+            let mut plan = Plan::read(&self.kernel, self.data.as_deref())?;
+            plan.preprocessor.include.extend_from_slice(&self.include);
+            plan.preprocessor.define.extend_from_slice(&self.define);
+            return Ok(plan);
         }
         if self.data.is_some() {
             let what = "--data says where a description's buffers lie; a kernel's arguments name their files themselves";
@@ -178,7 +187,13 @@ impl Args {
                 .collect();
             return Err(Usage(format!("a kernel needs {}", wants.join(" and "))).into());
         };
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            preprocessor: Preprocessor {
+                include: self.include.clone(),
+                define: self.define.clone(),
+            },
+            ..Plan::default()
+        };
         let mut arguments = Vec::new();
         for (index, text) in self.arg.iter().enumerate() {
             let given = plan.argument(text, index + 1);
