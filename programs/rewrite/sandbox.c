@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ static void end(const char *what) {
 // its own.
 #define WORK(name)                                                \
   __attribute__((noinline)) static int name(void) {               \
-    for (int round = 0; round < 16; round++)                      \
+    for (int round = 0; round < 4; round++)                      \
       for (int index = 0; index < LENGTH(numbers); index++)       \
         numbers[index] = numbers[index] + index;                  \
     return numbers[77];                                           \
@@ -106,7 +107,12 @@ static void *reader(void *unused) {
   return NULL;
 }
 
-// One thread filters all.
+static volatile int alarms;
+static void count(int signal) {
+  alarms++;
+}
+
+// One thread filters all, while signals come to any of them.
 static void threads(void) {
   pthread_t threads[2];
   pipe(pipes);
@@ -114,9 +120,18 @@ static void threads(void) {
   pthread_create(&threads[1], NULL, reader, NULL);
   while (!computed || !reads) usleep(1000);
   usleep(20000); // until it waits there
-  int calls[] = {SYS_read, SYS_write, SYS_futex, SYS_exit, SYS_exit_group, SYS_madvise, SYS_munmap, SYS_rt_sigprocmask};
+  struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
+  sigaction(SIGALRM, &action, NULL);
+  struct itimerval often = {{0, 500}, {0, 500}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  while (alarms < 20) {
+  }
+  int calls[] = {SYS_rt_sigreturn, SYS_restart_syscall, SYS_read, SYS_write, SYS_futex, SYS_exit, SYS_exit_group, SYS_madvise, SYS_munmap, SYS_rt_sigprocmask};
   filter(calls, LENGTH(calls), 1, SECCOMP_FILTER_FLAG_TSYNC);
   say("synchronised ", work_after() != 0);
+  int before = alarms;
+  while (alarms < before + 20) {
+  }
   write(pipes[1], "r", 1);
   computes = 0;
   pthread_join(threads[0], NULL);

@@ -130,7 +130,7 @@ fn no_descriptor_is_left() {
 }
 
 /// Accesses of the work that a program of `sandbox.c` does once.
-const WORK: u64 = 2 * 16 * (1 << 16);
+const WORK: u64 = 2 * 4 * (1 << 16);
 
 /// Runs a part of `sandbox.c`, which works once before it restricts itself, and once after that.
 /// Rewriting ends with the restriction, and that is reported; what is compiled in goes on.

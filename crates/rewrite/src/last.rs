@@ -9,10 +9,12 @@ use crate::image::{expand, sys};
 
 /// Whether the process ends: threads rest where they are.
 static OVER: AtomicU32 = AtomicU32::new(0);
-/// The mark of a thread whose buffer was emptied for the last time.
+/// The mark of a thread whose buffer was emptied for the last time; so have those with larger ones.
 pub const EMPTY: u32 = 2;
 /// The mark of the thread that ends the process.
 const OWN_END: u32 = 3;
+/// The mark of a thread that runs on its own.
+pub const GONE: u32 = 4;
 /// How often to look whether a thread has come to rest.
 const PATIENCE: u32 = 5000;
 /// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor before it can.
@@ -39,8 +41,27 @@ fn is_told(thread: &mut Thread) {
 
 /// What all other threads have noted goes out for the last time, and `then` is called for each: by
 /// the threads themselves as soon as they look at their limits, or here where they are in system
-/// calls. Waits for them, but not without end. How many they are.
+/// calls. How many they are.
 pub fn empty_others(thread: &mut Thread, then: fn(&mut Thread)) -> u32 {
+    wait_for_others(thread, |other| {
+        other.limit.store(0, Ordering::SeqCst);
+        if is_in_call(other) {
+            last_drain(other, then);
+        }
+        other.last.load(Ordering::SeqCst) >= EMPTY
+    })
+}
+
+/// Whether a thread is in a system call, and stays there for all that is known: one that a signal
+/// has interrupted comes back.
+pub fn is_in_call(thread: &Thread) -> bool {
+    let order = Ordering::SeqCst;
+    thread.in_call.load(order) != 0 && thread.pending.load(order) == 0
+}
+
+/// Waits until something holds for each other thread of the process, but not without end. How many
+/// they are.
+pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -> bool) -> u32 {
     let others: Vec<u64> = THREADS
         .lock()
         .iter()
@@ -57,11 +78,7 @@ pub fn empty_others(thread: &mut Thread, then: fn(&mut Thread)) -> u32 {
         }
         count += 1;
         for look in 0..PATIENCE + NAPS {
-            other.limit.store(0, Ordering::SeqCst);
-            if other.in_call.load(Ordering::SeqCst) != 0 {
-                last_drain(other, then);
-            }
-            if other.last.load(Ordering::SeqCst) == EMPTY {
+            if holds(other) {
                 break;
             }
             rest_if_over(thread);

@@ -76,6 +76,11 @@ pub fn all_leave(thread: &mut Thread) {
     signals::give_back(thread);
     if !thread.borrowed {
         ALL.store(GO, Ordering::SeqCst);
+        // A handler of ours may still run elsewhere, and what it caught be delivered.
+        sys::nap();
+        process::wait_for_others(thread, |other| {
+            other.last.load(Ordering::SeqCst) == process::GONE || process::is_in_call(other)
+        });
     }
     go(thread, pc);
 }
@@ -104,7 +109,7 @@ pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
         });
     }
     let is_ready = |thread: &Thread| {
-        let emptied = thread.last.load(Ordering::SeqCst) == process::EMPTY;
+        let emptied = thread.last.load(Ordering::SeqCst) >= process::EMPTY;
         emptied && ALL.load(Ordering::SeqCst) == GO
     };
     while !is_ready(thread) {
@@ -136,6 +141,7 @@ fn go(thread: &mut Thread, pc: u64) -> u64 {
         signals::deliver(thread);
     }
     thread.left = true;
+    thread.last.store(process::GONE, Ordering::SeqCst);
     thread.target
 }
 

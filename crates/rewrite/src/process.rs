@@ -15,7 +15,9 @@ use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
 use super::{codes, dispatch, expand, gate, leave, maps, modules, signals, space, sys, watch};
-pub use last::{EMPTY, empty_others, ends, last_drain, rest_if_over};
+pub use last::{
+    EMPTY, GONE, empty_others, ends, is_in_call, last_drain, rest_if_over, wait_for_others,
+};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
@@ -319,7 +321,7 @@ pub fn thread_ends(thread: &mut Thread) -> i64 {
     expand::drain(thread);
     let own = thread.own;
     // Nobody waits for it any more.
-    thread.last.store(last::EMPTY, Ordering::SeqCst);
+    thread.last.store(GONE, Ordering::SeqCst);
     THREADS.lock().retain(|known| *known != own);
     announce_name(thread);
     thread.channel.end();

@@ -46,7 +46,8 @@ pub struct Thread {
     pub in_call: AtomicU32,
     /// Whether a signal waits to be delivered.
     pub pending: AtomicU32,
-    /// When the process ends: 1 = somebody empties the buffer for the last time, 2 = it is empty.
+    /// When the process ends or is left: 1 = somebody empties the buffer for the last time, 2 = it is
+    /// empty; see `process::last`.
     pub last: AtomicU32,
     /// The program's base of fs.
     pub fs_base: u64,
