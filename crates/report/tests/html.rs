@@ -142,7 +142,7 @@ fn a_bar_that_the_cache_cuts_is_coloured_by_its_accesses() {
             let number = html[from..].split(end).next().unwrap().to_owned();
             number.parse::<f64>().unwrap()
         };
-        let bars = &html[html.find("<path class=\"hit\"").unwrap()..];
+        let bars = &html[html.find("<path class=\"hit bars\"").unwrap()..];
         let (left, right) = (after(bars, " d=\"M", ' '), after(bars, "H", 'V'));
         let edge = after(&html, "id=\"misses-rect\" x=\"", '"');
         (edge - left) / (right - left)
@@ -386,9 +386,10 @@ fn several_profiles_on_one_page() {
 
 /// Runs the page's script outside of a browser on expressions; `None` if there is no Node.js.
 fn node(expressions: &[String]) -> Option<Vec<String>> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/script.js");
     let program = format!(
-        "const page = require({script:?});\nconst {{misses, count, percent, bytes, size, parseSize}} = page;\n{}",
+        "{}{}\n{}",
+        include_str!("../src/html/scales.js"),
+        include_str!("../src/html/script.js"),
         expressions
             .iter()
             .map(|each| format!("console.log(String({each}));\n"))
@@ -481,6 +482,39 @@ fn encode(histogram: &FineHistogram) -> String {
         last = bin;
     }
     format!("[{}]", numbers.join(","))
+}
+
+#[test]
+fn small_shares_get_heights_that_can_be_seen() {
+    let expressions = [
+        // The axis that Rust draws, for a share of 33 %.
+        "linearScale(0.33).ticks.map(tickLabel).join()",
+        "linearScale(0.33).of(0.2)",
+        // Logarithmic: 3 % of accesses is half of the height where the smallest bar has 0.1 %.
+        "logScale(0.001).ticks.map(tickLabel).join()",
+        "logScale(0.001).of(0.0316).toFixed(2)",
+        "[logScale(0.001).of(1), logScale(0.001).of(0), logScale(0).of(1)].join()",
+        // Distances 0, 3, 5 and 9 with 10 accesses each, in a cache of 6 items: the bar of 4 to 7 misses in part.
+        "octaves([7, null, 0, 10, 3, 10, 2, 10, 4, 10]).map((bar) => [bar.low, bar.end, bar.n]).join(' ')",
+        "missing(octaves([7, null, 0, 10, 3, 10, 2, 10, 4, 10]), 6, (at) => misses([7, null, 0, 10, 3, 10, 2, 10, 4, 10], at)).map((bar) => [bar.low, bar.n]).join(' ')",
+        "missing(octaves([7, null, 0, 10, 5, 10]), 5, (at) => misses([7, null, 0, 10, 5, 10], at)).map((bar) => [bar.low, bar.n]).join(' ')",
+    ];
+    let Some(found) = node(&expressions.map(str::to_owned)) else {
+        return;
+    };
+    assert_eq!(
+        found,
+        [
+            "0,10 %,20 %,30 %,40 %",
+            "0.5",
+            "100 %,10 %,1 %,0.1 %",
+            "0.50",
+            "1,0,1",
+            "0,1,10 2,4,10 4,8,10 8,16,10",
+            "4,0 8,10",
+            "4,10",
+        ]
+    );
 }
 
 #[test]

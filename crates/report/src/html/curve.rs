@@ -63,6 +63,7 @@ pub(crate) fn path(points: &[(u64, u64)], accesses: u64, axis: &Axis, top: f64) 
 
 /// Appends the picture, its readout and its numbers.
 pub(crate) fn write(out: &mut String, scene: &Scene) {
+    super::page::heights(out, "curve");
     let points = points(&scene.fine, &scene.axis);
     let highest =
         points.first().map_or(0, |(_, misses)| *misses) as f64 / scene.accesses.max(1) as f64;
@@ -76,7 +77,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
         axis: &scene.axis,
         top,
         shapes: format!(
-            "<path class=\"fill\" d=\"{line}V1000H{left:.1}Z\"/><path class=\"line\" data-top=\"{top}\" \
+            "<path class=\"fill\" d=\"{line}V1000H{left:.1}Z\"/><path class=\"line\" \
              d=\"{line}\"/><path id=\"pick-line\" class=\"picked\" d=\"\"/>"
         ),
         words: plot::marks(&scene.axis, &scene.levels, &scene.chosen, |level| {

@@ -63,6 +63,7 @@ pub(crate) fn highest(histogram: &Log2Histogram) -> f64 {
 
 /// Appends the picture, its key and its numbers.
 pub(crate) fn write(out: &mut String, scene: &Scene) {
+    super::page::heights(out, "histogram");
     let top = plot::share_top(highest(&scene.log2) * 1.06);
     let plot = Plot {
         id: "histogram",
@@ -114,9 +115,9 @@ fn shapes(scene: &Scene, top: f64) -> String {
     format!(
         "<defs><clipPath id=\"hits\"><rect id=\"hits-rect\" x=\"-1\" y=\"0\" width=\"{:.1}\" height=\"1000\"/></clipPath>\
          <clipPath id=\"misses\"><rect id=\"misses-rect\" x=\"{edge:.1}\" y=\"0\" width=\"2000\" height=\"1000\"/></clipPath>\
-         </defs><path class=\"hit\" clip-path=\"url(#hits)\" d=\"{bars}\"/><path class=\"miss\" \
+         </defs><path class=\"hit bars\" clip-path=\"url(#hits)\" d=\"{bars}\"/><path class=\"miss bars\" \
          clip-path=\"url(#misses)\" d=\"{bars}\"/><path class=\"cold\" d=\"{cold}\"/><path id=\"pick-bars\" \
-         class=\"picked\" data-top=\"{top}\" d=\"\"/>",
+         class=\"picked\" d=\"\"/>",
         edge + 1.0
     )
 }

@@ -12,7 +12,7 @@ use super::{
 };
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &str = concat!(include_str!("scales.js"), include_str!("script.js"));
 
 /// What a page shows.
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
         &mut out,
         &[
             ("where", "Where"),
+            ("source", "Source"),
             ("contexts", "Calls"),
             ("paths", "Paths"),
-            ("source", "Source"),
             ("method", "Method"),
         ],
         |id| match id {
@@ -82,11 +82,14 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
     }
+    source::write(&mut out, &scene, &files);
     icicle::write(&mut out, &scene, &tree);
     if !patterns.is_empty() {
         paths::write(&mut out, &scene, &patterns);
     }
-    source::write(&mut out, &scene, &files);
+    if scene.accesses > 0 {
+        footprint::write(&mut out, &scene);
+    }
     lessons::method(&mut out, &scene);
     let json = data::json(&scene, &tables, &tree, &source::json(&files));
     end(&mut out, &json);
@@ -113,7 +116,27 @@ fn pictures(out: &mut String, scene: &Scene) {
             curve::write(out, scene);
         },
     );
-    footprint::write(out, scene);
+}
+
+/// Appends the choice of the heights of a picture, shared by all pictures.
+pub(crate) fn heights(out: &mut String, picture: &str) {
+    let choices = [
+        ("all", "all accesses"),
+        ("log", "logarithmic"),
+        ("misses", "misses only"),
+    ];
+    let _ = write!(
+        out,
+        "<fieldset class=\"heights needs-js\"><legend>Height:</legend>"
+    );
+    for (value, words) in choices {
+        let on = if value == "all" { " checked" } else { "" };
+        let _ = write!(
+            out,
+            "<label><input type=\"radio\" name=\"heights-{picture}\" value=\"{value}\"{on}>{words}</label>"
+        );
+    }
+    out.push_str("</fieldset>");
 }
 
 /// Appends everything up to the body's content.

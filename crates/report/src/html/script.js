@@ -1,4 +1,3 @@
-"use strict";
 /* The page's numbers, the same as Rust's FineHistogram gives. A histogram is
    [cold, mean, step, count, step, count, …]: fine bins, each as the step from the one before. */
 
@@ -182,13 +181,102 @@ function start() {
     const total = wholeMisses(items);
     $("#total").textContent = `${count(total)} misses, ${percent(total, all)}`;
     $$("[data-cache]").forEach((element) => { element.textContent = label(items); });
-    const edge = barEdge();
-    $("#misses-rect").setAttribute("x", edge);
-    $("#hits-rect").setAttribute("width", edge + 1);
+    drawHeights();
     for (const id of ["histogram", "curve"]) markCache($("#" + id + " .area"), id === "curve");
     $$(".panel").forEach(fillTable);
     drawIcicle();
     fillSource();
+  }
+
+  /* ---- The heights of the pictures ---- */
+  const bars = octaves(D.whole);
+  const sizes = sizesOf(D.axis);
+  let heights = "all";
+  let scales = null;
+  for (const input of $$(".heights input")) input.addEventListener("change", () => {
+    heights = input.value;
+    for (const each of $$(".heights input")) each.checked = each.value === heights;
+    show();
+    drawPicked();
+  });
+
+  /* The scale of the bars and that of the curve. "misses only" leaves room for what misses in the chosen cache. */
+  function scalesNow(shown) {
+    const most = Math.max(D.whole[0], ...shown.map((bar) => bar.n)) / all;
+    if (heights === "log") {
+      const least = Math.min(...[D.whole[0], ...shown.map((bar) => bar.n)].filter((n) => n > 0)) / all;
+      return { bars: logScale(least), curve: logScale(misses(D.whole, sizes.at(-1)) / all) };
+    }
+    const highest = heights === "misses" ? wholeMisses(items) : misses(D.whole, sizes[0]);
+    return { bars: linearScale(most * 1.06), curve: linearScale(highest / all) };
+  }
+
+  function drawHeights() {
+    const shown = heights === "misses" ? missing(bars, items, wholeMisses) : bars;
+    scales = scalesNow(shown);
+    drawAxis($("#histogram"), scales.bars);
+    drawAxis($("#curve"), scales.curve);
+    const path = shown.map((bar) => barPath(...spanOf(bar), bar.n, scales.bars) + "Z").join("");
+    $$("#histogram .bars").forEach((element) => element.setAttribute("d", path));
+    const edge = heights === "misses" ? -1 : barEdge();
+    $("#misses-rect").setAttribute("x", edge);
+    $("#hits-rect").setAttribute("width", edge + 1);
+    const cold = [D.axis[2] * 1000 + 14, 996];
+    $("#histogram .cold").setAttribute("d", D.whole[0] ? barPath(...cold, D.whole[0], scales.bars) + "Z" : "");
+    labelBars([...shown.map((bar) => [...spanOf(bar), bar.n]), [...cold, D.whole[0]]]);
+    const line = curvePath(D.whole, D.levels.length ? wholeMisses : undefined);
+    $("#curve .line").setAttribute("d", line);
+    $("#curve .fill").setAttribute("d", `${line}V1000H${xOf(1) * 1000}Z`);
+  }
+
+  function drawAxis(plot, scale) {
+    const marks = scale.ticks.map((tick) => [tick, scale.of(tick)]);
+    $(".y", plot).replaceChildren(...marks.map(([tick, height]) => {
+      const mark = make("span", tickLabel(tick));
+      mark.style.bottom = height * 100 + "%";
+      return mark;
+    }));
+    $$(".grid", plot).forEach((line) => line.remove());
+    const svg = $("svg", plot);
+    for (const [, height] of marks.filter((mark) => mark[1] > 0)) {
+      const line = document.createElementNS(svg.namespaceURI, "path");
+      line.setAttribute("class", "grid");
+      line.setAttribute("d", `M0 ${1000 - height * 1000}H1000`);
+      svg.prepend(line);
+    }
+  }
+
+  /* Left and right of a bin, in thousandths. */
+  const spanOf = (bar) => [xOf(bar.low === 0 ? 0.5 : bar.low) * 1000, xOf(bar.end) * 1000];
+
+  /* A bar without its last side; one that has accesses is never too low to be seen. */
+  function barPath(left, right, n, scale) {
+    const inset = (right - left) * 0.05;
+    return `M${left + inset} 1000V${1000 - Math.max(6, scale.of(n / all) * 1000)}H${right - inset}V1000`;
+  }
+
+  function labelBars(shown) {
+    const area = $("#histogram .area");
+    $$(".bar-label", area).forEach((label) => label.remove());
+    for (const [left, right, n] of shown) {
+      const height = scales.bars.of(n / all);
+      if (n / all < (heights === "all" ? 0.005 : 0.0001) || height < 0.02) continue;
+      const label = make("span", percent(n, all), "bar-label");
+      label.style.cssText = `left:${(left + right) / 20}%;bottom:${height * 100}%`;
+      area.append(label);
+    }
+  }
+
+  /* The curve of a histogram. There is no cache of two and a half items: small sizes are steps. */
+  function curvePath(h, missesIn = (at) => misses(h, at)) {
+    let path = "";
+    let y = 1000;
+    for (const at of sizes) {
+      const x = xOf(at) * 1000;
+      y = 1000 - scales.curve.of(missesIn(at) / all) * 1000;
+      path += !path ? `M${x} ${y}` : at <= 32 ? `H${x}V${y}` : `L${x} ${y}`;
+    }
+    return path + `L1000 ${y}`;
   }
 
   /* Where the bars change colour: a bar that the size cuts, at the share of its accesses that hit. */
@@ -260,7 +348,9 @@ function start() {
     rows.sort((a, b) => way * (of ? of.get(a.index) - of.get(b.index) : a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
       || a.index - b.index);
     const body = $("tbody", panel);
-    body.replaceChildren(...rows.map((row) => tableRow(by, row)));
+    const first = wanted || unfolded.has(by) ? rows.length : large(rows);
+    body.replaceChildren(...rows.slice(0, first).map((row) => tableRow(by, row)));
+    $(".more", panel).replaceChildren(...foldButton(panel, rows.length, first, wanted));
     if (!rows.length) {
       const cell = make("td", `No name holds “${wanted}”.`);
       cell.colSpan = 7;
@@ -269,6 +359,27 @@ function start() {
     }
     const rest = $("tfoot tr", panel);
     if (rest && table.rest) rest.replaceChildren(rest.firstElementChild, ...numbers(table.rest[1]));
+  }
+
+  /* How many rows a table shows at first: as many as have a percent of all misses, and ten in any case. */
+  const unfolded = new Set();
+  function large(rows) {
+    const least = Math.max(1, wholeMisses(items)) / 100;
+    return Math.min(rows.length, Math.max(10, rows.filter((row) => misses(row.h, items) >= least).length));
+  }
+
+  function foldButton(panel, rows, first, wanted) {
+    const by = panel.dataset.by;
+    const isOpen = unfolded.has(by);
+    if (wanted || (!isOpen && first === rows)) return [];
+    const left = rows - first;
+    const button = make("button", isOpen ? "Show fewer rows" : `Show ${grouped(left)} more ${left === 1 ? "row" : "rows"}`);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      isOpen ? unfolded.delete(by) : unfolded.add(by);
+      fillTable(panel);
+    });
+    return [button];
   }
 
   function tableRow(by, row) {
@@ -339,31 +450,14 @@ function start() {
     line.setAttribute("d", "");
     if (!picked) return;
     $("#key-pick span").textContent = picked.name + " alone";
-    const log2 = new Map();
-    eachBin(picked.h, (bin, n) => {
-      const first = range(bin)[0];
-      const octave = first === 0 ? 0 : Math.floor(Math.log2(first)) + 1;
-      log2.set(octave, (log2.get(octave) || 0) + n);
-    });
-    let path = "";
-    const top = +bars.dataset.top;
-    for (const [octave, n] of log2) {
-      const left = xOf(octave === 0 ? 0.5 : 2 ** (octave - 1)) * 1000;
-      const right = xOf(octave === 0 ? 1 : 2 ** octave) * 1000;
-      const inset = (right - left) * 0.05;
-      path += `M${left + inset} 1000V${1000 - Math.max(6, n / all / top * 1000)}H${right - inset}V1000`;
-    }
-    bars.setAttribute("d", path);
-    const scale = 1000 / all / +$("#curve .line").dataset.top;
-    line.setAttribute("d", sizes.map((at, i) => `${i ? "L" : "M"}${xOf(at) * 1000} ${1000 - misses(picked.h, at) * scale}`)
-      .join("") + `L1000 ${1000 - picked.h[0] * scale}`);
+    bars.setAttribute("d", octaves(picked.h).map((bar) => barPath(...spanOf(bar), bar.n, scales.bars)).join(""));
+    line.setAttribute("d", curvePath(picked.h));
   }
 
   /* ---- Reading the curve ---- */
-  const sizes = sizesOf(D.axis);
   slider($("#curve .area"), D.axis, sizes, items, (here, area, cursor) => {
     const mine = wholeMisses(here);
-    cursor.style.setProperty("--v", mine / all / +$("#curve .line").dataset.top);
+    cursor.style.setProperty("--v", scales.curve.of(mine / all));
     const words = [make("b", sizeOf(here)), `: ${percent(mine, all)} of the accesses miss (${grouped(mine)} of ${grouped(all)})`];
     if (picked) words.push(`; ${picked.name}: ${percent(misses(picked.h, here), accesses(picked.h))} of its own`);
     const next = sizes.find((each) => each > here && misses(D.whole, each) < mine * 0.9);
@@ -425,6 +519,18 @@ function start() {
   }
 
   /* ---- The source ---- */
+  /* A file opens where its misses are, not at its first line. */
+  function scrollToHottest(file, index) {
+    const hottest = D.source[index][1].reduce((best, line) => misses(line[1], items) > misses(best[1], items) ? line : best);
+    const row = document.getElementById(`s${index}-${hottest[0]}`);
+    const code = $(".code", file);
+    if (file.open && row) code.scrollTop = row.offsetTop - code.clientHeight / 3;
+  }
+  $$("#source .file").forEach((file, index) => {
+    scrollToHottest(file, index);
+    file.addEventListener("toggle", () => scrollToHottest(file, index));
+  });
+
   function fillSource() {
     D.source.forEach(([, lines], index) => {
       const total = wholeMisses(items);
@@ -467,5 +573,5 @@ function start() {
   }
 }
 
-if (typeof module !== "undefined") module.exports = { misses, accesses, count, percent, bytes, size, parseSize, grouped };
+if (typeof module !== "undefined") module.exports = { linearScale, logScale, tickLabel, octaves, missing, misses, accesses, count, percent, bytes, size, parseSize, grouped };
 if (typeof document !== "undefined") start();

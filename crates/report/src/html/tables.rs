@@ -11,8 +11,19 @@ use super::scene::Scene;
 use crate::caches;
 use crate::numbers::{count, grouped};
 
-/// Rows that are there without JavaScript. The script shows all.
+/// Rows that a table always shows.
+const FEWEST: usize = 10;
+/// Rows that a table shows without JavaScript, at most.
 const STATIC: usize = 40;
+
+/// The rows that a table shows at first, of rows in the order of their misses: those with a percent of all misses, and
+/// [`FEWEST`] in any case. The script shows the others on request, and decides by the same rule when the cache changes.
+fn shown(rows: &[(u64, &Row)], all: u64) -> usize {
+    let large = rows
+        .iter()
+        .filter(|(misses, _)| misses.saturating_mul(100) >= all.max(1));
+    large.count().clamp(FEWEST, STATIC)
+}
 
 /// Appends the tabs, the filter and the tables.
 pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
@@ -37,7 +48,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
             elements::strips(out, scene);
         }
         write_table(out, scene, table);
-        out.push_str("</div></div>");
+        out.push_str("</div><p class=\"more needs-js\"></p></div>");
     }
     out.push_str("</section>");
 }
@@ -93,7 +104,8 @@ fn write_table(out: &mut String, scene: &Scene, table: &Table) {
         .collect();
     rows.sort_by_key(|(misses, _)| std::cmp::Reverse(*misses));
     let all = scene.misses(scene.chosen.items);
-    for (misses, row) in rows.iter().take(STATIC) {
+    let shown = shown(&rows, all);
+    for (misses, row) in rows.iter().take(shown) {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.name));
         cells(out, scene, &row.histogram, *misses, all);
         let mean = row.mean.map_or("—".to_owned(), |mean| {
@@ -109,10 +121,10 @@ fn write_table(out: &mut String, scene: &Scene, table: &Table) {
         out.push_str("<td></td></tr></tfoot>");
     }
     out.push_str("</table>");
-    if rows.len() > STATIC {
+    if rows.len() > shown {
         let _ = write!(
             out,
-            "<noscript><p class=\"more\">The first {STATIC} of {}; JavaScript shows all.</p></noscript>",
+            "<noscript><p class=\"more\">The first {shown} of {}; JavaScript shows all.</p></noscript>",
             rows.len()
         );
     }
