@@ -126,12 +126,41 @@ fn drmemtrace_without_headers_is_read_by_name() {
     assert_eq!(rows(&pieces), expected);
 }
 
+/// DynamoRIO has no size for what `xsavec` and `xrstor` access, which every lazily bound call runs.
+#[test]
+fn drmemtrace_counts_accesses_of_unknown_size_once_and_says_so() {
+    let bytes = entries(&[
+        (25, 0, 5),
+        (22, 0, 7),
+        (24, 0, 7),
+        (10, 5, 0x40_1000),
+        (1, 0, 0x7fff_1040),
+        (0, 8, 0x7fff_2000),
+        (10, 5, 0x40_1005),
+        (0, 0, 0x7fff_1040),
+        (1, 4, 0x7fff_2008),
+    ]);
+    let (pieces, error) = all(&bytes, "drmemtrace");
+    assert_eq!(error, None);
+    let expected = [
+        row(Kind::Store, 1, 0x40_1001, 0x7fff_1040),
+        row(Kind::Load, 8, 0x40_1001, 0x7fff_2000),
+        row(Kind::Load, 1, 0x40_1006, 0x7fff_1040),
+        row(Kind::Store, 4, 0x40_1006, 0x7fff_2008),
+    ];
+    assert_eq!(rows(&pieces), expected);
+    let notes = pieces.iter().filter_map(|piece| match piece {
+        Piece::Event(Event::Note(note)) => Some(note.code.as_str()),
+        _ => None,
+    });
+    assert_eq!(notes.collect::<Vec<_>>(), ["unknown-size"]);
+}
+
 #[test]
 fn drmemtrace_refuses_what_it_cannot_be() {
     for (wrong, said) in [
         ((50, 1, 1), "type 50"),
         ((0xffff, 1, 1), "type 65535"),
-        ((0, 0, 1), "no bytes"),
         ((17, 9, 1), "bundle"),
     ] {
         let (pieces, error) = all(&entries(&[(0, 4, 7), wrong, (0, 4, 8)]), "drmemtrace");
@@ -276,6 +305,20 @@ fn packed_forms_give_the_same_rows() {
         for (ending, pack) in PACKINGS {
             let packed = all(&pack(&bytes), name);
             assert!(packed == plain, "{format} {ending}");
+        }
+    }
+}
+
+/// Its numbers would be those of the packed bytes.
+#[test]
+fn a_damaged_beginning_of_a_packed_file_is_not_read_as_numbers() {
+    let bytes: Vec<u8> = (0..100_u64).flat_map(u64::to_le_bytes).collect();
+    for (ending, pack) in PACKINGS {
+        let mut packed = pack(&bytes);
+        packed[1] ^= 1;
+        for name in [format!("t.u64.{ending}"), format!("t.champsim.{ending}")] {
+            let error = found(packed.clone(), &name).unwrap_err().to_string();
+            assert!(error.contains("says that it is compressed"), "{error}");
         }
     }
 }

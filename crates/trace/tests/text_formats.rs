@@ -341,6 +341,41 @@ fn csv_columns_can_be_chosen() {
     assert_eq!(addrs(b"5\n6\n5\n", "csv:id=1,header=no"), [5, 6, 5]);
 }
 
+/// The first lines of the table that libCacheSim comes with: `op` has the codes of SCSI commands.
+#[test]
+fn csv_reads_codes_of_scsi_commands() {
+    let text = b"version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33898,28,6656,40409911\n1,33899,2a,512,7\n";
+    let (rows, error) = read(text, "csv");
+    assert_eq!(error, None);
+    let expected = [
+        row(Kind::Store, 1, 0, 42_932_745),
+        row(Kind::Load, 1, 0, 40_409_911),
+        row(Kind::Store, 1, 0, 7),
+    ];
+    assert_eq!(rows, expected);
+}
+
+/// A line of 60 bytes must not cost gigabytes.
+#[test]
+fn sizes_that_no_access_has_are_refused() {
+    for (format, text) in [
+        (
+            "lackey",
+            "I  04001000,3\n L 1ffeffe7e,8\n S 1000,1000000000000\n",
+        ),
+        ("lackey", "I  04001000,3\n L 1ffeffe7e,8\n S 1000,65537\n"),
+        ("csv", "address,size\n16,8\n16,1073741825\n"),
+        ("msr", "1,h,0,Read,5,6,7\n1,h,0,Read,4096,1073741825,7\n"),
+    ] {
+        let (rows, error) = read(text.as_bytes(), format);
+        assert_eq!(rows.len(), 1, "{format}: {error:?}");
+        let error = error.unwrap();
+        assert!(error.contains("no access has more than"), "{error}");
+    }
+    let (rows, error) = read(b"I  04001000,3\n S 1000,65536\n", "lackey");
+    assert_eq!((rows.len(), error), (2, None));
+}
+
 #[test]
 fn csv_says_what_is_missing() {
     for (text, format, said) in [

@@ -116,8 +116,8 @@ fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<us
         );
         return Err(Bad { at, what });
     };
-    if line.what != b'I' && !extent::fits(line.addr, line.size) {
-        let what = extent::wrong(line.addr, line.size, SIZE);
+    if line.what != b'I' && !extent::fits(line.addr, line.size, extent::INSTRUCTION) {
+        let what = extent::wrong(line.addr, line.size, extent::INSTRUCTION, SIZE);
         return Err(Bad { at, what });
     }
     if line.what == b'M' {

@@ -233,11 +233,28 @@ pub(crate) fn detected_or_named(
     input: &mut Input,
     format: Option<&str>,
 ) -> Result<&'static FormatInfo, TraceError> {
-    match format {
+    let found = match format {
         Some(format) if csv::choice(format).is_some() => named(input, csv::NAME),
         Some(name) => named(input, name),
         None => detected(input),
+    }?;
+    check_packing(input, found)?;
+    Ok(found)
+}
+
+/// Refuses a file whose name says that it is packed and whose content is not, if its format could be any bytes: a
+/// packed file with a damaged beginning would be read as numbers, and nothing would show.
+fn check_packing(input: &mut Input, format: &FormatInfo) -> Result<(), TraceError> {
+    if !ending::tells(format.name) || !ending::is_packed(input.path()) {
+        return Ok(());
     }
+    input.head()?;
+    if input.is_packed() {
+        return Ok(());
+    }
+    let what = "its name says that it is compressed, but its first bytes are those of no compressed file: it is \
+                damaged, or it is not compressed and should be called otherwise";
+    Err(unknown(input, what.to_owned()))
 }
 
 fn named(input: &Input, name: &str) -> Result<&'static FormatInfo, TraceError> {

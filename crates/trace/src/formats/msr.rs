@@ -106,8 +106,8 @@ fn parse(
                 (None, next) => return Ok(next),
             },
         };
-        if !extent::fits(request.offset, request.size) {
-            let what = extent::wrong(request.offset, request.size, SIZE);
+        if !extent::fits(request.offset, request.size, extent::REQUEST) {
+            let what = extent::wrong(request.offset, request.size, extent::REQUEST, SIZE);
             return Err(Bad { at, what });
         }
         let end = request.offset.checked_add(request.size);

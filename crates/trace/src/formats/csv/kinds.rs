@@ -12,6 +12,11 @@ const BOTH: &[&str] = &[
     "m", "modify", "rmw", "atomic", "update", "cas", "incr", "decr",
 ];
 
+/// Codes of SCSI commands that read and write, in hexadecimal: READ and WRITE of 6, 10, 12 and 16 bytes, WRITE AND
+/// VERIFY of 10, 12 and 16. Source: SCSI Block Commands (SBC-3), table of commands. libCacheSim's tables have them.
+const SCSI_READS: &[&str] = &["08", "28", "a8", "88"];
+const SCSI_WRITES: &[&str] = &["0a", "2a", "aa", "8a", "2e", "ae", "8e"];
+
 /// The words for a load and a store that this table uses, as far as they were met: up to seven bytes,
 /// the first lowest, and a one behind them.
 pub(super) struct Kinds {
@@ -50,9 +55,15 @@ impl Kinds {
                 .iter()
                 .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
         };
-        let kind = if is(LOADS) {
+        let code = field.strip_prefix(b"0x").unwrap_or(field);
+        let is_code = |codes: &[&str]| {
+            codes
+                .iter()
+                .any(|known| code.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        let kind = if is(LOADS) || is_code(SCSI_READS) {
             Kind::Load
-        } else if is(STORES) {
+        } else if is(STORES) || is_code(SCSI_WRITES) {
             Kind::Store
         } else if is(BOTH) {
             Kind::Atomic
@@ -83,7 +94,9 @@ pub(in crate::formats) fn is_kind(field: &[u8]) -> bool {
 
 /// The words that are understood, for messages.
 pub(super) fn understood() -> String {
-    [LOADS, STORES, BOTH].concat().join(", ")
+    let words = [LOADS, STORES, BOTH].concat().join(", ");
+    let codes = [SCSI_READS, SCSI_WRITES].concat().join(", ");
+    format!("{words}, and the codes of SCSI commands {codes}")
 }
 
 #[cfg(test)]
@@ -106,5 +119,26 @@ mod tests {
         assert_eq!(kinds.read(b"cas"), Some(Kind::Atomic));
         assert_eq!(kinds.read(b""), None);
         assert_eq!(kinds.read(b"walk"), None);
+    }
+
+    #[test]
+    fn codes_of_scsi_commands_are_reads_and_writes() {
+        let mut kinds = Kinds::new();
+        for (code, kind) in [
+            ("28", Some(Kind::Load)),
+            ("0x88", Some(Kind::Load)),
+            ("2A", Some(Kind::Store)),
+            ("8e", Some(Kind::Store)),
+            ("35", None),
+            ("8", None),
+        ] {
+            assert_eq!(kinds.read(code.as_bytes()), kind, "{code}");
+        }
+        assert_eq!(
+            kinds.quick(b"8e,1,23456789", 0, b','),
+            Some((Kind::Store, 2))
+        );
+        // An item of a plain text may look like a code.
+        assert!(!is_kind(b"2a"));
     }
 }

@@ -153,9 +153,9 @@ impl Lines {
                 },
             };
             let size = if ids { 1 } else { access.size };
-            if !extent::fits(access.place, size) {
+            if !extent::fits(access.place, size, extent::REQUEST) {
                 let column = self.layout.number(Role::Size);
-                let what = extent::wrong(access.place, size, column);
+                let what = extent::wrong(access.place, size, extent::REQUEST, column);
                 return Err(Bad { at, what });
             }
             batch.push(access.kind, size, access.pc, access.place);

@@ -8,7 +8,7 @@ use crate::formats::drmemtrace::threads::Threads;
 use crate::formats::feed::ENOUGH;
 use crate::formats::records::whole;
 use crate::stage::{STAGED, Stage};
-use crate::{Block, Event, Input, Kind, Row, Source, Step, TraceError};
+use crate::{Block, Event, Input, Kind, Note, Row, Source, Step, TraceError};
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
@@ -17,6 +17,8 @@ const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 /// Reads entries. A data access belongs to the instruction before it: its `pc` is that one's address plus
 /// one, since a row's `pc` lies just behind its instruction. Blocks change with the thread that runs.
 /// Accesses of more than 255 bytes become range operations; prefetches and flushes are no accesses.
+/// DynamoRIO writes size 0 where an instruction does not say how many bytes it accesses (`xsavec`,
+/// `xrstor`): such an access is read as one byte, and a note says so before the first of them.
 pub struct Reader {
     input: Input,
     threads: Threads,
@@ -24,6 +26,8 @@ pub struct Reader {
     rows: Block,
     stage: Box<Stage>,
     last: Instruction,
+    /// Whether the note on accesses of unknown size was delivered.
+    noted: bool,
     failed: Option<TraceError>,
     over: bool,
 }
@@ -50,6 +54,7 @@ impl Reader {
             rows: Block::new(),
             stage: Stage::new(),
             last: Instruction::default(),
+            noted: false,
             failed: None,
             over: false,
         })
@@ -108,7 +113,19 @@ impl Reader {
                 self.rows.push_operand(entry.size.into());
                 return Ok(());
             }
-            0 | 1 => "an access is of no bytes".to_owned(),
+            0 | 1 => {
+                if !std::mem::replace(&mut self.noted, true) {
+                    self.events.push_back(Event::Note(unknown_size()));
+                }
+                self.settle()?;
+                self.rows.push(Row {
+                    kind: KINDS[usize::from(entry.kind)],
+                    size: 1,
+                    pc: self.last.pc,
+                    addr: entry.addr,
+                });
+                return Ok(());
+            }
             entry::THREAD => {
                 self.threads.runs(entry.addr);
                 return Ok(());
@@ -131,6 +148,19 @@ impl Reader {
             }
         };
         Err(self.input.bad_bytes(self.input.offset(), wrong))
+    }
+}
+
+/// What is said of a trace with accesses of size 0.
+fn unknown_size() -> Note {
+    Note {
+        code: "unknown-size".to_owned(),
+        message:
+            "DynamoRIO recorded no size for some accesses (those of xsavec, xrstor and the like); \
+                  each counts as one access to the item at its address"
+                .to_owned(),
+        hint: "they are few; what else such an instruction accesses is missing from the trace"
+            .to_owned(),
     }
 }
 
