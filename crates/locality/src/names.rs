@@ -32,9 +32,7 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
             .collect(),
         // See `Profile::element_groups`.
         Dimension::Element | Dimension::Path => Vec::new(),
-        Dimension::Context => (0..profile.contexts.len())
-            .map(|node| context(&profile.contexts, node))
-            .collect(),
+        Dimension::Context => contexts(&profile.contexts),
         Dimension::Instruction => {
             let paths = ShortPaths::new(profile);
             profile
@@ -146,26 +144,46 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
     format!("{module}+{:#x} {place}", site.offset)
 }
 
-/// `main > solve > sweep`.
-fn context(contexts: &[Context], node: usize) -> String {
-    let mut path = Vec::new();
-    let mut at = node;
-    while at > 0 {
-        path.push(known(&contexts[at].function, "(unknown function)"));
+/// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.
+fn contexts(contexts: &[Context]) -> Vec<String> {
+    // Calls on the path to each context, itself among them, and the context where the path has `SHOWN` of them.
+    let mut depths = vec![0_usize; contexts.len()];
+    let mut tops = vec![0_usize; contexts.len()];
+    let mut names = Vec::with_capacity(contexts.len());
+    for at in 0..contexts.len() {
         let parent = contexts[at].parent as usize;
-        if parent >= at {
-            break; // Not a tree: parents come first.
+        if at > 0 {
+            // Parents come first; what claims otherwise has none.
+            let parent = if parent < at { parent } else { 0 };
+            depths[at] = depths[parent] + 1;
+            tops[at] = match depths[at] {
+                SHOWN => at,
+                _ => tops[parent],
+            };
         }
-        at = parent;
+        let skipped = depths[at].saturating_sub(2 * SHOWN);
+        let path = match (depths[at], skipped) {
+            (0, _) => "(root)".to_owned(),
+            (depth, 0) => path(contexts, at, depth),
+            _ => format!(
+                "{} > ({skipped} more) > {}",
+                path(contexts, tops[at], SHOWN),
+                path(contexts, at, SHOWN)
+            ),
+        };
+        names.push(path);
     }
-    if path.is_empty() {
-        return "(root)".to_owned();
-    }
+    names
+}
+
+/// The last `calls` functions on the path to a context that has as many.
+fn path(contexts: &[Context], node: usize, calls: usize) -> String {
+    let caller = |node: &usize| Some(contexts[*node].parent as usize);
+    let path = std::iter::successors(Some(node), caller).take(calls);
+    let mut path: Vec<String> = path
+        .map(|node| known(&contexts[node].function, "(unknown function)"))
+        .collect();
     path.reverse();
-    if path.len() > 2 * SHOWN {
-        let skipped = path.len() - 2 * SHOWN;
-        path.splice(SHOWN..SHOWN + skipped, [format!("({skipped} more)")]);
-    }
     path.join(" > ")
 }
 
@@ -290,20 +308,40 @@ mod tests {
 
     #[test]
     fn deep_recursion_is_cut_in_the_middle() {
-        let mut contexts = vec![Context::default()];
+        let mut tree = vec![Context::default()];
         for depth in 0..1000 {
             let function = if depth < 500 { "even" } else { "odd" }.to_owned();
-            contexts.push(Context {
+            tree.push(Context {
                 parent: depth,
                 function,
                 ..Context::default()
             });
         }
-        let name = context(&contexts, 1000);
+        let names = contexts(&tree);
+        let name = &names[1000];
         assert!(name.starts_with("even > even") && name.ends_with("odd > odd"));
         assert!(name.contains(" > (968 more) > "), "{name}");
-        assert_eq!(context(&contexts, 0), "(root)");
-        contexts[1].parent = 900;
-        assert_eq!(context(&contexts, 1), "even");
+        assert_eq!(names[0], "(root)");
+        assert_eq!(names[2], "even > even");
+        assert_eq!(names[32], ["even"; 32].join(" > "));
+        assert!(names[33].contains(" > (1 more) > "), "{}", names[33]);
+        tree[1].parent = 900;
+        assert_eq!(contexts(&tree)[1..3], ["even", "even > even"]);
+        assert!(contexts(&[]).is_empty());
+    }
+
+    /// The path to each of many contexts is not gone through from end to end: that would take hours here.
+    #[test]
+    fn the_deepest_contexts_have_names() {
+        let call = |parent| Context {
+            parent,
+            function: "f".to_owned(),
+            ..Context::default()
+        };
+        let tree: Vec<Context> = (0..200_000_u32)
+            .map(|node| call(node.saturating_sub(1)))
+            .collect();
+        let names = contexts(&tree);
+        assert!(names[199_999].contains(" > (199967 more) > "));
     }
 }

@@ -7,10 +7,12 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use reuselens_locality::{
-    Dimension, FineHistogram, PathDistances, PathProfile, PathShares, PathSite, PatternBins,
-    Profile,
+    Context, Dimension, FineHistogram, PathDistances, PathProfile, PathShares, PathSite,
+    PatternBins, Profile,
 };
-use reuselens_report::{CompareOptions, HtmlOptions, Variant, compare, page};
+use reuselens_report::{
+    CompareOptions, HtmlOptions, JsonOptions, TextOptions, Variant, compare, json, page, summary,
+};
 use reuselens_units::{Bytes, Distance, Granularity};
 
 /// Elements without an end tag.
@@ -553,4 +555,35 @@ fn the_script_writes_numbers_as_the_page_does() {
         found[3..],
         ["1.5 KiB", "49152", "1572864", "NaN", "<0.01 %", ">99.99 %"]
     );
+}
+
+/// A recursion that went 200,000 calls deep: what is done for each call must not go through all of its callers.
+#[test]
+fn contexts_of_any_depth_are_shown() {
+    let mut profile = common::tiny();
+    let call = |node: u32| Context {
+        parent: node.saturating_sub(1),
+        function: "descend".to_owned(),
+        ..Context::default()
+    };
+    profile.contexts = (0..200_000).map(call).collect();
+    for cell in &mut profile.cells {
+        cell.context = 199_999;
+    }
+    let deep = "descend > (199967 more) > descend";
+    let page = page(&profile, &HtmlOptions::default());
+    assert!(page.contains("(199967 more)") && page.len() < 2 << 20);
+    let by = vec![Dimension::Context];
+    let options = JsonOptions {
+        by: by.clone(),
+        ..JsonOptions::default()
+    };
+    assert!(json(&profile, &options).contains(deep));
+    let options = TextOptions {
+        by,
+        ..TextOptions::default()
+    };
+    assert!(summary(&profile, &options).contains("descend"));
+    let merged = Profile::merge(&[profile.clone(), profile]).unwrap();
+    assert_eq!(merged.contexts.len(), 200_000);
 }

@@ -275,10 +275,11 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
 fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: &mut Vec<Node>) {
     // The number of the node that is shown; of a remainder, that of its caller and as many as are shown.
     let number = nodes.len();
+    let nearest = nearest(parents, shown);
     let keys: Vec<usize> = (0..=parents.len())
         .map(|context| match shown.get(context) {
             Some(Some(node)) => *node,
-            _ => number + nearest(context, parents, shown),
+            _ => number + nearest.get(context).copied().unwrap_or(0),
         })
         .collect();
     let context = |cell: &Cell| (cell.context as usize).min(parents.len());
@@ -311,16 +312,19 @@ fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: 
     }
 }
 
-/// The nearest caller of a context that is shown; the first node if none is.
-fn nearest(context: usize, parents: &[usize], shown: &[Option<usize>]) -> usize {
-    let mut at = context;
-    while let Some(parent) = parents.get(at).filter(|parent| **parent < at) {
-        at = *parent;
-        if let Some(caller) = shown[at] {
-            return caller;
-        }
+/// For each context the node of it, or of its nearest caller that is shown; the first node if none is. Callers come
+/// first, so one pass is enough, however deep they are.
+fn nearest(parents: &[usize], shown: &[Option<usize>]) -> Vec<usize> {
+    let mut nearest = vec![0; parents.len()];
+    for (context, parent) in parents.iter().enumerate() {
+        let caller = if *parent < context {
+            nearest[*parent]
+        } else {
+            0
+        };
+        nearest[context] = shown[context].unwrap_or(caller);
     }
-    0
+    nearest
 }
 
 fn place(file: &str, line: u32) -> String {
