@@ -216,6 +216,42 @@ fn what_was_stripped_is_found_beside_the_program() {
     );
 }
 
+/// A trace may name any file: pipes and devices without end are not waited for.
+#[test]
+fn only_regular_files_that_are_programs_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    // Sparse: to read all of it would take its bytes as memory.
+    let large = folder.path().join("large");
+    let file = std::fs::File::create(&large).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "root:x:0:0\n").unwrap();
+    for (path, why) in [
+        (pipe.as_path(), "no regular file"),
+        (Path::new("/dev/zero"), "no regular file"),
+        (folder.path(), "no regular file"),
+        (&large, "more than 4 GiB"),
+        (&text, "no program or library"),
+    ] {
+        let mut loader = Loader::new();
+        assert!(loader.statics(&module(path)).is_empty());
+        assert!(loader.frames(&module(path), 0x1000).is_empty());
+        let warnings = loader.warnings();
+        let [warning] = &warnings[..] else {
+            panic!("{warnings:?}")
+        };
+        assert_eq!(warning.code, "module-not-read");
+        let named = path.to_str().unwrap();
+        assert!(
+            warning.message.contains(why) && warning.message.contains(named),
+            "{warning:?}"
+        );
+    }
+}
+
 #[test]
 fn another_build_of_the_file_names_nothing_and_says_so() {
     let directory = tempfile::tempdir().unwrap();

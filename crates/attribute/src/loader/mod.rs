@@ -1,5 +1,6 @@
 //! Names from the program's files: symbol tables and DWARF.
 
+mod object_file;
 mod separate;
 mod stubs;
 mod unnamed;
@@ -7,7 +8,6 @@ mod variables;
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
-use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -54,11 +54,6 @@ struct Named {
 }
 
 impl Named {
-    fn open(path: PathBuf) -> std::io::Result<Named> {
-        let file = File::open(&path)?;
-        Ok(Named { path, file })
-    }
-
     /// Where to open it once more: by its path, which tells where other files lie beside it, if it is still there.
     fn path(&self) -> PathBuf {
         let identity = |about: Metadata| (about.dev(), about.ino(), about.mtime(), about.size());
@@ -131,9 +126,9 @@ fn open(module: &Module, warnings: &mut Vec<Warning>) -> Option<Opened> {
 
 fn try_open(module: &Module) -> Result<Opened, String> {
     let cannot = |error| format!("cannot read {}: {error}", module.path);
-    let own = Named::open(PathBuf::from(&module.path)).map_err(cannot)?;
-    let mut bytes = Vec::new();
-    (&own.file).read_to_end(&mut bytes).map_err(cannot)?;
+    let path = PathBuf::from(&module.path);
+    let (file, bytes) = object_file::read(&path).map_err(cannot)?;
+    let own = Named { path, file };
     let file = object::File::parse(&*bytes)
         .map_err(|error| format!("{} is no program or library: {error}", module.path))?;
     let build_id = file.build_id().ok().flatten().unwrap_or_default();
@@ -144,13 +139,13 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         ));
     }
     let separate = separate::find(&file, Path::new(&module.path));
-    let mut statics = separate.as_deref().map(statics_of).unwrap_or_default();
+    let (separate, statics) = separate.and_then(with_statics).unzip();
+    let mut statics = statics.unwrap_or_default();
     if statics.is_empty() {
         statics = static_symbols(&file);
     }
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
-    let separate = separate.and_then(|path| Named::open(path).ok());
     Ok(Opened {
         build_id: build_id.to_vec(),
         statics,
@@ -174,10 +169,11 @@ fn static_symbols(file: &object::File) -> Vec<StaticSymbol> {
         .collect()
 }
 
-/// The data symbols of the file at a path; none if it cannot be read.
-fn statics_of(path: &Path) -> Vec<StaticSymbol> {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    object::File::parse(&*bytes).map_or_else(|_| Vec::new(), |file| static_symbols(&file))
+/// The file at a path with its data symbols, if it can be read.
+fn with_statics(path: PathBuf) -> Option<(Named, Vec<StaticSymbol>)> {
+    let (file, bytes) = object_file::read(&path).ok()?;
+    let statics = object::File::parse(&*bytes).map(|file| static_symbols(&file));
+    Some((Named { path, file }, statics.unwrap_or_default()))
 }
 
 /// A symbol of data with a size and an address; not thread-local.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use object::Object;
 
+use super::object_file;
+
 /// Where systems put them.
 const ROOT: &str = "/usr/lib/debug";
 
@@ -42,7 +44,7 @@ fn by_build_id(id: &[u8]) -> PathBuf {
 
 /// Whether there is a file at this place, of the same build. Without build ids, its name has to do.
 fn is_of(place: &Path, build_id: Option<&[u8]>) -> bool {
-    let Ok(bytes) = std::fs::read(place) else {
+    let Ok((_, bytes)) = object_file::read(place) else {
         return false;
     };
     let found = object::File::parse(&*bytes);

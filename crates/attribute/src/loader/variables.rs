@@ -7,6 +7,7 @@ use std::path::Path;
 use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection};
 
+use super::object_file;
 use crate::symbols::Variable;
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -26,7 +27,7 @@ pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
 }
 
 fn walk(path: &Path, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
-    let bytes = std::fs::read(path).ok()?;
+    let (_, bytes) = object_file::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let endian = if file.is_little_endian() {
         RunTimeEndian::Little

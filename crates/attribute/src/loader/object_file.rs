@@ -1,0 +1,43 @@
+//! Opens the files that a trace names. A trace may come from anywhere and name anything: a pipe that nobody writes
+//! to, a device without end, a file that is none of its business.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::Path;
+
+/// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that, debug information
+/// included.
+const MOST: u64 = 4 << 30;
+/// What programs and libraries begin with.
+const MAGIC: &[u8; 4] = b"\x7fELF";
+
+/// The file at `path`, and its content. Only a regular file that begins as a program or a library does is read
+/// further than its first bytes.
+///
+/// # Errors
+/// The system's, or what the file is instead, as a clause.
+pub(super) fn read(path: &Path) -> Result<(File, Vec<u8>)> {
+    let other = |what: &str| Err(Error::new(ErrorKind::InvalidInput, what));
+    // To open a pipe waits for who writes to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return other("it is no regular file");
+    }
+    let mut file = File::open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return other("it is no regular file");
+    }
+    if about.len() > MOST {
+        return other("it has more than 4 GiB");
+    }
+    let mut bytes = Vec::new();
+    let mut begun = (&mut file).take(MAGIC.len() as u64);
+    begun.read_to_end(&mut bytes)?;
+    if bytes != MAGIC {
+        return other("it is no program or library");
+    }
+    bytes.reserve(about.len() as usize);
+    // The file may grow while it is read.
+    (&mut file).take(MOST).read_to_end(&mut bytes)?;
+    Ok((file, bytes))
+}
