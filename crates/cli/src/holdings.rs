@@ -24,6 +24,11 @@ pub fn text(path: &Path, survey: &Survey) -> String {
     out
 }
 
+/// Whether a trace was cut off or damaged, or is a copy of one that was.
+pub fn is_truncated(survey: &Survey) -> bool {
+    survey.incomplete.is_some() || notes(survey).any(|note| note.code == Note::TRUNCATED)
+}
+
 /// Whether all of a trace is there, as far as that was looked at.
 fn completeness(survey: &Survey) -> &'static str {
     match &survey.incomplete {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use reuselens::locality::{Dimension, Profile};
+use reuselens::locality::{Dimension, Profile, Warning};
 use reuselens::trace::AtomicFile;
 use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
@@ -113,7 +113,7 @@ impl Show {
     /// On standard error what makes a result less than it seems, where no summary says so.
     pub fn warn(&self, profile: &Profile) {
         const CODES: [&str; 8] = [
-            "truncated",
+            Warning::TRUNCATED,
             "interrupted",
             "went-on",
             "memory-limit",

@@ -244,6 +244,11 @@ fn damaged(place: &Place, bytes: &[u8]) -> u64 {
         return 0;
     }
     let json = place.json("bad.json");
+    if json.warnings() == ["damaged-index"] {
+        done.succeeds()
+            .prints(&["nothing that was recorded is missing"]);
+        return json.number("accesses");
+    }
     assert_eq!(json.warnings(), ["truncated"]);
     assert!(
         json.0["outcome"]["incomplete"].is_string(),
@@ -251,7 +256,7 @@ fn damaged(place: &Place, bytes: &[u8]) -> u64 {
         json.0["outcome"]
     );
     // The summary says it too.
-    done.succeeds()
+    done.ends_with(4)
         .prints(&["everything before it was read", "record it again"]);
     json.number("accesses")
 }
@@ -323,11 +328,73 @@ fn numbers_that_break_off_are_read_up_to_there() {
             .unwrap()
             .1,
     );
-    let json = analyzed(&place, &["odd.u64"]);
+    let words = ["analyze", "odd.u64", "--json", "odd.json"];
+    place.run(&words).ends_with(4);
+    let json = place.json("odd.json");
     assert_eq!(
         (json.number("accesses"), json.warnings()),
         (2, vec!["truncated".to_owned()])
     );
+}
+
+#[test]
+fn a_trace_that_is_cut_shows_on_the_first_line_and_by_the_exit_code() {
+    let place = Place::new();
+    place.write("cut.u64", [7; 8 + 3]);
+    place.write("cut.csv", "address,kind\n0x10,R\n0x2");
+    place.write("cut.lackey", "I  04001000,3\n L 1ffeffe7e,8\n S 10");
+    place.write("cut.msr", "1,h,0,Read,5,6,7\n1,h,0,Re");
+    for trace in ["cut.u64", "cut.csv", "cut.lackey", "cut.msr"] {
+        let words = ["analyze", "-f", trace, "--json", "cut.json"];
+        let done = place.run(&words).ends_with(4);
+        let first = done.out.lines().next().unwrap_or_default();
+        assert!(first.contains("NOT COMPLETE"), "{trace}: {first}");
+        let page = place.text("cut.html");
+        let head = page.split("</h1>").next().unwrap_or_default();
+        assert!(head.contains("NOT COMPLETE"), "{trace}");
+        assert_eq!(place.json("cut.json").0["input_complete"], false);
+        // The profile was read well, and still shows it.
+        let done = place.run(&["report", "cut.rlprof"]).succeeds();
+        assert!(done.out.lines().next().unwrap().contains("NOT COMPLETE"));
+        for words in [
+            &["info", trace][..],
+            &["convert", "-f", trace, "copy.rltrace", "--to", "native"],
+            &["analyze", "-f", "-o", "copy", "copy.rltrace"],
+            &["shard", "1/1", trace, "-f", "-o", "cut.rlpart"],
+            &["merge", "-f", "-o", "cut", "cut.rlpart"],
+        ] {
+            place.run(words).ends_with(4);
+        }
+    }
+    place.write("good.u64", [7; 16]);
+    let done = place.run(&["analyze", "good.u64", "--json", "good.json"]);
+    let done = done.succeeds();
+    assert!(!done.out.contains("NOT COMPLETE"), "{}", done.out);
+    assert!(place.json("good.json").0["input_complete"].is_null());
+}
+
+/// With the index as the only thing that is wrong, nothing is missing and nothing was cut off.
+#[test]
+fn a_damaged_index_is_no_incomplete_trace() {
+    let place = Place::new();
+    place.write("t.txt", "a b c a b");
+    let words = ["convert", "t.txt", "t.rltrace"];
+    place.run(&words).succeeds();
+    let whole = place.read("t.rltrace");
+    let end = whole.len();
+    for bytes in [
+        &[&whole[..end - 1], &[!whole[end - 1]]].concat()[..],
+        &whole[..end - 10],
+    ] {
+        place.write("bad.rltrace", bytes);
+        let json = analyzed(&place, &["bad.rltrace"]);
+        assert_eq!(json.warnings(), ["damaged-index"]);
+        assert_eq!(json.number("accesses"), 5);
+        let words = ["convert", "-f", "bad.rltrace", "good.rltrace"];
+        place.run(&words).succeeds();
+        let json = analyzed(&place, &["good.rltrace"]);
+        assert_eq!(json.warnings(), [""; 0], "a copy has a sound index");
+    }
 }
 
 #[test]
@@ -757,12 +824,13 @@ fn what_is_missing_is_said_without_a_summary_too() {
     let warning = "reuselens: warning: n.u64";
     let quiet = ["analyze", "-q", "-f", "n.u64"];
     let json = ["analyze", "-f", "n.u64", "--json", "-"];
-    for words in [&quiet[..], &json, &["report", "-q", "n.rlprof"]] {
-        let done = place.run(words).succeeds();
+    let report = ["report", "-q", "n.rlprof"];
+    for (words, code) in [(&quiet[..], 4), (&json, 4), (&report, 0)] {
+        let done = place.run(words).ends_with(code);
         assert!(done.err.contains(warning), "{words:?}: {done:?}");
         assert_eq!(done.err.lines().count(), 1, "{done:?}");
     }
-    let done = place.run(&["analyze", "-f", "n.u64"]).succeeds();
+    let done = place.run(&["analyze", "-f", "n.u64"]).ends_with(4);
     assert_eq!(done.err, "", "the summary has said so");
 }
 
@@ -800,8 +868,8 @@ fn without_threads_the_work_is_done_all_the_same() {
 #[test]
 fn memory_is_looked_at_within_a_row() {
     let place = Place::new();
-    place.write("l.txt", "I  04001000,3\n S 1000000,536870912\n L 1ffe,8\n");
-    let limit = ["l.txt", "--granularity", "64", "--memory-limit", "20M"];
+    place.write("l.csv", "address,size\n0x1000000,536870912\n0x1ffe,8\n");
+    let limit = ["l.csv", "--granularity", "64", "--memory-limit", "20M"];
     let stopped = analyzed(&place, &[&limit[..], &["--engine", "counting"]].concat());
     assert_eq!(stopped.warnings(), ["memory-limit"]);
     let accesses = stopped.number("accesses");
@@ -1055,7 +1123,7 @@ fn a_bad_line_of_a_text_is_to_be_mended() {
     place.write("t.din", "0 1a\n1 2b\n0 zz\n0 1a\n");
     place
         .run(&["analyze", "t.din", "--format", "din"])
-        .succeeds()
+        .ends_with(4)
         .prints(&[
             "everything before it was read",
             "mend line 3",
@@ -1072,7 +1140,7 @@ fn a_bad_line_early_in_a_din_trace_is_reported() {
     let words = ["analyze", "t.din", "--json", "t.json"];
     place
         .run(&words)
-        .succeeds()
+        .ends_with(4)
         .prints(&["everything before it was read", "mend line 41"]);
     assert_eq!(place.json("t.json").warnings(), ["truncated"]);
     place.write("title.din", format!("# made by foo\n{lines}"));

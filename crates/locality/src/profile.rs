@@ -237,6 +237,11 @@ pub struct Warning {
     pub hint: String,
 }
 
+impl Warning {
+    /// Code of the warning that the trace was cut off or damaged, so that its rest is missing.
+    pub const TRUNCATED: &str = "truncated";
+}
+
 /// One run, analysed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
@@ -278,6 +283,14 @@ pub struct Profile {
     pub cells: Vec<Cell>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+}
+
+impl Profile {
+    /// Whether its trace was cut off or damaged: what follows that point is missing.
+    pub fn is_truncated(&self) -> bool {
+        let mut warnings = self.warnings.iter();
+        warnings.any(|warning| warning.code == Warning::TRUNCATED)
+    }
 }
 
 /// Stores a bound so that equal bounds are equal bytes: −0 as 0, and what is not finite as none.

@@ -54,6 +54,9 @@ struct Document<'a> {
     schema: &'static str,
     version: &'a str,
     command: &'a [String],
+    /// Only where the trace was cut off or damaged, and then `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_complete: Option<bool>,
     engine: &'a str,
     exact: bool,
     error_bound: Option<f64>,
@@ -245,6 +248,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         schema: SCHEMA,
         version: &profile.version,
         command: &profile.command,
+        input_complete: profile.is_truncated().then_some(false),
         engine: &method.engine,
         exact: method.exact,
         error_bound: method.error_bound.filter(|bound| bound.is_finite()),

@@ -72,7 +72,11 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
 }
 
 fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, paint: Paint) {
-    let _ = writeln!(out, "{}", paint.ink(Ink::Strong, &words::command(profile)));
+    let _ = write!(out, "{}", paint.ink(Ink::Strong, &words::command(profile)));
+    if profile.is_truncated() {
+        let _ = write!(out, "  {}", paint.ink(Ink::Warn, words::TRUNCATED));
+    }
+    out.push('\n');
     let caches: Vec<String> = levels
         .iter()
         .map(|level| format!("{} {}", level.short(), level.size))

@@ -170,5 +170,8 @@ pub(crate) fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
     if text.is_empty() { none } else { text }
 }
 
+/// What the first line of a report says of a trace that was cut off or damaged.
+pub(crate) const TRUNCATED: &str = "NOT COMPLETE: the trace is cut off or damaged";
+
 /// What a report of no accesses says.
 pub(crate) const NOTHING: &str = "No access was recorded, so there is nothing to measure.";

@@ -101,7 +101,7 @@ pub(crate) fn truncated(error: &TraceError) -> Warning {
             .to_owned(),
     };
     Warning {
-        code: "truncated".to_owned(),
+        code: Warning::TRUNCATED.to_owned(),
         message: error.to_string(),
         hint,
     }

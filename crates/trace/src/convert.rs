@@ -119,6 +119,8 @@ fn copy(source: &mut dyn Source, mut sink: impl Sink) -> Result<Converted, Trace
                 done.accesses += accesses.count() as u64;
                 sink.block(&block)?;
             }
+            // The copy gets an index of its own.
+            Ok(Step::Event(Event::Note(note))) if note.code == Note::DAMAGED_INDEX => {}
             Ok(Step::Event(event)) => {
                 done.events += 1;
                 done.processes += u64::from(matches!(event, Event::Process(_)));
@@ -139,7 +141,7 @@ fn copy(source: &mut dyn Source, mut sink: impl Sink) -> Result<Converted, Trace
 
 fn truncated(error: &TraceError) -> Note {
     Note {
-        code: "truncated".to_owned(),
+        code: Note::TRUNCATED.to_owned(),
         message: format!("this trace was converted from an incomplete one: {error}"),
         hint: "record again for the whole of it".to_owned(),
     }

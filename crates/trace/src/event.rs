@@ -87,6 +87,13 @@ pub struct Note {
     pub hint: String,
 }
 
+impl Note {
+    /// Code of the note that the trace was copied from one that was cut off or damaged.
+    pub const TRUNCATED: &str = "truncated";
+    /// Code of the note that the index of a native file is damaged, and nothing else of it.
+    pub const DAMAGED_INDEX: &str = "damaged-index";
+}
+
 /// An event between blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {

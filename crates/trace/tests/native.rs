@@ -56,7 +56,12 @@ fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
             Ok(mut source) => drain(&mut source),
             Err(error) => (Vec::new(), Some(error)),
         };
-        let error = error.unwrap_or_else(|| panic!("cut after {length} bytes and no error"));
+        let Some(error) = error else {
+            // Only the trailer is cut off, so nothing is missing.
+            assert!(length >= bytes.len() - 24, "cut after {length}");
+            assert_eq!(without_note(read), whole, "cut after {length}");
+            continue;
+        };
         assert!(
             matches!(error, TraceError::Corrupt { .. }),
             "{length}: {error}"
@@ -74,6 +79,16 @@ fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
     assert!(matches!(open(&[], None), Err(TraceError::Empty { .. })));
 }
 
+/// What was read of a file of which only the index or the trailer is damaged: what it holds, and a note.
+fn without_note(mut read: Vec<Piece>) -> Vec<Piece> {
+    let note = read.pop();
+    assert!(
+        matches!(&note, Some(Piece::Event(Event::Note(note))) if note.code == Note::DAMAGED_INDEX),
+        "{note:?}"
+    );
+    read
+}
+
 #[test]
 fn every_flipped_bit_is_noticed_and_costs_nothing_before_it() {
     let whole = sample();
@@ -85,7 +100,10 @@ fn every_flipped_bit_is_noticed_and_costs_nothing_before_it() {
             Ok(mut source) => drain(&mut source),
             Err(error) => (Vec::new(), Some(error)),
         };
-        assert!(error.is_some(), "bit {bit}");
+        if error.is_none() {
+            assert_eq!(without_note(read), whole, "bit {bit}");
+            continue;
+        }
         assert_eq!(read, whole[..read.len()], "bit {bit}");
     }
 }

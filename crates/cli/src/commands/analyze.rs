@@ -1,11 +1,10 @@
 //! `reuselens analyze`: a trace becomes a profile.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use reuselens::trace::{Source, Stoppable};
 
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::interrupt;
 use crate::options::{self, Analysis};
@@ -63,7 +62,7 @@ impl Args {
         }
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
-        Ok(interrupt::code().unwrap_or(ExitCode::SUCCESS))
+        Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use reuselens::trace::{AtomicFile, Converted, Target, TraceError, convert, formats};
+use reuselens::trace::{AtomicFile, Converted, Source, Target, TraceError, convert, formats};
 use reuselens::units::{Granularity, counted};
 
-use crate::exit::{Outcome, Usage};
+use crate::exit::{self, Outcome, Usage};
 use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
 use crate::part::{self, Part};
+use crate::watched::Watched;
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
@@ -51,7 +51,8 @@ impl Args {
         let target = self.target()?;
         let chosen = part::chosen(&part);
         part.state = matches!(target, Target::Native);
-        let mut source = open_part(&self.input, self.format.as_deref(), part, true)?;
+        let source = open_part(&self.input, self.format.as_deref(), part, true)?;
+        let mut source = Watched::new(source);
         let has_addresses = source.has_addresses();
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {
@@ -63,12 +64,12 @@ impl Args {
                 .into());
             }
             let mut text = std::io::BufWriter::new(std::io::stdout());
-            let done = convert(&mut *source, target, &mut text, &self.output)?;
+            let done = convert(&mut source, target, &mut text, &self.output)?;
             text.flush()?;
             something(done)?
         } else {
             let mut file = AtomicFile::create(&self.output, self.force)?;
-            let done = something(convert(&mut *source, target, &mut file, &self.output)?)?;
+            let done = something(convert(&mut source, target, &mut file, &self.output)?)?;
             // What broke off has more to say.
             let is_nothing = done.accesses == 0 && done.incomplete.is_none();
             if let Some(chosen) = chosen.filter(|_| is_nothing) {
@@ -95,7 +96,7 @@ impl Args {
             );
             println!("Next: {}", self.next(has_addresses));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(exit::done(source.damage().is_some()))
     }
 
     fn next(&self, has_addresses: bool) -> String {

@@ -11,10 +11,11 @@ use reuselens::trace::{AtomicFile, formats};
 use reuselens::units::{Accesses, Granularity};
 use reuselens::{Error, Progress};
 
-use crate::exit::{Outcome, Usage};
+use crate::exit::{self, Outcome, Usage};
 use crate::options::granularity;
 use crate::output::write_whole;
 use crate::progress::Meter;
+use crate::watched::Watched;
 use crate::{charts, options};
 
 /// List the engines, or measure them on this machine
@@ -121,8 +122,9 @@ impl BenchOptions {
             });
         });
         meter.finish();
-        self.show(&report?)?;
-        Ok(ExitCode::SUCCESS)
+        let (report, incomplete) = report?;
+        self.show(&report)?;
+        Ok(exit::done(incomplete))
     }
 
     /// Fails now at what would fail after the measuring.
@@ -158,7 +160,8 @@ impl BenchOptions {
         }
     }
 
-    fn measure(&self, tick: &mut dyn FnMut(u64)) -> anyhow::Result<Report> {
+    /// The measurements, and whether a trace was cut off or damaged.
+    fn measure(&self, tick: &mut dyn FnMut(u64)) -> anyhow::Result<(Report, bool)> {
         let (references, repetitions) = match self.quick {
             true => (500_000, 1),
             false => (self.references, self.repetitions),
@@ -174,7 +177,7 @@ impl BenchOptions {
             let engine = self.engine.first().map_or("auto", Contender::name);
             report.repetitions = 1;
             report.long = Some(bench::long(engine, references, race.simd, tick)?);
-            return Ok(report);
+            return Ok((report, false));
         }
         let streams = match self.stream.is_empty() {
             true => YARDSTICK.to_vec(),
@@ -187,8 +190,13 @@ impl BenchOptions {
                     .push(race.run(name, &items, &contenders, tick)?);
             }
         }
+        let mut incomplete = false;
         for path in &self.trace {
-            let items = self.trace_items(path, references)?;
+            let (items, damage) = self.trace_items(path, references)?;
+            if let Some(damage) = damage {
+                eprintln!("reuselens: warning: {damage}; what comes before is measured");
+                incomplete = true;
+            }
             let name = path.file_stem().unwrap_or(path.as_os_str());
             let heat = race.run(&name.to_string_lossy(), &items, &contenders, tick)?;
             report.streams.push(heat);
@@ -196,15 +204,20 @@ impl BenchOptions {
         if let Some(items) = self.scaling {
             report.series = bench::scaling(&race, &contenders, references, items, tick)?;
         }
-        Ok(report)
+        Ok((report, incomplete))
     }
 
-    fn trace_items(&self, path: &Path, references: u64) -> anyhow::Result<Vec<u64>> {
-        let mut source = formats::open(path, None)?;
+    /// The items of a trace, and what is wrong with it if anything is.
+    fn trace_items(
+        &self,
+        path: &Path,
+        references: u64,
+    ) -> anyhow::Result<(Vec<u64>, Option<String>)> {
+        let mut source = Watched::new(formats::open(path, None)?);
         bench::room(references, references)?;
         let granularity = self.granularity.unwrap_or(Granularity::LINE_64);
         let items: Result<Vec<u64>, Error> =
-            bench::items(&mut *source, granularity, references as usize);
+            bench::items(&mut source, granularity, references as usize);
         let items = items?;
         if items.is_empty() {
             anyhow::bail!(
@@ -212,7 +225,7 @@ impl BenchOptions {
                 path.display()
             );
         }
-        Ok(items)
+        Ok((items, source.damage().map(str::to_owned)))
     }
 
     fn show(&self, report: &Report) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ use reuselens::trace::{AtomicFile, survey};
 use reuselens::units::{Bytes, counted};
 use reuselens_report::grouped;
 
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
 use crate::options;
@@ -67,7 +67,7 @@ impl Args {
             text.push('\n');
             if json_is_out {
                 out.write_all(text.as_bytes())?;
-                return Ok(ExitCode::SUCCESS);
+                return Ok(exit::done(holdings::is_truncated(&survey)));
             }
             write_whole(path, text.as_bytes(), self.force)?;
         }
@@ -83,7 +83,7 @@ impl Args {
                 "\nNext: reuselens analyze {name}, or a part: --from 25% --until 50%"
             )?,
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(exit::done(holdings::is_truncated(&survey)))
     }
 
     /// A profile says itself what it is of.

@@ -8,7 +8,7 @@ use reuselens::shard::{Part, merge_all};
 use reuselens::units::{Bytes, counted};
 
 use super::{analyze, shard};
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::files::read_part;
 use crate::output::{Results, Show, write_whole};
 
@@ -63,7 +63,7 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let page = self.show.page(&profile, &name)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
-        Ok(ExitCode::SUCCESS)
+        Ok(exit::done(profile.is_truncated()))
     }
 
     /// Neighbours, and some pieces are missing.

@@ -1,18 +1,18 @@
 //! `reuselens shard`: a piece of a trace becomes a part of its profile.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::trace::AtomicFile;
 use reuselens::units::{Bytes, counted};
 
 use super::analyze;
-use crate::exit::{Outcome, Usage};
+use crate::exit::{self, Outcome, Usage};
 use crate::files::open_trace;
 use crate::options::{self, Analysis};
 use crate::output::write_whole;
 use crate::progress::Meter;
+use crate::watched::Watched;
 
 /// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
 #[derive(clap::Args, Debug)]
@@ -54,7 +54,7 @@ impl Args {
             return Err(Usage(text.to_owned()).into());
         }
         let trace = TraceIdentity::of_file(&self.trace).map_err(reuselens::Error::from)?;
-        let mut source = open_trace(&self.trace, self.format.as_deref())?;
+        let mut source = Watched::new(open_trace(&self.trace, self.format.as_deref())?);
         let name = analyze::name(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
         let all = self
@@ -69,7 +69,7 @@ impl Args {
         let mut meter = Meter::new("analysing", self.quiet);
         let command = vec![self.trace.display().to_string()];
         let part = analyze_shard(
-            &mut *source,
+            &mut source,
             trace,
             command,
             &options,
@@ -81,6 +81,9 @@ impl Args {
         meter.finish();
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.force)?;
+        if let Some(damage) = source.damage() {
+            eprintln!("reuselens: warning: {damage}; the part holds everything before that");
+        }
         if !self.quiet {
             println!(
                 "{}: piece {} of the trace, {}, {}",
@@ -94,7 +97,7 @@ impl Args {
                 pieces.1
             );
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(exit::done(source.damage().is_some()))
     }
 }
 

@@ -18,7 +18,11 @@ pub(crate) fn write(out: &mut String, scene: &Scene, title: &str) {
     } else {
         title
     };
-    let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(title));
+    let _ = write!(out, "<h1>{}", escape(title));
+    if scene.profile.is_truncated() {
+        let _ = write!(out, " <span class=\"cut\">{}</span>", words::TRUNCATED);
+    }
+    out.push_str("</h1><ul class=\"facts\">");
     for fact in facts(scene) {
         let _ = write!(out, "<li>{}</li>", escape(&fact));
     }

@@ -1,5 +1,6 @@
 //! Reads a native file, chunk by chunk.
 
+mod ending;
 mod stretch;
 
 use std::num::NonZero;
@@ -9,15 +10,14 @@ use reuselens_units::Accesses;
 
 use crate::formats::native::alone::{Decoded, Taken};
 use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
+use crate::formats::native::chunk::{Chunks, Content, Stored};
 use crate::formats::native::crew::Crew;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::form::Form;
-use crate::formats::native::header::INDEXED;
-use crate::formats::native::index::{Index, TRAILER, Trailer};
+use crate::formats::native::index::Index;
 use crate::formats::native::part::Part;
 use crate::formats::native::reader::stretch::{Chunked, Next};
-use crate::formats::native::{Header, decode, find};
+use crate::formats::native::{Header, find};
 use crate::{AnyStretch, Block, Event, Input, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
@@ -50,6 +50,8 @@ pub struct Reader {
     start: u64,
     /// The last chunk, or why there is none; found ahead.
     ending: Option<Result<Stored, TraceError>>,
+    /// Whether the ending was reached, and the file is as it says.
+    checked: bool,
     over: bool,
 }
 
@@ -89,6 +91,7 @@ impl Reader {
             stretch: None,
             form: Form::Rows,
             ending: None,
+            checked: false,
             over: false,
         })
     }
@@ -137,6 +140,9 @@ impl Reader {
     }
 
     fn step(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        if self.checked {
+            return Ok(Step::End);
+        }
         let mut crew = match self.crew.take() {
             Some(crew) => crew,
             None => self.hire()?,
@@ -164,10 +170,13 @@ impl Reader {
                 return Ok(Step::Event(event));
             }
             if crew.is_idle() {
-                return match self.ending.take() {
-                    Some(ending) => self.check_ending(&ending?).map(|()| Step::End),
-                    None => self.check_stretch().map(|()| Step::End),
+                let Some(ending) = self.ending.take() else {
+                    return self.check_stretch().map(|()| Step::End);
                 };
+                self.check_ending(&ending?)?;
+                self.checked = true;
+                let note = self.check_index()?;
+                return Ok(note.map_or(Step::End, |note| Step::Event(Event::Note(note))));
             }
             self.start = crew.start().unwrap_or(self.start);
             match crew.next() {
@@ -248,50 +257,6 @@ impl Reader {
         }
         self.index = Some(chunk);
         Ok(Some(next))
-    }
-
-    /// Checks the index, the ending and the trailer.
-    fn check_ending(&mut self, ending: &Stored) -> Result<(), TraceError> {
-        let mut plain = Vec::new();
-        let mut unpacker = Unpacker::new().map_err(|error| self.failed(error))?;
-        let totals = unpacker.unpack(ending, &mut plain);
-        let totals = totals.and_then(|()| decode::totals(&plain));
-        let totals = totals.map_err(|damage| self.damaged(ending.start, damage))?;
-        if totals != self.totals {
-            let what = Damage("the totals in the ending are not those of the file");
-            return Err(self.damaged(ending.start, what));
-        }
-        if let Some(index) = self.index.take() {
-            let found = unpacker.unpack(&index, &mut plain);
-            let found = found.and_then(|()| Index::get(&plain));
-            let found = found.map_err(|damage| self.damaged(index.start, damage))?;
-            if found.totals() != totals {
-                let what = Damage("what the index lists is not what is in the file");
-                return Err(self.damaged(index.start, what));
-            }
-        }
-        if self.version >= INDEXED {
-            self.check_trailer()?;
-        }
-        if !self.input.at_least(1)?.is_empty() {
-            let what = "there are bytes after the end of the trace: was another file appended?";
-            return Err(self.input.bad_bytes(self.input.offset(), what));
-        }
-        Ok(())
-    }
-
-    fn check_trailer(&mut self) -> Result<(), TraceError> {
-        let start = self.input.offset();
-        let trailer = self.input.at_least(TRAILER)?.first_chunk::<TRAILER>();
-        let what = match trailer.map(Trailer::of) {
-            Some(Some(_)) => {
-                self.input.consume(TRAILER);
-                return Ok(());
-            }
-            Some(None) => "the trailer is damaged",
-            None => "the trace is cut off in its trailer",
-        };
-        Err(self.damaged(start, Damage(what)))
     }
 
     fn can_condense(&self, wish: Wish) -> bool {

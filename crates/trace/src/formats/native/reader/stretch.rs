@@ -136,6 +136,7 @@ impl Reader {
             form: Form::Touches(wish),
             start: offset,
             ending: None,
+            checked: false,
             over: false,
         }))
     }

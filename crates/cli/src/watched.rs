@@ -1,0 +1,53 @@
+//! Whether a trace was cut off, for commands whose results do not say so.
+
+use reuselens::trace::{Block, Event, Note, Source, Step, TraceError};
+
+/// Another source, of which it notices whether it was cut off or damaged.
+///
+/// It delivers rows as they are, without asking for a projection or for segments of the other source.
+pub struct Watched<S> {
+    source: S,
+    damage: Option<String>,
+}
+
+impl<S: Source> Watched<S> {
+    /// Watches `source`.
+    pub fn new(source: S) -> Watched<S> {
+        Watched {
+            source,
+            damage: None,
+        }
+    }
+
+    /// What was wrong with it so far, if anything was: an error after which its rest is missing, or the note
+    /// of a copy of such a trace.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+}
+
+impl<S: Source> Source for Watched<S> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let step = self.source.next(block);
+        match &step {
+            Err(error) if error.is_partial() => self.damage = Some(error.to_string()),
+            Ok(Step::Event(Event::Note(note))) if note.code == Note::TRUNCATED => {
+                self.damage = Some(note.message.clone());
+            }
+            _ => {}
+        }
+        step
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.source.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.source.progress()
+    }
+}
