@@ -18,6 +18,7 @@ mod output;
 mod part;
 mod progress;
 mod ranking;
+mod sources;
 mod watched;
 
 use std::process::ExitCode;

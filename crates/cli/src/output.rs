@@ -1,6 +1,5 @@
 //! Where results go: the terminal, the profile, the page, exports.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions}
 
 use crate::exit::Usage;
 use crate::options::dimension;
+use crate::sources::{self, Origin};
 
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +45,15 @@ pub struct Show {
     /// Put the source lines into the HTML page (they then leave the machine with it)
     #[arg(long, help_heading = "Output")]
     pub embed_source: bool,
+
+    /// With --embed-source: take source files below this folder too, not only below the current one (several allowed)
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "embed_source",
+        help_heading = "Output"
+    )]
+    pub source_folder: Vec<PathBuf>,
 
     /// How many lines, objects and so on the summary names
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = top, help_heading = "Output")]
@@ -184,12 +193,11 @@ impl Show {
         Ok(())
     }
 
-    /// The page.
-    pub fn page(&self, profile: &Profile, title: &str) -> anyhow::Result<String> {
-        let sources = if self.embed_source {
-            sources(profile)
-        } else {
-            BTreeMap::new()
+    /// The page of a profile from there.
+    pub fn page(&self, profile: &Profile, title: &str, origin: Origin) -> anyhow::Result<String> {
+        let sources = match self.embed_source {
+            true => sources::of(profile, origin, &self.source_folder),
+            false => Default::default(),
         };
         let options = HtmlOptions {
             title: title.to_owned(),
@@ -363,21 +371,6 @@ pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     write_whole(path, text.as_bytes(), force)
-}
-
-/// The source files that the profile names and that are there.
-fn sources(profile: &Profile) -> BTreeMap<String, String> {
-    const MOST_BYTES: u64 = 1 << 20;
-    let frames = profile.sites.iter().flat_map(|site| &site.frames);
-    let files: BTreeSet<&String> = frames
-        .map(|frame| &frame.file)
-        .filter(|file| !file.is_empty())
-        .collect();
-    files
-        .into_iter()
-        .filter(|file| std::fs::metadata(file).is_ok_and(|about| about.len() < MOST_BYTES))
-        .filter_map(|file| Some((file.clone(), std::fs::read_to_string(file).ok()?)))
-        .collect()
 }
 
 pub fn color() -> bool {

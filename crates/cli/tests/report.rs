@@ -149,6 +149,8 @@ fn sources_go_into_the_page_only_when_asked_for() {
     place
         .run(&["report", "count.rlprof", "--html", "without.html"])
         .succeeds();
+    let file = common::source("count/count.c");
+    let folder = file.trim_end_matches("/count.c");
     place
         .run(&[
             "report",
@@ -156,10 +158,24 @@ fn sources_go_into_the_page_only_when_asked_for() {
             "--html",
             "with.html",
             "--embed-source",
+            "--source-folder",
+            folder,
         ])
         .succeeds();
     let code = "uint32_t value = row[i]";
     assert!(!place.text("without.html").contains(code));
+    // A profile may be from anybody and name any file, so one elsewhere is not taken unless its folder was named.
+    place
+        .run(&[
+            "report",
+            "count.rlprof",
+            "--html",
+            "other.html",
+            "--embed-source",
+        ])
+        .succeeds()
+        .says(&["left out of the page", "--source-folder"]);
+    assert!(!place.text("other.html").contains(code));
     assert!(place.text("with.html").contains(code));
     is_offline_page(&place.read("with.html"));
 }

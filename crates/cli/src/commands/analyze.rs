@@ -11,6 +11,7 @@ use crate::options::{self, Analysis};
 use crate::output::{Results, Show};
 use crate::part::{self, Part};
 use crate::progress::Meter;
+use crate::sources::Origin;
 
 /// Analyse a trace file: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -60,7 +61,7 @@ impl Args {
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;
         }
-        let page = self.show.page(&profile, &name)?;
+        let page = self.show.page(&profile, &name, Origin::Anywhere)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }

@@ -20,6 +20,7 @@ use crate::interrupt;
 use crate::options::without_exports;
 use crate::output::{Show, write_whole};
 use crate::progress::Meter;
+use crate::sources::Origin;
 
 /// Build a program to look at, profile its variants, and write one page that compares them
 #[derive(clap::Args, Debug)]
@@ -149,7 +150,7 @@ impl Args {
             let path = directory.join(format!("{}.rlprof", variant.name));
             write_whole(&path, &profile.to_bytes(), self.show.force)?;
             let title = format!("{} {}", files.name, variant.name);
-            let page = self.show.page(profile, &title)?;
+            let page = self.show.page(profile, &title, Origin::RanHere)?;
             write_whole(
                 &path.with_extension("html"),
                 page.as_bytes(),

@@ -11,6 +11,7 @@ use super::{analyze, shard};
 use crate::exit::{self, Outcome};
 use crate::files::read_part;
 use crate::output::{Results, Show, write_whole};
+use crate::sources::Origin;
 
 /// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -61,7 +62,7 @@ impl Args {
             .unwrap_or("merged");
         let name = analyze::name(Path::new(trace));
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        let page = self.show.page(&profile, &name)?;
+        let page = self.show.page(&profile, &name, Origin::Anywhere)?;
         results.finish(&profile, &page, &self.show, "analyse another trace")?;
         Ok(exit::done(profile.is_truncated()))
     }

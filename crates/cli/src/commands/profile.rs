@@ -14,6 +14,7 @@ use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
+use crate::sources::Origin;
 
 /// Run a program and analyse while it runs: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -84,7 +85,7 @@ impl Args {
         }
         let ended = running.wait();
         profile.warnings.extend(went_on(&profile, ended));
-        let page = self.show.page(&profile, &name)?;
+        let page = self.show.page(&profile, &name, Origin::RanHere)?;
         let again = "change something, profile again";
         results.finish(&profile, &page, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))

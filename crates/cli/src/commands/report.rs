@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{Show, write_whole};
+use crate::sources::Origin;
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
 #[derive(clap::Args, Debug)]
@@ -50,7 +51,9 @@ impl Args {
         if let Some(path) = &self.html {
             write_whole(
                 path,
-                self.show.page(&profile, &name)?.as_bytes(),
+                self.show
+                    .page(&profile, &name, Origin::Anywhere)?
+                    .as_bytes(),
                 self.show.force,
             )?;
             self.show
