@@ -211,8 +211,9 @@ pub struct Source<'a> {
     pub function: bool,
     /// Whether nothing can be written where the code is.
     pub lasting: bool,
-    /// Whether a function begins at an address that is treated in its own way.
+    /// Whether a function begins at an address, or is around it, that is treated in its own way.
     pub begins: fn(u64) -> bool,
+    pub stores: fn(u64) -> bool,
 }
 
 impl Codes {
@@ -271,6 +272,7 @@ impl Codes {
             blocks: segment::wants_basic_blocks(),
             lasting: source.lasting,
             begins: source.begins,
+            stores: source.stores,
             function: source.function,
             at,
         };
@@ -285,13 +287,12 @@ impl Codes {
         NEXT.store(at + length as u64, Ordering::Relaxed);
         let head = at + placed.head as u64;
         let index = self.blocks.len() as u32;
-        let looked_at = (end - source.pc) as usize;
         self.blocks.push(Block {
             pc: source.pc,
             end,
             head,
             tail: at + length as u64,
-            sum: sum(&source.code[..looked_at.min(source.code.len())]),
+            sum: sum(&source.code[..source.code.len().min((end - source.pc) as usize)]),
             descriptor: translated.head,
             alive: true,
             parts: placed.parts,

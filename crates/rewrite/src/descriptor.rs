@@ -26,10 +26,16 @@ pub enum Op {
     Enter { back: u64 },
     /// A function is left.
     Exit,
-    /// A function of an allocator begins; its arguments are in words from `words` on.
+    /// A function of an allocator begins; its three arguments and where it returns are in words from
+    /// `words` on.
     Allocator { function: u8, words: u16 },
-    /// A function returns the number in the word, at the stack pointer in the word `pointer`.
-    Result { pointer: u16, delta: i32 },
+    /// A function returns the number in the word, at the stack pointer in the word `pointer`. The block
+    /// that it has stored is in the word `stored`, where it is a function that does so.
+    Result {
+        pointer: u16,
+        delta: i32,
+        stored: Option<u16>,
+    },
     /// The program marks that a region begins, or ends; its name is told by two words from `words` on.
     Region { begins: bool, words: u16 },
     /// A function begins that is to be recorded; the word and displacement are its stack pointer.

@@ -118,6 +118,7 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         function: modules::function_at(pc),
         lasting: !writable,
         begins: modules::begins_at,
+        stores: modules::is_storing,
     }))
 }
 

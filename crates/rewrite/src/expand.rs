@@ -289,17 +289,11 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
             lanes_of(thread, access, address, bits);
         }
         Op::Gather(gather) => gathered(thread, note, access, address, &gather),
-        Op::Allocator { function, words } => {
-            flush(thread);
-            let arguments = [note.word(words), note.word(words + 1)];
-            allocations::begins(thread, function, arguments, address, note.word(words + 2));
-        }
-        Op::Result { pointer, delta } => {
-            if thread.waiting.calls.is_within() {
+        Op::Allocator { .. } | Op::Result { .. } => {
+            if thread.waiting.calls.is_within() || matches!(access.op, Op::Allocator { .. }) {
                 flush(thread);
             }
-            let pointer = note.word(pointer).wrapping_add_signed(i64::from(delta));
-            allocations::returns(thread, pointer, note.word(access.word));
+            allocations::noted(thread, access, address, |word| note.word(word));
         }
         Op::Region { begins, words } => {
             if begins {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use reuselens_wire::{Record, WireKind};
 
-use super::allocations::FUNCTIONS;
+use super::allocations;
 use super::channel::Channel;
 use super::lock::Lock;
 use super::maps::{self, Mapping};
@@ -20,6 +20,8 @@ struct Module {
     high: u64,
     /// Addresses of an allocator's functions, and their numbers.
     functions: Vec<(u64, u8)>,
+    /// Where those of them are that store their block: the first address and the first behind.
+    storing: Vec<(u64, u64)>,
     /// Addresses of functions that are to be recorded.
     wanted: Vec<u64>,
 }
@@ -35,6 +37,14 @@ pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
     };
     let function = module.functions.iter().find(|(at, _)| *at == pc);
     (function.map(|(_, number)| *number), true)
+}
+
+/// Whether an address is in a function that stores the block that it has allocated.
+pub fn is_storing(pc: u64) -> bool {
+    let modules = MODULES.lock();
+    let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
+    let holds = |(low, high): &(u64, u64)| *low <= pc && pc < *high;
+    found.is_some_and(|module| module.storing.iter().any(holds))
 }
 
 /// Whether a function begins at an address that is to be recorded.
@@ -101,14 +111,15 @@ pub fn look(channel: &mut Channel) {
         if !mappings.iter().any(|m| of_it(m) && m.executable) {
             continue;
         }
-        let module = Module {
+        let mut module = Module {
             path: mapping.path.clone(),
             bias,
             low: mapping.low,
             high,
-            functions: functions(&mapping.path, bias),
             wanted: wanted(&mapping.path, bias),
+            ..Module::default()
         };
+        find_functions(&mut module);
         announce(channel, &module);
         modules.push(module);
     }
@@ -162,18 +173,16 @@ fn extent(low: u64, head_end: u64) -> Option<(u64, u64)> {
     (first != u64::MAX).then(|| (bias, bias.wrapping_add(end)))
 }
 
-/// The allocator's functions in a file.
-fn functions(path: &[u8], bias: u64) -> Vec<(u64, u8)> {
-    let mut found = Vec::new();
-    if let Some((at, bytes)) = map_file(path) {
+/// Finds the allocator's functions in a file.
+fn find_functions(module: &mut Module) {
+    if let Some((at, bytes)) = map_file(&module.path) {
         // SAFETY: mapped just now, for reading, and unmapped below. A file that is cut short meanwhile
         // would end the program; files that run are not changed in place.
         let file = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
-        let _ = search(file, bias, &mut found);
+        let _ = search(file, module);
         // SAFETY: as above.
         unsafe { sys::unmap(at, bytes as u64) };
     }
-    found
 }
 
 fn map_file(path: &[u8]) -> Option<(u64, usize)> {
@@ -205,7 +214,7 @@ fn map_file(path: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Goes through the symbol tables of a file.
-fn search(file: &[u8], bias: u64, found: &mut Vec<(u64, u8)>) -> Option<()> {
+fn search(file: &[u8], module: &mut Module) -> Option<()> {
     let (at, size) = (number(file, 40, 8)? as usize, number(file, 58, 2)? as usize);
     let count = number(file, 60, 2)? as usize;
     for index in 0..count {
@@ -228,23 +237,20 @@ fn search(file: &[u8], bias: u64, found: &mut Vec<(u64, u8)>) -> Option<()> {
                 continue;
             }
             let name = number(symbol, 0, 4)? as usize;
-            if let Some(function) = named(names, name) {
-                let address = bias.wrapping_add(number(symbol, 8, 8)?);
-                if !found.iter().any(|(known, _)| *known == address) {
-                    found.push((address, function));
+            if let Some(function) = names.get(name..).and_then(allocations::named) {
+                let address = module.bias.wrapping_add(number(symbol, 8, 8)?);
+                if module.functions.iter().any(|(known, _)| *known == address) {
+                    continue;
+                }
+                module.functions.push((address, function));
+                if allocations::stores_block(function) {
+                    let end = address.wrapping_add(number(symbol, 16, 8)?);
+                    module.storing.push((address, end));
                 }
             }
         }
     }
     Some(())
-}
-
-/// The number of the function with this name.
-fn named(names: &[u8], at: usize) -> Option<u8> {
-    let name = names.get(at..)?;
-    let is = |function: &&[u8]| name.starts_with(function) && name.get(function.len()) == Some(&0);
-    let index = FUNCTIONS.iter().position(is)?;
-    Some(index as u8)
 }
 
 /// Holds the lock of this module, for a fork.

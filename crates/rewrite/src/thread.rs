@@ -60,7 +60,8 @@ pub struct Thread {
     /// The program's registers while our code runs, in the order of their numbers.
     pub registers: [u64; 16],
     pub flags: u64,
-    pub unused_word: u64,
+    /// Where the function of an allocator that began last stores its block, if it is one that does so.
+    pub block_place: u64,
     pub vectors: [[u64; 2]; 16],
     /// Not used by code in the cache from here on.
     pub channel: Channel,

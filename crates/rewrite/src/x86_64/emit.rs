@@ -20,25 +20,33 @@ impl Emit {
     }
 
     /// An instruction whose operands are a register and gs:[offset].
-    fn with_gs(&mut self, opcode: u8, register: u8, offset: u64) {
+    fn with_gs(&mut self, opcode: &[u8], register: u8, offset: u64) {
         let rex = 0x48 | (register >> 3) << 2;
-        self.raw(&[0x65, rex, opcode, 4 | (register & 7) << 3, 0x25]);
+        self.raw(&[0x65, rex]);
+        self.raw(opcode);
+        self.raw(&[4 | (register & 7) << 3, 0x25]);
         self.raw(&(offset as u32).to_le_bytes());
     }
 
     /// mov gs:[offset], register
     pub fn store_gs(&mut self, offset: usize, register: u8) {
-        self.with_gs(0x89, register, offset as u64);
+        self.with_gs(&[0x89], register, offset as u64);
     }
 
     /// mov register, gs:[offset]
     pub fn load_gs(&mut self, register: u8, offset: usize) {
-        self.with_gs(0x8b, register, offset as u64);
+        self.with_gs(&[0x8b], register, offset as u64);
     }
 
     /// cmp register, gs:[offset]: changes flags
     pub fn compare_gs(&mut self, register: u8, offset: usize) {
-        self.with_gs(0x3b, register, offset as u64);
+        self.with_gs(&[0x3b], register, offset as u64);
+    }
+
+    /// test eax, eax; cmovne register, gs:[offset]: changes flags
+    pub fn load_gs_unless_zero_result(&mut self, register: u8, offset: usize) {
+        self.raw(&[0x85, 0xc0]);
+        self.with_gs(&[0x0f, 0x45], register, offset as u64);
     }
 
     /// mov dword gs:[offset], number

@@ -74,9 +74,17 @@ pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {
     body.ways_out.push(way);
 }
 
+/// What is noted of what functions return.
+#[derive(Clone, Copy)]
+pub struct Results {
+    pub are_noted: bool,
+    /// Whether the block that was stored is noted too.
+    pub are_stored: bool,
+}
+
 /// What of the last instruction belongs to the block's body: its accesses, the return address that it
 /// pushes, the target that it reads.
-pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results: bool) {
+pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results: Results) {
     match last.flow_control() {
         FlowControl::Call if last.mnemonic() != Mnemonic::Syscall => {
             call(body, last, info);
@@ -126,14 +134,15 @@ fn enter(body: &mut Body, last: &Instruction, info: &InstructionInfo) {
     body.access(WireKind::Enter, 0, (word, moved as u64, false), op);
 }
 
-fn leave(body: &mut Body, last: &Instruction, results: bool) {
+fn leave(body: &mut Body, last: &Instruction, results: Results) {
     let (word, moved) = body.word(Some(RSP), None, 1);
     let place = (word, moved as u64, false);
-    if results {
+    if results.are_noted {
         let result = body.note_register(RAX);
         let op = Op::Result {
             pointer: word,
             delta: moved as i32,
+            stored: results.are_stored.then(|| note_stored_block(body)),
         };
         body.access(WireKind::Alloc, 0, (result, 0, false), op);
     }
@@ -150,6 +159,19 @@ fn leave(body: &mut Body, last: &Instruction, results: bool) {
         0
     };
     body.emit.add(RSP, RSP, 8 + more);
+}
+
+/// Notes the block that a function has stored before it returns 0; the word's number. Where it returns
+/// another number nothing may be there: a word of the thread's state is read instead. Flags are free
+/// where a function returns.
+fn note_stored_block(body: &mut Body) -> u16 {
+    let scratch = body.take_scratch();
+    let place = core::mem::offset_of!(Thread, block_place);
+    body.emit.load_gs(scratch, place);
+    let own = core::mem::offset_of!(Thread, own);
+    body.emit.load_gs_unless_zero_result(scratch, own);
+    body.emit.load(scratch, scratch, 0);
+    body.note_register(scratch)
 }
 
 /// The branch's target goes into the scratch register.

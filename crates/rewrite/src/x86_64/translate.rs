@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::mem::offset_of;
 use core::num::NonZeroU32;
 
 use iced_x86::{
@@ -10,10 +11,12 @@ use iced_x86::{
 
 use super::notes::Body;
 use super::place::{Placed, place};
-use super::registers::{BORROWED, RAX, RCX, RDI, RSI, RSP, number};
+use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
+use crate::image::allocations;
 use crate::image::codes::Exits;
 use crate::image::descriptor::{Access, Descriptor, Op};
+use crate::image::thread::Thread;
 
 /// What is to be translated.
 #[derive(Clone, Copy)]
@@ -25,6 +28,8 @@ pub struct Input<'a> {
     pub allocator: Option<u8>,
     /// Whether functions of this code may return blocks of memory.
     pub results: bool,
+    /// Whether an address is in a function that stores its block of memory instead of returning it.
+    pub stores: fn(u64) -> bool,
     /// Whether it is noted that the block began.
     pub blocks: bool,
     /// Whether the code stays as it is, so that a block may go on behind a branch.
@@ -221,7 +226,7 @@ fn is_conditional(branch: &Instruction) -> bool {
 
 /// Registers that may not be borrowed whatever the code does.
 fn reserved(input: &Input<'_>) -> u32 {
-    let arguments = 1 << RDI | 1 << RSI;
+    let arguments = 1 << RDI | 1 << RSI | 1 << RDX;
     1 << RSP
         | if input.allocator.is_some() {
             arguments
@@ -299,7 +304,11 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     if let End::With(last) = &decoded.end {
         body.begin(last, input.pc);
         let info = factory.info(last);
-        terminator::body(&mut body, last, info, input.results);
+        let results = terminator::Results {
+            are_noted: input.results,
+            are_stored: input.results && (input.stores)(last.ip()),
+        };
+        terminator::body(&mut body, last, info, results);
     }
     Ok(body)
 }
@@ -313,12 +322,16 @@ fn begin_function(body: &mut Body) {
 
 /// Notes an allocator's arguments and where it returns.
 fn begin_allocator(body: &mut Body, function: u8) {
-    let words = body.leave_words(3);
-    body.store_word(words, RDI);
-    body.store_word(words + 1, RSI);
+    let words = body.leave_words(4);
+    for (word, register) in (words..).zip([RDI, RSI, RDX]) {
+        body.store_word(word, register);
+    }
+    if allocations::stores_block(function) {
+        body.emit.store_gs(offset_of!(Thread, block_place), RDI);
+    }
     let scratch = body.take_scratch();
     body.emit.load(scratch, RSP, 0);
-    body.store_word(words + 2, scratch);
+    body.store_word(words + 3, scratch);
     let (word, moved) = body.word(Some(RSP), None, 1);
     let kind = reuselens_wire::WireKind::Alloc;
     body.access(
