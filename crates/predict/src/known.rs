@@ -1,24 +1,58 @@
 //! The blocks of code that a thread has run.
 
+use std::collections::BTreeMap;
+
+use reuselens_locality::Path;
+
+use crate::BasicBlock;
+
+/// Neighbours of a block, by address, that are asked whether they overlap it. A rewriter's block has at most 64
+/// instructions, and each other block that overlaps it begins at one of them.
+const MOST_NEIGHBOURS: usize = 64;
+
 /// What is known of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     start: u64,
-    /// The code of the loop that begins here; high is 0 if none does.
-    low: u64,
+    /// Address after the last edge that closed the loop that begins here; 0 if none does.
     high: u64,
     /// The call in which it ran last; 0 is none.
     activation: u32,
     /// The block that came next last time.
     next: u32,
+    /// The most bytes that it had.
+    length: u32,
+    /// Its entry in `overlaps`; 0 is none.
+    overlap: u32,
+    /// How many blocks had run before it ran last, modulo 2³².
+    time: u32,
+    /// The path to it when it ran last.
+    path: Path,
+}
+
+/// Other blocks that share code with a block, by number.
+#[derive(Clone, Debug, Default)]
+struct Overlap {
+    /// Those that hold its first byte and begin before it.
+    around: Vec<u32>,
+    /// Those that begin inside it and are the first block of a loop, ascending by address.
+    headers: Vec<u32>,
 }
 
 /// Blocks by address, numbered as they come.
+///
+/// Blocks may overlap: a block that is known by where it was entered goes on to the next branch, past
+/// places that other branches lead to. When one runs, the code of those that begin inside it runs as well.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     blocks: Vec<Seen>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
+    /// Numbers of blocks by where they start.
+    ordered: BTreeMap<u64, u32>,
+    overlaps: Vec<Overlap>,
+    /// Blocks that ran, modulo 2³².
+    time: u32,
 }
 
 impl Known {
@@ -27,24 +61,31 @@ impl Known {
         let mut known = Known {
             blocks: Vec::new(),
             slots: vec![0; 256],
+            ordered: BTreeMap::new(),
+            overlaps: vec![Overlap::default()],
+            time: 0,
         };
         known.insert(u64::MAX);
         known
     }
 
-    /// The number of the block at this address, which came after block `last`.
+    /// The number of a block, which came after block `last`.
     #[inline]
-    pub fn find(&mut self, start: u64, last: u32) -> u32 {
+    pub fn find(&mut self, block: &BasicBlock, last: u32) -> u32 {
         let guess = self.blocks[last as usize].next;
-        if self.blocks[guess as usize].start == start {
+        let seen = &self.blocks[guess as usize];
+        if seen.start == block.start && seen.length >= block.length {
             return guess;
         }
-        let slot = self.slot(start);
+        let slot = self.slot(block.start);
         let number = match self.slots[slot].checked_sub(1) {
             Some(number) => number,
-            None => self.insert(start),
+            None => self.insert(block.start),
         };
         self.blocks[last as usize].next = number;
+        if self.blocks[number as usize].length < block.length {
+            self.lengthen(number, block.length);
+        }
         number
     }
 
@@ -77,36 +118,141 @@ impl Known {
             let slot = self.slot(start);
             self.slots[slot] = number + 1;
         }
+        let before = self.ordered.range(..start).rev().take(MOST_NEIGHBOURS);
+        let around = before.map(|(_, before)| *before);
+        let around: Vec<u32> = around.filter(|other| self.holds(*other, start)).collect();
+        if !around.is_empty() {
+            self.overlap(number).around = around;
+        }
+        self.ordered.insert(start, number);
         number
     }
 
-    /// A block ran in a call.
-    pub fn ran(&mut self, number: u32, activation: u32) {
-        self.blocks[number as usize].activation = activation;
+    /// Whether a block begins before an address and goes on past it.
+    fn holds(&self, number: u32, address: u64) -> bool {
+        let block = &self.blocks[number as usize];
+        let offset = address.wrapping_sub(block.start);
+        offset > 0 && offset < u64::from(block.length)
     }
 
-    /// Whether it ran in this call, and in none since.
-    pub fn ran_in(&self, number: u32, activation: u32) -> bool {
-        self.blocks[number as usize].activation == activation
-    }
-
-    /// A loop begins with this block, and an edge from the code in `low..high` closes it.
-    pub fn loops(&mut self, number: u32, low: u64, high: u64) {
+    /// A block is longer than it was: more blocks may begin inside it.
+    fn lengthen(&mut self, number: u32, length: u32) {
         let block = &mut self.blocks[number as usize];
-        if block.high == 0 {
-            block.low = block.start;
+        block.length = length;
+        let range = block.start.saturating_add(1)..block.start.saturating_add(u64::from(length));
+        if range.is_empty() {
+            return;
         }
-        block.low = block.low.min(low);
-        block.high = block.high.max(high).max(block.start.saturating_add(1));
+        let inside = self.ordered.range(range).take(MOST_NEIGHBOURS);
+        let inside: Vec<u32> = inside.map(|(_, inside)| *inside).collect();
+        for inside in inside {
+            let around = &mut self.overlap(inside).around;
+            if around.len() < MOST_NEIGHBOURS && !around.contains(&number) {
+                around.push(number);
+            }
+            if self.blocks[inside as usize].high > 0 {
+                self.add_header(number, inside);
+            }
+        }
+    }
+
+    /// What overlaps a block, to be added to.
+    fn overlap(&mut self, number: u32) -> &mut Overlap {
+        let at = &mut self.blocks[number as usize].overlap;
+        if *at == 0 {
+            *at = self.overlaps.len() as u32;
+            self.overlaps.push(Overlap::default());
+        }
+        &mut self.overlaps[*at as usize]
+    }
+
+    /// A loop begins inside a block.
+    fn add_header(&mut self, number: u32, header: u32) {
+        let mut headers = std::mem::take(&mut self.overlap(number).headers);
+        let start = |header: &u32| self.blocks[*header as usize].start;
+        if let Err(at) = headers.binary_search_by_key(&start(&header), start) {
+            headers.insert(at, header);
+        }
+        self.overlap(number).headers = headers;
+    }
+
+    /// The first blocks of loops that begin inside a block, ascending by address.
+    #[inline]
+    pub fn headers_inside(&self, number: u32) -> &[u32] {
+        let overlap = self.blocks[number as usize].overlap;
+        &self.overlaps[overlap as usize].headers
+    }
+
+    /// Where a block begins.
+    #[inline]
+    pub fn start(&self, number: u32) -> u64 {
+        self.blocks[number as usize].start
+    }
+
+    /// A block ran in a call, on this path.
+    #[inline]
+    pub fn ran(&mut self, number: u32, activation: u32, path: &Path) {
+        self.time = self.time.wrapping_add(1);
+        let block = &mut self.blocks[number as usize];
+        block.activation = activation;
+        block.time = self.time;
+        block.path = *path;
+    }
+
+    /// The path to a block that ran.
+    #[inline]
+    pub fn path(&self, number: u32) -> &Path {
+        &self.blocks[number as usize].path
+    }
+
+    /// The path to the first instruction of a block when it ran last, by itself or within another block; none if that was
+    /// not in this call.
+    #[inline]
+    pub fn ran_in(&self, number: u32, activation: u32) -> Option<&Path> {
+        let mut newest = &self.blocks[number as usize];
+        let around = &self.overlaps[newest.overlap as usize].around;
+        let age = |block: &Seen| match block.activation {
+            0 => u32::MAX,
+            _ => self.time.wrapping_sub(block.time),
+        };
+        for other in around {
+            let other = &self.blocks[*other as usize];
+            if age(other) < age(newest) {
+                newest = other;
+            }
+        }
+        (newest.activation == activation).then_some(&newest.path)
+    }
+
+    /// A loop begins with this block, and the edge from the code before `high` closes it. Whether that was not known.
+    pub fn loops(&mut self, number: u32, high: u64) -> bool {
+        let block = &mut self.blocks[number as usize];
+        let (new, least) = (block.high == 0, block.start.saturating_add(1));
+        block.high = block.high.max(high).max(least);
+        if new {
+            let overlap = &self.overlaps[block.overlap as usize];
+            for around in overlap.around.clone() {
+                self.add_header(around, number);
+            }
+        }
+        new
     }
 
     /// The code of the loop that begins with this block; ends at 0 if none does.
+    #[inline]
     pub fn range(&self, number: u32) -> (u64, u64) {
         let block = &self.blocks[number as usize];
-        (block.low, block.high)
+        (block.start, block.high)
     }
 
+    /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.blocks.capacity() * size_of::<Seen>() + self.slots.capacity() * size_of::<u32>()
+        let lists = self.overlaps.iter();
+        let lists: usize = lists.map(|one| one.around.len() + one.headers.len()).sum();
+        // A node of the tree is two thirds full.
+        self.blocks.capacity() * size_of::<Seen>()
+            + (self.slots.capacity() + lists) * size_of::<u32>()
+            + self.ordered.len() * 18
+            + self.overlaps.capacity() * size_of::<Overlap>()
     }
 }

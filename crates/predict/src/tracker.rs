@@ -47,18 +47,22 @@ struct Call {
 /// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So a loop that begins
 /// keeps the path to it; after every so many iterations, and when it is left, the path is what it was.
 ///
-/// An edge closes a loop if it goes backwards, to or before the block that it comes from, in the same call, and
-/// it is the taken edge of a conditional branch, or its block says so, or the code there has run in this call
-/// already: the jump at the end of a function to an earlier one does not. The first block of a loop is remembered, so
-/// that only the first iteration of all has its outcomes before those of the loop. A loop is left when the thread goes
-/// on, in the same call, at an address outside of the code from the first block to the last edge that closed it.
+/// An edge closes a loop if it goes backwards, to an address before the end of the block that it comes from, in the
+/// same call, and it is the taken edge of a conditional branch, or its block says so, or the code there has run in this
+/// call already: the jump at the end of a function to an earlier one does not. When a loop is closed for the first time
+/// of all, the path to it is the one on which its first block ran last in this call. From then on the block is
+/// remembered, and the loop begins where the thread comes to it. A loop is left when the thread goes on, in the same
+/// call, at an address outside of the code from the first block to the last edge that closed it.
+///
+/// Blocks may overlap. A loop that is entered by falling through begins inside a longer block: it begins
+/// when that block runs, and paths are those that they would be if each instruction were a block of its own.
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration; what was run in it stays in the path,
 /// but for its loops. A return finds its call by the address that it goes to, past others if an exception left
 /// them; one that no call fits changes nothing.
 ///
-/// Cost: per block, one look at a table where the next block is as last time, else a hashed look-up. Memory: 48
-/// bytes per block of code.
+/// Cost: per block, one look at a table where the next block is as last time, else a hashed look-up; for a block that
+/// is new, the blocks at the nearest addresses. Memory: 120 bytes per block of code.
 ///
 /// Source: Fang et al. 2006, section 3.2. Where loops begin and end, and calls, are not in the paper.
 #[derive(Clone, Debug)]
@@ -119,24 +123,45 @@ impl PathTracker {
     // processor waits for.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock) {
-        let number = self.known.find(block.start, self.last_number);
-        let before = self.path.outcomes;
-        if self.last.end == BlockEnd::Branch {
-            let taken = block.start == self.last.taken;
-            self.path.outcomes = self.path.outcomes << 1 | u32::from(taken);
+        let number = self.known.find(block, self.last_number);
+        match self.last.end {
+            BlockEnd::Branch => {
+                let taken = block.start == self.last.taken;
+                self.path.outcomes = self.path.outcomes << 1 | u32::from(taken);
+            }
+            BlockEnd::Indirect => self.path.trace.go_on(block.start),
+            _ => {}
         }
         if self.last.end == BlockEnd::Call {
             self.call(self.last.after());
-        } else if self.last.end != BlockEnd::Return || !self.returned(block.start) {
-            self.edge(block.start, number, before);
+            self.begin(number);
+        } else if self.last.end == BlockEnd::Return && self.returned(block.start) {
+            self.begin(number);
+        } else {
+            self.edge(block.start, number);
         }
+        self.begin_inside(number, block);
+        self.known.ran(number, self.activation(), &self.path);
         match block.end {
-            BlockEnd::Branch => self.path.trace.begin(block.start),
-            _ => self.path.trace.go_on(block.start),
+            BlockEnd::Branch => self.path.trace.begin(tag(block)),
+            // What comes next is known, and it may as well be the same block.
+            BlockEnd::Falls => {}
+            _ => self.path.trace.go_on(tag(block)),
         }
-        self.known.ran(number, self.activation());
         self.last = *block;
         self.last_number = number;
+    }
+
+    /// Begins the loops that begin inside the block.
+    #[inline]
+    fn begin_inside(&mut self, number: u32, block: &BasicBlock) {
+        for at in 0..self.known.headers_inside(number).len() {
+            let header = self.known.headers_inside(number)[at];
+            // The block may have been longer.
+            if self.known.start(header) < block.after() {
+                self.begin(header);
+            }
+        }
     }
 
     /// The first loop of this call.
@@ -180,46 +205,46 @@ impl PathTracker {
         true
     }
 
-    /// Goes on in the same call, at the block that begins there. `before` are the outcomes without the one that led here.
+    /// Goes on in the same call, at the block that begins there.
     #[inline]
-    fn edge(&mut self, start: u64, number: u32, before: u32) {
+    fn edge(&mut self, start: u64, number: u32) {
         if self.closes(start, number) {
-            return self.close(start, number, before);
+            return self.close(start, number);
         }
         self.leave_others(self.outermost(), start);
         self.begin(number);
     }
 
     /// The edge to this block closes a loop.
-    fn close(&mut self, start: u64, number: u32, before: u32) {
+    fn close(&mut self, start: u64, number: u32) {
         let outermost = self.outermost();
-        self.known.loops(number, self.last.start, self.last.after());
+        let entered = self.known.ran_in(number, self.activation()).copied();
+        let new = self.known.loops(number, self.last.after());
         let mine = self.loops[outermost..]
             .iter()
             .rposition(|l| l.header == number);
         match mine {
-            Some(at) => {
-                self.leave_loops(outermost + at + 1);
-                self.iterate(number);
-            }
+            Some(at) => self.leave_loops(outermost + at + 1),
             None => {
-                let path = self.path;
-                self.leave_others(outermost, start);
-                // If a loop was left, its outcomes are gone from the path to this one.
-                let mut entry = self.path;
-                if entry == path {
-                    entry.outcomes = before;
-                }
-                self.push(number, entry);
-                self.iterate(number);
+                // Entered from below, as a loop whose condition is at its end: the outcome that led here is the loop's.
+                let before = *self.known.path(self.last_number);
+                let entry = match self.leave_others(outermost, start) {
+                    // If a loop was left, its outcomes are gone from the path to this one.
+                    true => self.path,
+                    false => before,
+                };
+                let known = entered.filter(|_| new);
+                self.push(number, known.unwrap_or(entry));
             }
         }
+        self.iterate(number);
     }
 
     /// Whether the edge to this block closes a loop.
     #[inline]
     fn closes(&self, start: u64, number: u32) -> bool {
-        if start > self.last.start {
+        // The length of a block may be unknown, and 0.
+        if start > self.last.start && start >= self.last.after() {
             return false;
         }
         let taken = start == self.last.taken;
@@ -227,10 +252,20 @@ impl PathTracker {
             BlockEnd::Branch if taken => true,
             BlockEnd::Branch => self.last.closes_if_not,
             BlockEnd::Jump | BlockEnd::Indirect => {
-                self.last.closes_if_taken || self.known.ran_in(number, self.activation())
+                self.last.closes_if_taken
+                    || self.is_innermost(number)
+                    || self.known.ran_in(number, self.activation()).is_some()
             }
             BlockEnd::Falls | BlockEnd::Call | BlockEnd::Return => false,
         }
+    }
+
+    /// Whether the innermost loop of this call begins with this block.
+    #[inline]
+    fn is_innermost(&self, number: u32) -> bool {
+        let mine = self.loops.get(self.outermost()..);
+        mine.and_then(<[Loop]>::last)
+            .is_some_and(|l| l.header == number)
     }
 
     /// An iteration of the innermost loop ended.
@@ -255,7 +290,7 @@ impl PathTracker {
     #[inline]
     fn begin(&mut self, number: u32) {
         let (_, high) = self.known.range(number);
-        if high == 0 || self.loops.last().is_some_and(|l| l.header == number) {
+        if high == 0 || self.is_innermost(number) {
             return;
         }
         self.push(number, self.path);
@@ -277,15 +312,16 @@ impl PathTracker {
         }
     }
 
-    /// Leaves the loops of this call whose code does not hold an address.
+    /// Leaves the loops of this call whose code does not hold an address; whether there are any.
     #[inline]
-    fn leave_others(&mut self, outermost: usize, address: u64) {
-        match self.loops.get(outermost..).and_then(<[Loop]>::last) {
-            Some(innermost) if !(innermost.within.0..innermost.within.1).contains(&address) => {
-                self.leave_some(outermost, address);
-            }
-            _ => {}
+    fn leave_others(&mut self, outermost: usize, address: u64) -> bool {
+        let innermost = self.loops.get(outermost..).and_then(<[Loop]>::last);
+        let within = innermost.map(|innermost| innermost.within);
+        let leaves = within.is_some_and(|(low, high)| !(low..high).contains(&address));
+        if leaves {
+            self.leave_some(outermost, address);
         }
+        leaves
     }
 
     fn leave_some(&mut self, outermost: usize, address: u64) {
@@ -312,4 +348,11 @@ fn within(around: &[Loop], (low, high): (u64, u64)) -> (u64, u64) {
         Some(outer) => (low.max(outer.within.0), high.min(outer.within.1)),
         None => (low, high),
     }
+}
+
+/// What a block adds to the trace of blocks: where it ends, which is the same for all blocks that were entered at
+/// different places and go on to one branch. Where it begins follows from what led there.
+#[inline]
+fn tag(block: &BasicBlock) -> u64 {
+    block.after()
 }
