@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::PatternBin;
+use crate::{FineHistogram, PatternBin};
 
 /// Where a pattern ends although the next bin is near: at a minimum of frequency. The literature does not
 /// say which; this is the choice, and whoever shows patterns says which it was.
@@ -90,11 +90,17 @@ impl Pattern {
 /// width of its own; its nominal bounds are taken instead, on either side of the comparison. A pattern also ends
 /// where `rule` says; the bin of the minimum is its last.
 ///
+/// Distances are compared to within a bin of [`FineHistogram`], a sixteenth of an octave, which is all that is known of
+/// them where they were not counted by path: the lowest and the highest of a bin are taken as the edges of the fine bins
+/// that hold them, distances in one fine bin as one distance, and bins that are narrower than a fine bin (from 32,768
+/// items on) as one. So the same accesses form the same patterns however they were counted. The lowest, highest and
+/// mean distance of a pattern are as exact as those of its bins.
+///
 /// Cost: linear in the bins, if valleys are near the slopes behind them.
 ///
 /// Source: Fang et al. 2006, section 3.1.
 pub fn patterns(bins: &[PatternBin], rule: PatternRule) -> Vec<Pattern> {
-    clusters(bins, rule).map(join).collect()
+    clusters(&no_finer(bins), rule).map(join).collect()
 }
 
 /// The patterns of what is not rare. Bins in ranges (see [`PatternRule`]) that hold less than `share` of all reuses are
@@ -103,8 +109,9 @@ pub fn patterns(bins: &[PatternBin], rule: PatternRule) -> Vec<Pattern> {
 ///
 /// Not in the literature.
 pub fn common_patterns(bins: &[PatternBin], rule: PatternRule, share: f64) -> Vec<Pattern> {
-    let all = total(bins) as f64;
-    let common = bins.iter().zip(heights(bins));
+    let bins = no_finer(bins);
+    let all = total(&bins) as f64;
+    let common = bins.iter().zip(heights(&bins));
     let common = common.filter(|(_, height)| *height as f64 >= share * all);
     let common: Vec<PatternBin> = common.map(|(bin, _)| *bin).collect();
     let trimmed = clusters(&common, rule).map(|bins| join(trim(bins, share)));
@@ -166,11 +173,28 @@ fn total(bins: &[PatternBin]) -> u64 {
 
 /// The bounds that a bin is merged by.
 fn bounds(bin: &PatternBin) -> (u64, u64) {
-    if bin.min == bin.max {
+    let (low, high) = (FineHistogram::bin(bin.min), FineHistogram::bin(bin.max));
+    if low == high {
         (bin.low, bin.high)
     } else {
-        (bin.min, bin.max)
+        (FineHistogram::range(low).0, FineHistogram::range(high).1)
     }
+}
+
+/// Bins of which those that lie in one fine bin are one.
+fn no_finer(bins: &[PatternBin]) -> Vec<PatternBin> {
+    let fine = |bin: &PatternBin| FineHistogram::bin(bin.low);
+    let shared = bins.chunk_by(|a, b| fine(a) == fine(b));
+    let one = |shared: &[PatternBin]| {
+        let mut bin = shared[0];
+        let (low, high) = FineHistogram::range(fine(&bin));
+        (bin.low, bin.high) = (bin.low.min(low), bin.high.max(high));
+        for more in &shared[1..] {
+            bin.join(more.max, more.mean, more.accesses);
+        }
+        bin
+    };
+    shared.map(one).collect()
 }
 
 /// The bin after the last one of the pattern that begins with `first`.
@@ -236,6 +260,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn patterns_do_not_depend_on_how_distances_were_counted() {
+        // One distance in each of two neighbouring bins, beyond those that fine bins keep one by one.
+        let pairs = [(40, 10), (100, 10)];
+        let mut fine = FineHistogram::new();
+        for (items, count) in pairs {
+            fine.add(Distance::new(items), count);
+        }
+        for bins in [bins(&pairs), PatternBin::of_fine(&fine)] {
+            let found = patterns(&bins, PatternRule::default());
+            assert_eq!(found.len(), 1, "{found:?}");
+        }
+    }
+
     fn bins(pairs: &[(u64, u64)]) -> Vec<PatternBin> {
         let mut bins = PatternBins::new();
         for (items, count) in pairs {
@@ -272,7 +310,7 @@ mod tests {
             (2, 100_000),
             (9, 40),
             (70_000, 100_000),
-            (71_000, 30),
+            (75_000, 30),
             (900_000, 3),
         ]);
         assert_eq!(patterns(&all, PatternRule::default()).len(), 4);
@@ -291,6 +329,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_same_accesses_form_the_same_patterns(
+            pairs in prop::collection::vec(
+                (prop_oneof![0..200_u64, 0..3000_u64, 0..300_000_u64, Just(u64::MAX >> 3)], 1..1000_u64),
+                0..60,
+            ),
+            depth in 1.0..4.0_f64,
+            share in prop_oneof![Just(0.0), 0.0..0.1_f64],
+        ) {
+            let mut fine = FineHistogram::new();
+            for (items, count) in &pairs {
+                fine.add(Distance::new(*items), *count);
+            }
+            let (exact, fine) = (bins(&pairs), PatternBin::of_fine(&fine));
+            let edge = |items: u64| FineHistogram::range(FineHistogram::bin(items));
+            for rule in [PatternRule::Valley(depth), PatternRule::Threshold(depth / 100.0)] {
+                let exact = common_patterns(&exact, rule, share);
+                let fine = common_patterns(&fine, rule, share);
+                let ends = |one: &Pattern| (edge(one.min).0, edge(one.max).1, one.accesses);
+                prop_assert_eq!(
+                    exact.iter().map(ends).collect::<Vec<_>>(),
+                    fine.iter().map(|one| (one.min, one.max, one.accesses)).collect::<Vec<_>>()
+                );
+            }
+        }
+
         #[test]
         fn patterns_hold_every_reuse_once_and_do_not_overlap(
             pairs in prop::collection::vec((prop_oneof![0..2000_u64, 0..200_000_u64], 1..1000_u64), 0..80),

@@ -81,7 +81,7 @@ impl PatternBin {
     }
 
     /// Counts more accesses, all above those that are here.
-    fn join(&mut self, max: u64, mean: f64, accesses: u64) {
+    pub(crate) fn join(&mut self, max: u64, mean: f64, accesses: u64) {
         let (here, more) = (self.accesses as f64, accesses as f64);
         self.mean = (self.mean * here + mean * more) / (here + more);
         self.max = max;
