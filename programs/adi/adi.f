@@ -22,10 +22,10 @@ C         grid.
 C     Those are the three hills of the histogram.
 C
 C     The program names its accesses itself, so it needs no special
-C     compiler: RecordAccess(base, element) goes before each statement,
-C     once for each place in which the statement names an array element,
-C     in the order in which they are evaluated, the left-hand side last.
-C     RecordStatement closes the statement. Per point of the grid that is
+C     compiler: RecordStatement begins a statement, and before it runs
+C     RecordAccess(base, element) comes once for each place in which it
+C     names an array element, in the order in which they are evaluated,
+C     the left-hand side last. Per point of the grid that is
 C     26 elements in statement mode: 4 to set up, and 11 for each
 C     direction (X 4 and B 3 forward, X 4 backward), less at the edges:
 C     26*N*N - 18*N in all, 64100 for N = 50 and 258200 for N = 100. The
@@ -66,15 +66,15 @@ C     enough that the elimination needs no pivots.
       INTEGER M, K
       REAL*8 X(M), A(M), B(M)
       DO 10 K = 1, M
+        CALL RecordStatement()
         CALL RecordAccess(X, X(K))
-        CALL RecordStatement()
         X(K) = 1.0D0 + MOD(K,7)*0.125D0
-        CALL RecordAccess(A, A(K))
         CALL RecordStatement()
+        CALL RecordAccess(A, A(K))
         A(K) = 0.25D0 + MOD(K,5)*0.0625D0
+        CALL RecordStatement()
         CALL RecordAccess(A, A(K))
         CALL RecordAccess(B, B(K))
-        CALL RecordStatement()
         B(K) = 2.0D0 + 2.0D0*A(K)
  10   CONTINUE
       END
@@ -98,33 +98,33 @@ C     One tridiagonal system: eliminate forward, substitute backward.
       INTEGER N, I
       REAL*8 X(N), A(N), B(N)
       DO 10 I = 2, N
+        CALL RecordStatement()
         CALL RecordAccess(X, X(I-1))
         CALL RecordAccess(A, A(I))
         CALL RecordAccess(B, B(I-1))
         CALL RecordAccess(X, X(I))
         CALL RecordAccess(X, X(I))
-        CALL RecordStatement()
         X(I) = X(I) - X(I-1)*A(I)/B(I-1)
+        CALL RecordStatement()
         CALL RecordAccess(A, A(I))
         CALL RecordAccess(A, A(I))
         CALL RecordAccess(B, B(I-1))
         CALL RecordAccess(B, B(I))
         CALL RecordAccess(B, B(I))
-        CALL RecordStatement()
         B(I) = B(I) - A(I)*A(I)/B(I-1)
  10   CONTINUE
+      CALL RecordStatement()
       CALL RecordAccess(X, X(N))
       CALL RecordAccess(B, B(N))
       CALL RecordAccess(X, X(N))
-      CALL RecordStatement()
       X(N) = X(N)/B(N)
       DO 20 I = N-1, 1, -1
+        CALL RecordStatement()
         CALL RecordAccess(A, A(I+1))
         CALL RecordAccess(X, X(I+1))
         CALL RecordAccess(X, X(I))
         CALL RecordAccess(B, B(I))
         CALL RecordAccess(X, X(I))
-        CALL RecordStatement()
         X(I) = (X(I) - A(I+1)*X(I+1))/B(I)
  20   CONTINUE
       END
@@ -136,37 +136,37 @@ C     is how a vector machine liked it and how the memory lies.
       REAL*8 X(N,N), A(N,N), B(N,N)
       DO 20 J = 2, N
         DO 10 I = 1, N
+          CALL RecordStatement()
           CALL RecordAccess(X, X(I,J-1))
           CALL RecordAccess(A, A(I,J))
           CALL RecordAccess(B, B(I,J-1))
           CALL RecordAccess(X, X(I,J))
           CALL RecordAccess(X, X(I,J))
-          CALL RecordStatement()
           X(I,J) = X(I,J) - X(I,J-1)*A(I,J)/B(I,J-1)
+          CALL RecordStatement()
           CALL RecordAccess(A, A(I,J))
           CALL RecordAccess(A, A(I,J))
           CALL RecordAccess(B, B(I,J-1))
           CALL RecordAccess(B, B(I,J))
           CALL RecordAccess(B, B(I,J))
-          CALL RecordStatement()
           B(I,J) = B(I,J) - A(I,J)*A(I,J)/B(I,J-1)
  10     CONTINUE
  20   CONTINUE
       DO 30 I = 1, N
+        CALL RecordStatement()
         CALL RecordAccess(X, X(I,N))
         CALL RecordAccess(B, B(I,N))
         CALL RecordAccess(X, X(I,N))
-        CALL RecordStatement()
         X(I,N) = X(I,N)/B(I,N)
  30   CONTINUE
       DO 50 J = N-1, 1, -1
         DO 40 I = 1, N
+          CALL RecordStatement()
           CALL RecordAccess(A, A(I,J+1))
           CALL RecordAccess(X, X(I,J+1))
           CALL RecordAccess(X, X(I,J))
           CALL RecordAccess(B, B(I,J))
           CALL RecordAccess(X, X(I,J))
-          CALL RecordStatement()
           X(I,J) = (X(I,J) - A(I,J+1)*X(I,J+1))/B(I,J)
  40     CONTINUE
  50   CONTINUE

@@ -19,13 +19,13 @@ C         the whole grid. Those are few, because each pass does much
 C         work on a line while it has it.
 C
 C     The program names its accesses itself, so it needs no special
-C     compiler: RecordAccess(base, element) for each place in which a
-C     statement names an array element, in the order in which they are
-C     evaluated, the left-hand side last; RecordStatement closes the
-C     statement. In statement mode a butterfly of two points is 10
-C     elements: 2 for each part of the product with the root (which is
-C     in scalars by then), 2 for each part of the difference, and 1 for
-C     each part of the sum.
+C     compiler: RecordStatement begins a statement, and before it runs
+C     RecordAccess(base, element) comes for each place in which it names
+C     an array element, in the order in which they are evaluated, the
+C     left-hand side last. In statement mode a butterfly of two points
+C     is 10 elements: 2 for each part of the product with the root
+C     (which is in scalars by then), 2 for each part of the difference,
+C     and 1 for each part of the sum.
 C
       PROGRAM FFT
       INTEGER MAXN
@@ -75,23 +75,23 @@ C     below N/2 with their log2(N)-1 bits in reverse.
       REAL*8 W(2,0:N/2-1), K(0:N/2-1), T
       DO 10 I = 0, N/2-1
         T = -8.0D0*ATAN(1.0D0)*I/N
+        CALL RecordStatement()
         CALL RecordAccess(W, W(1,I))
-        CALL RecordStatement()
         W(1,I) = COS(T)
-        CALL RecordAccess(W, W(2,I))
         CALL RecordStatement()
+        CALL RecordAccess(W, W(2,I))
         W(2,I) = SIN(T)
  10   CONTINUE
-      CALL RecordAccess(K, K(0))
       CALL RecordStatement()
+      CALL RecordAccess(K, K(0))
       K(0) = 0.0D0
       H = N/4
  20   IF (H.GE.1) THEN
 C       The numbers whose lowest bit in use is N/4/H.
         DO 30 I = 0, N/4/H-1
+          CALL RecordStatement()
           CALL RecordAccess(K, K(I))
           CALL RecordAccess(K, K(I+N/4/H))
-          CALL RecordStatement()
           K(I+N/4/H) = K(I) + H
  30     CONTINUE
         H = H/2
@@ -105,19 +105,19 @@ C     The input, and the copy that the result is compared with.
       REAL*8 D(2,N,N), O(2,N,N)
       DO 20 J = 1, N
         DO 10 I = 1, N
+          CALL RecordStatement()
           CALL RecordAccess(D, D(1,I,J))
-          CALL RecordStatement()
           D(1,I,J) = MOD(I*J,17)/16.0D0
-          CALL RecordAccess(D, D(2,I,J))
           CALL RecordStatement()
+          CALL RecordAccess(D, D(2,I,J))
           D(2,I,J) = MOD(I+3*J,13)/12.0D0
+          CALL RecordStatement()
           CALL RecordAccess(D, D(1,I,J))
           CALL RecordAccess(O, O(1,I,J))
-          CALL RecordStatement()
           O(1,I,J) = D(1,I,J)
+          CALL RecordStatement()
           CALL RecordAccess(D, D(2,I,J))
           CALL RecordAccess(O, O(2,I,J))
-          CALL RecordStatement()
           O(2,I,J) = D(2,I,J)
  10     CONTINUE
  20   CONTINUE
@@ -148,29 +148,29 @@ C     transform and -1 for its inverse. Divided by sqrt(N) both ways.
       REAL*8 WR, WI, TR, TI, S
 C     Put the points into bit-reversed order.
       DO 10 I = 0, N-1
-        CALL RecordAccess(K, K(I/2))
         CALL RecordStatement()
+        CALL RecordAccess(K, K(I/2))
         J = INT(K(I/2)) + MOD(I,2)*(N/2)
         IF (I.LT.J) THEN
-          CALL RecordAccess(X, X(1,L*I))
           CALL RecordStatement()
+          CALL RecordAccess(X, X(1,L*I))
           TR = X(1,L*I)
-          CALL RecordAccess(X, X(2,L*I))
           CALL RecordStatement()
+          CALL RecordAccess(X, X(2,L*I))
           TI = X(2,L*I)
+          CALL RecordStatement()
           CALL RecordAccess(X, X(1,L*J))
           CALL RecordAccess(X, X(1,L*I))
-          CALL RecordStatement()
           X(1,L*I) = X(1,L*J)
+          CALL RecordStatement()
           CALL RecordAccess(X, X(2,L*J))
           CALL RecordAccess(X, X(2,L*I))
-          CALL RecordStatement()
           X(2,L*I) = X(2,L*J)
+          CALL RecordStatement()
           CALL RecordAccess(X, X(1,L*J))
-          CALL RecordStatement()
           X(1,L*J) = TR
-          CALL RecordAccess(X, X(2,L*J))
           CALL RecordStatement()
+          CALL RecordAccess(X, X(2,L*J))
           X(2,L*J) = TI
         ENDIF
  10   CONTINUE
@@ -178,37 +178,37 @@ C     The stages: pairs of points that are H apart, then 2H, then 4H.
       H = 1
  20   IF (H.LT.N) THEN
         DO 40 G = 0, H-1
+          CALL RecordStatement()
           CALL RecordAccess(W, W(1,G*(N/2/H)))
-          CALL RecordStatement()
           WR = W(1,G*(N/2/H))
-          CALL RecordAccess(W, W(2,G*(N/2/H)))
           CALL RecordStatement()
+          CALL RecordAccess(W, W(2,G*(N/2/H)))
           WI = W(2,G*(N/2/H))*DIR
           DO 30 I = G, N-1, 2*H
             J = I + H
+            CALL RecordStatement()
             CALL RecordAccess(X, X(1,L*J))
             CALL RecordAccess(X, X(2,L*J))
-            CALL RecordStatement()
             TR = WR*X(1,L*J) - WI*X(2,L*J)
+            CALL RecordStatement()
             CALL RecordAccess(X, X(2,L*J))
             CALL RecordAccess(X, X(1,L*J))
-            CALL RecordStatement()
             TI = WR*X(2,L*J) + WI*X(1,L*J)
+            CALL RecordStatement()
             CALL RecordAccess(X, X(1,L*I))
             CALL RecordAccess(X, X(1,L*J))
-            CALL RecordStatement()
             X(1,L*J) = X(1,L*I) - TR
+            CALL RecordStatement()
             CALL RecordAccess(X, X(2,L*I))
             CALL RecordAccess(X, X(2,L*J))
-            CALL RecordStatement()
             X(2,L*J) = X(2,L*I) - TI
-            CALL RecordAccess(X, X(1,L*I))
-            CALL RecordAccess(X, X(1,L*I))
             CALL RecordStatement()
+            CALL RecordAccess(X, X(1,L*I))
+            CALL RecordAccess(X, X(1,L*I))
             X(1,L*I) = X(1,L*I) + TR
-            CALL RecordAccess(X, X(2,L*I))
-            CALL RecordAccess(X, X(2,L*I))
             CALL RecordStatement()
+            CALL RecordAccess(X, X(2,L*I))
+            CALL RecordAccess(X, X(2,L*I))
             X(2,L*I) = X(2,L*I) + TI
  30       CONTINUE
  40     CONTINUE
@@ -217,13 +217,13 @@ C     The stages: pairs of points that are H apart, then 2H, then 4H.
       ENDIF
       S = 1.0D0/SQRT(DBLE(N))
       DO 50 I = 0, N-1
-        CALL RecordAccess(X, X(1,L*I))
-        CALL RecordAccess(X, X(1,L*I))
         CALL RecordStatement()
+        CALL RecordAccess(X, X(1,L*I))
+        CALL RecordAccess(X, X(1,L*I))
         X(1,L*I) = X(1,L*I)*S
-        CALL RecordAccess(X, X(2,L*I))
-        CALL RecordAccess(X, X(2,L*I))
         CALL RecordStatement()
+        CALL RecordAccess(X, X(2,L*I))
+        CALL RecordAccess(X, X(2,L*I))
         X(2,L*I) = X(2,L*I)*S
  50   CONTINUE
       END
@@ -235,13 +235,13 @@ C     The largest difference between the result and the copy.
       ERR = 0.0D0
       DO 20 J = 1, N
         DO 10 I = 1, N
+          CALL RecordStatement()
           CALL RecordAccess(D, D(1,I,J))
           CALL RecordAccess(O, O(1,I,J))
-          CALL RecordStatement()
           ERR = MAX(ERR, ABS(D(1,I,J) - O(1,I,J)))
+          CALL RecordStatement()
           CALL RecordAccess(D, D(2,I,J))
           CALL RecordAccess(O, O(2,I,J))
-          CALL RecordStatement()
           ERR = MAX(ERR, ABS(D(2,I,J) - O(2,I,J)))
  10     CONTINUE
  20   CONTINUE

@@ -54,6 +54,31 @@ fn adi_loses_most_of_its_third_hill() {
 }
 
 #[test]
+fn program_order_is_the_histogram_of_statement_mode() {
+    if !has("gfortran") {
+        return;
+    }
+    let place = Place::new();
+    let adi = place.build("adi/adi.f", &["--rl-names", "-std=legacy"]);
+    place
+        .run(&["record", "-q", "-o", "adi.rltrace", "--", &adi, "100"])
+        .succeeds();
+    let analyze = ["analyze", "-q", "adi.rltrace", "--names", "statement"];
+    let options = ["--granularity", "8", "--json", "analysed.json"];
+    place.run(&[&analyze[..], &options].concat()).succeeds();
+    place.run(&["reorder", "-q", "adi.rltrace"]).succeeds();
+    let words = ["report", "adi.program.rlprof", "--json", "program.json"];
+    place.run(&words).succeeds();
+    let [analysed, program] = ["analysed.json", "program.json"].map(|name| place.json(name));
+    assert_eq!(program.counts(), analysed.counts());
+    assert_eq!(program.number("cold"), analysed.number("cold"));
+    let near = |bin: &&[u64; 3]| (2..=3).contains(&bin[0]);
+    let counts = program.counts();
+    let near: u64 = counts.iter().filter(near).map(|bin| bin[2]).sum();
+    assert_eq!(near, 69_300);
+}
+
+#[test]
 fn a_trace_without_statements_is_told() {
     let place = Place::new();
     place.write("trace.txt", "a b c a");

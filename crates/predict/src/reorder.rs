@@ -1,14 +1,17 @@
 //! Reuse-driven execution: statements in the order that brings uses of the same data together.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
-/// Instances of statements, in the order in which they ran: which items each read, and which it wrote.
+/// Instances of statements, in the order in which they ran: the items that each accessed, in its order, and which of
+/// them it wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statements {
     items: Vec<u64>,
-    /// Per statement: the end of what it read in `items`, and of what it wrote.
-    ends: Vec<(u32, u32)>,
+    /// For each item whether it was written; else it was read.
+    written: Vec<bool>,
+    /// Per statement: the end of its items.
+    ends: Vec<u32>,
 }
 
 /// More statements or items than can be numbered.
@@ -22,19 +25,20 @@ impl Statements {
         Self::default()
     }
 
-    /// Adds the next statement.
+    /// Adds the next statement: the items that it accesses, in its order, and whether it writes each.
     ///
     /// # Errors
     /// If there are more than 2³¹ accesses.
-    pub fn push(&mut self, reads: &[u64], writes: &[u64]) -> Result<(), TooMany> {
-        self.items.extend_from_slice(reads);
-        let read = u32::try_from(self.items.len()).map_err(|_| TooMany)?;
-        self.items.extend_from_slice(writes);
-        let written = u32::try_from(self.items.len()).map_err(|_| TooMany)?;
-        if written > u32::MAX / 2 {
+    pub fn push(&mut self, accesses: impl IntoIterator<Item = (u64, bool)>) -> Result<(), TooMany> {
+        for (item, written) in accesses {
+            self.items.push(item);
+            self.written.push(written);
+        }
+        let end = u32::try_from(self.items.len()).map_err(|_| TooMany)?;
+        if end > u32::MAX / 2 {
             return Err(TooMany);
         }
-        self.ends.push((read, written));
+        self.ends.push(end);
         Ok(())
     }
 
@@ -48,26 +52,23 @@ impl Statements {
         self.ends.is_empty()
     }
 
-    fn begin(&self, statement: usize) -> usize {
-        statement
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before].1 as usize)
+    fn range(&self, statement: usize) -> Range<usize> {
+        let begin = statement.checked_sub(1);
+        let begin = begin.map_or(0, |before| self.ends[before] as usize);
+        begin..self.ends[statement] as usize
     }
 
-    /// What a statement reads.
-    pub fn reads(&self, statement: usize) -> &[u64] {
-        &self.items[self.begin(statement)..self.ends[statement].0 as usize]
-    }
-
-    /// What it writes.
-    pub fn writes(&self, statement: usize) -> &[u64] {
-        let (read, written) = self.ends[statement];
-        &self.items[read as usize..written as usize]
-    }
-
-    /// What it accesses, in its order: reads, then writes.
+    /// The items that a statement accesses, in its order.
     pub fn accesses(&self, statement: usize) -> &[u64] {
-        &self.items[self.begin(statement)..self.ends[statement].1 as usize]
+        &self.items[self.range(statement)]
+    }
+
+    /// The same, each with whether it is written.
+    fn uses(&self, statement: usize) -> impl Iterator<Item = (u64, bool)> + '_ {
+        let range = self.range(statement);
+        let written = &self.written[range.clone()];
+        let items = self.items[range].iter();
+        items.copied().zip(written.iter().copied())
     }
 }
 
@@ -111,16 +112,15 @@ fn dependences(statements: &Statements) -> (Lists, Lists) {
     for statement in 0..statements.len() {
         let number = statement as u32;
         let first = needs.numbers.len();
-        for read in statements.reads(statement) {
-            let item = items.entry(*read).or_default();
+        for (item, written) in statements.uses(statement) {
+            let item = items.entry(item).or_default();
             needs.numbers.extend(item.writer);
-            item.readers.push(number);
-        }
-        for written in statements.writes(statement) {
-            let item = items.entry(*written).or_default();
-            needs.numbers.extend(item.writer);
-            needs.numbers.append(&mut item.readers);
-            item.writer = Some(number);
+            if written {
+                needs.numbers.append(&mut item.readers);
+                item.writer = Some(number);
+            } else {
+                item.readers.push(number);
+            }
         }
         // A statement may read and write one item, and does not wait for itself.
         let mut mine = needs.numbers.split_off(first);
@@ -129,18 +129,16 @@ fn dependences(statements: &Statements) -> (Lists, Lists) {
         mine.dedup();
         needs.numbers.append(&mut mine);
         needs.close();
-        let begin = statements.begin(statement);
-        for (at, item) in statements.accesses(statement).iter().enumerate() {
-            let item = items.entry(*item).or_default();
-            if let Some(last) = item.last.replace((begin + at) as u32) {
+        for at in statements.range(statement) {
+            let item = items.entry(statements.items[at]).or_default();
+            if let Some(last) = item.last.replace(at as u32) {
                 uses[last as usize] = number;
             }
         }
     }
     for statement in 0..statements.len() {
         let number = statement as u32;
-        let range = statements.begin(statement)..statements.ends[statement].1 as usize;
-        let mine = uses[range]
+        let mine = uses[statements.range(statement)]
             .iter()
             .filter(|user| **user != u32::MAX && **user != number);
         next.numbers.extend(mine);
@@ -235,17 +233,13 @@ fn versions(statements: &Statements, order: &[u32]) -> Vec<u32> {
     let mut found = vec![0; statements.items.len()];
     for statement in order {
         let statement = *statement as usize;
-        let mut at = statements.begin(statement);
-        for read in statements.reads(statement) {
-            found[at] = version.get(read).copied().unwrap_or(0);
-            at += 1;
-        }
-        for written in statements.writes(statement) {
-            // Which statement it was: two writers that change places would else not show.
-            let writer = statement as u32 + 1;
-            let before = version.insert(*written, writer).unwrap_or(0);
-            found[at] = before;
-            at += 1;
+        for at in statements.range(statement) {
+            let item = statements.items[at];
+            found[at] = version.get(&item).copied().unwrap_or(0);
+            if statements.written[at] {
+                // Which statement it was: two writers that change places would else not show.
+                version.insert(item, statement as u32 + 1);
+            }
         }
     }
     found
@@ -256,10 +250,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn uses<'a>(reads: &'a [u64], writes: &'a [u64]) -> impl Iterator<Item = (u64, bool)> + 'a {
+        let reads = reads.iter().map(|item| (*item, false));
+        reads.chain(writes.iter().map(|item| (*item, true)))
+    }
+
     fn of(list: &[(&[u64], &[u64])]) -> Statements {
         let mut statements = Statements::new();
         for (reads, writes) in list {
-            statements.push(reads, writes).unwrap();
+            statements.push(uses(reads, writes)).unwrap();
         }
         statements
     }
@@ -298,11 +297,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_order_keeps_dependences(
-            list in prop::collection::vec((prop::collection::vec(0..12_u64, 0..4), prop::collection::vec(0..12_u64, 0..3)), 0..60),
+            list in prop::collection::vec(prop::collection::vec((0..12_u64, any::<bool>()), 0..6), 0..60),
         ) {
             let mut statements = Statements::new();
-            for (reads, writes) in &list {
-                statements.push(reads, writes).unwrap();
+            for accesses in &list {
+                statements.push(accesses.iter().copied()).unwrap();
             }
             let order = reuse_driven(&statements);
             prop_assert!(keeps_dependences(&statements, &order));

@@ -1,6 +1,6 @@
 //! A recorded trace of statements, in program order and in the order that brings uses of the same data together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
 use reuselens_locality::{Cell, ExactHistogram, Method, Profile, ProfiledThread};
@@ -25,8 +25,11 @@ pub struct Reordered {
 /// Reads a trace in which the program names its data and marks its statements, and moves every statement up to the one
 /// that it shares data with, as far as dependences permit.
 ///
-/// The element that a statement names last is taken as written, all others as read, and elements count once per
-/// statement. So a statement that names one element is taken to write it; where it only reads, that keeps an order
+/// A mark begins a statement: what a thread names until its next mark is one, and each access before its first mark is
+/// one by itself. Elements count once per statement, where they are named first, so the distances in program order are
+/// those of the program in statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)).
+///
+/// The element that a statement names last is taken as written, all others as read. So a statement that names one element is taken to write it; where it only reads, that keeps an order
 /// that need not be kept. Data that the program does not name have no dependences. The result is checked: each element
 /// is written in the same order as before, and read after the same write.
 ///
@@ -64,43 +67,68 @@ pub fn reorder(
     })
 }
 
-/// The statements of a trace, in the order in which their marks come.
+/// What a thread named since its last mark.
+#[derive(Default)]
+struct Named {
+    /// Whether a statement has begun.
+    begun: bool,
+    addresses: Vec<u64>,
+}
+
+/// The statements of a trace, in the order in which they end.
 fn statements(source: &mut dyn Source, granularity: Granularity) -> Result<Statements, Error> {
     let mut statements = Statements::new();
-    // Elements named since the last mark, by thread.
-    let mut named: HashMap<u32, Vec<u64>> = HashMap::new();
+    let mut threads: BTreeMap<u32, Named> = BTreeMap::new();
+    let mut marks = false;
     let mut block = Block::new();
     loop {
         match source.next(&mut block)? {
-            Step::End => return Ok(statements),
+            Step::End => break,
             Step::Event(_) => {}
             Step::Block => {
                 let process = u64::from(block.process.0) << 48;
-                let mine = named.entry(block.thread.0).or_default();
+                let mine = threads.entry(block.thread.0).or_default();
                 for row in block.rows() {
                     match row.kind {
-                        Kind::Named => mine.push((row.addr ^ process) / granularity.bytes()),
-                        Kind::Statement => close(mine, &mut statements)?,
+                        Kind::Named => {
+                            mine.addresses.push(row.addr ^ process);
+                            if !mine.begun {
+                                close(mine, &mut statements, granularity)?;
+                            }
+                        }
+                        Kind::Statement => {
+                            close(mine, &mut statements, granularity)?;
+                            (mine.begun, marks) = (true, true);
+                        }
                         _ => {}
                     }
                 }
             }
         }
     }
+    for mine in threads.values_mut() {
+        close(mine, &mut statements, granularity)?;
+    }
+    match marks {
+        true => Ok(statements),
+        false => Ok(Statements::new()),
+    }
 }
 
-/// A statement ends.
-fn close(named: &mut Vec<u64>, statements: &mut Statements) -> Result<(), TooMany> {
-    let Some(written) = named.pop() else {
+/// A statement ends: each address that it named counts once, where it was named first.
+fn close(
+    mine: &mut Named,
+    statements: &mut Statements,
+    granularity: Granularity,
+) -> Result<(), TooMany> {
+    let Some(written) = mine.addresses.last().copied() else {
         return Ok(());
     };
-    let mut reads: Vec<u64> = Vec::with_capacity(named.len());
-    for item in named.drain(..) {
-        if item != written && !reads.contains(&item) {
-            reads.push(item);
-        }
-    }
-    statements.push(&reads, &[written])
+    let mut seen = HashSet::new();
+    mine.addresses.retain(|address| seen.insert(*address));
+    let item = |address: u64| address / granularity.bytes();
+    let accesses = mine.addresses.drain(..);
+    statements.push(accesses.map(|address| (item(address), item(address) == item(written))))
 }
 
 fn profile(
