@@ -28,6 +28,9 @@ pub(crate) fn tables(
     let elements = resolver.elements();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
+    if resolver.shared.lacks_statements {
+        resolver.shared.warnings.no_statements();
+    }
     let mut warnings = std::mem::take(&mut resolver.shared.warnings.0);
     warnings.extend(resolver.symbols.warnings());
     Tables {

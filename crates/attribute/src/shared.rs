@@ -8,7 +8,7 @@ use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
-use crate::options::Options;
+use crate::options::{NamesMode, Options};
 use crate::pass::Patterns;
 use crate::places::{Mappings, Place};
 use crate::shadow::NO_STRUCTURE;
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     said: [bool; 4],
     with_contexts: bool,
     with_elements: bool,
+    /// Whether marks of statements are asked for and none has come.
+    pub lacks_statements: bool,
     /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
     is_whole: bool,
     /// Events of the trace so far.
@@ -70,6 +72,7 @@ impl Shared {
             said: [false; 4],
             with_contexts: options.contexts,
             with_elements: options.elements,
+            lacks_statements: options.names == NamesMode::Statement,
             is_whole: options.is_whole(),
             events: 0,
             patterns: Patterns::default(),
@@ -338,6 +341,7 @@ impl Shared {
     /// Adds what is counted and said of an analysis that knows no more than items, before what there is.
     pub fn put_behind(&mut self, earlier: Shared) {
         self.references += earlier.references;
+        self.lacks_statements &= earlier.lacks_statements;
         let later = std::mem::replace(&mut self.warnings, earlier.warnings);
         for Warning {
             code,

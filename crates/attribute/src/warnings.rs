@@ -21,4 +21,13 @@ impl Warnings {
             });
         }
     }
+
+    /// Statement mode was asked for, and the program marked none.
+    pub fn no_statements(&mut self) {
+        self.once(
+            "no-statements",
+            "no statement was marked, so each access of an instruction counts, as with --names instruction",
+            "mark where statements begin with RecordStatement (reuselens.h, reuselens.inc) and build with `reuselens cc`, or leave --names statement out",
+        );
+    }
 }

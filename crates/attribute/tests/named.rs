@@ -203,6 +203,27 @@ fn a_statement_counts_an_element_once_in_statement_mode() {
 }
 
 #[test]
+fn statement_mode_without_marks_warns() {
+    for (names, marked, warnings) in [
+        (NamesMode::Statement, false, &["no-statements"][..]),
+        (NamesMode::Statement, true, &[]),
+        (NamesMode::Instruction, false, &[]),
+    ] {
+        let mut run = Run::new(Options {
+            names,
+            ..Options::default()
+        });
+        run.load(at(0x100, 5), 0x1000);
+        if marked {
+            run.statement();
+        }
+        run.load(at(0x100, 5), 0x1000);
+        let done = run.finish();
+        assert_eq!((done.references, done.warnings()), (2, warnings.to_vec()));
+    }
+}
+
+#[test]
 fn beside_instrumentation_named_accesses_do_not_count_twice() {
     let mut run = Run::bare(Options::default());
     run.event(Event::Process(Process {

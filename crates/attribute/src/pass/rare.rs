@@ -15,6 +15,7 @@ impl Pass<'_> {
     pub(super) fn rare<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
         let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
         if kind == Kind::Statement {
+            self.shared.lacks_statements = false;
             return self.touched.begin();
         }
         let Some(number) = rows.operand(row, 1) else {
