@@ -117,17 +117,7 @@ impl LocalityChange {
     /// # Errors
     /// If their granularities differ.
     pub fn between(before: &Profile, after: &Profile) -> Result<Self, DifferenceError> {
-        let (old, new) = (before.granularity.bytes(), after.granularity.bytes());
-        if old != new {
-            return Err(match (before.method.ids, after.method.ids) {
-                (true, false) => DifferenceError::Ids { bytes: new },
-                (false, true) => DifferenceError::Ids { bytes: old },
-                _ => DifferenceError::Sizes {
-                    before: old,
-                    after: new,
-                },
-            });
-        }
+        Self::comparable(before, after)?;
         let reaches = [before, after].map(|profile| profile.method.max_distance);
         let reach = reaches.into_iter().flatten().min();
         let mut change = Self::up_to(&before.histogram, &after.histogram, reach);
@@ -135,6 +125,25 @@ impl LocalityChange {
             size.unsure = unsure(before, size.items) + unsure(after, size.items);
         }
         Ok(change)
+    }
+
+    /// Whether the distances of two profiles compare.
+    ///
+    /// # Errors
+    /// If their granularities differ.
+    pub fn comparable(before: &Profile, after: &Profile) -> Result<(), DifferenceError> {
+        let (old, new) = (before.granularity.bytes(), after.granularity.bytes());
+        if old == new {
+            return Ok(());
+        }
+        Err(match (before.method.ids, after.method.ids) {
+            (true, false) => DifferenceError::Ids { bytes: new },
+            (false, true) => DifferenceError::Ids { bytes: old },
+            _ => DifferenceError::Sizes {
+                before: old,
+                after: new,
+            },
+        })
     }
 
     /// The change between two histograms of the same work that tell all distances.
@@ -213,7 +222,7 @@ fn size_change((before, after): &(MissRatioCurve, MissRatioCurve), items: u64) -
 }
 
 /// By how many misses a profile may be off in a cache of so many items.
-fn unsure(profile: &Profile, items: u64) -> f64 {
+pub(crate) fn unsure(profile: &Profile, items: u64) -> f64 {
     let method = &profile.method;
     let widths = method.error_bounds.as_ref();
     let width = widths.map_or(method.error_bound, |curve| Some(curve.half_width(items)));

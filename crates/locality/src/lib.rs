@@ -13,6 +13,7 @@
 //!   model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
+//! - Limits: [`Limit`] (a rule as people write it), held against profiles: [`Verdict`].
 //! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by [`patterns()`].
 //! - Profiles: [`Profile`] is everything about one run; [`Profile::groups`], [`Profile::cross`] and
 //!   [`Profile::context_tree`] ask it questions, [`Profile::merge`] adds runs up, and
@@ -35,6 +36,7 @@
 //! Not for: computing distances (the `distance` crate) or showing them (the `report` crate).
 
 mod bounded_curve;
+mod cache_size;
 mod context_tree;
 mod context_union;
 mod counters;
@@ -57,6 +59,7 @@ mod grouping;
 mod hills;
 mod histogram;
 mod keyed;
+mod limit;
 mod log2;
 mod machine;
 mod merge;
@@ -80,6 +83,7 @@ mod tallies;
 mod testing;
 
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
+pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use deferred::DeferredHistogram;
@@ -96,6 +100,10 @@ pub use grouping::Grouping;
 pub use hills::{Hill, hills};
 pub use histogram::Histogram;
 pub use keyed::KeyedHistograms;
+pub use limit::{
+    Bound, Certainty, CheckError, Judgement, Limit, LimitError, Measured, Metric, NamedError, Side,
+    Verdict,
+};
 pub use log2::Log2Histogram;
 pub use merge::MergeError;
 pub use names::signal_name;

@@ -1,0 +1,222 @@
+//! A group of a profile by the name that a rule gives it.
+
+use thiserror::Error;
+
+use crate::{Dimension, Group, Profile};
+
+/// How many names an error lists.
+const LISTED: usize = 3;
+
+/// How alike two names are, of 1, to be taken for a misspelling.
+const ALIKE: f64 = 0.7;
+
+/// Finds groups by their names.
+pub(crate) struct Named<'a>(pub(crate) &'a Profile);
+
+/// A name that is not that of one group.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NamedError {
+    /// There is no such group.
+    #[error(
+        "there is no {by} '{name}' in {profile}{}",
+        alternatives(.near, *.by)
+    )]
+    Unknown {
+        /// What it should be.
+        by: Dimension,
+        /// The name.
+        name: String,
+        /// Which profile was searched.
+        profile: &'static str,
+        /// Names that look like it, the most alike first.
+        near: Vec<String>,
+    },
+    /// There are several.
+    #[error(
+        "the {by} '{name}' may be any of {} in {profile}; write one of these names in full",
+        .names.join(", ")
+    )]
+    Several {
+        /// What it should be.
+        by: Dimension,
+        /// The name.
+        name: String,
+        /// Which profile was searched.
+        profile: &'static str,
+        /// The names of the groups.
+        names: Vec<String>,
+    },
+    /// The profile has no groups.
+    #[error(
+        "{profile} was analysed as a whole (--by program), so nothing is known of the {by} '{name}'; analyse it again without that"
+    )]
+    Whole {
+        /// What it should be.
+        by: Dimension,
+        /// The name.
+        name: String,
+        /// Which profile was searched.
+        profile: &'static str,
+    },
+}
+
+fn alternatives(names: &[String], by: Dimension) -> String {
+    match names {
+        [] => format!("; `reuselens report PROFILE --by {by} --csv -` lists the names"),
+        names => format!("; names like it: {}", names.join(", ")),
+    }
+}
+
+impl Named<'_> {
+    /// The group of this name: the whole name; else, if it is one group alone, an object or a function without what follows
+    /// in parentheses (`grid` for `grid (a.c)`), or a line with more or fewer folders (`a.c:12` for `src/a.c:12`).
+    /// `profile` is what errors call the profile.
+    ///
+    /// # Errors
+    /// If there is no such group, or more than one.
+    pub(crate) fn find(
+        &self,
+        by: Dimension,
+        name: &str,
+        profile: &'static str,
+    ) -> Result<Group, NamedError> {
+        let mut groups = self.0.groups(by);
+        if let Some(at) = groups.iter().position(|group| group.name == name) {
+            return Ok(groups.swap_remove(at));
+        }
+        let fits = |group: &Group| match by {
+            Dimension::Line => is_end(&group.name, name) || is_end(name, &group.name),
+            _ => is_begin(&group.name, name),
+        };
+        let found: Vec<usize> = (0..groups.len()).filter(|at| fits(&groups[*at])).collect();
+        let name = name.to_owned();
+        match found[..] {
+            [at] => Ok(groups.swap_remove(at)),
+            [] if self.0.method.whole => Err(NamedError::Whole { by, name, profile }),
+            [] => Err(NamedError::Unknown {
+                by,
+                near: alike(&groups, &name),
+                name,
+                profile,
+            }),
+            _ => Err(NamedError::Several {
+                by,
+                name,
+                profile,
+                names: found
+                    .iter()
+                    .take(LISTED)
+                    .map(|at| groups[*at].name.clone())
+                    .collect(),
+            }),
+        }
+    }
+}
+
+/// Whether `end` is the end of a path in whole components.
+fn is_end(path: &str, end: &str) -> bool {
+    path.strip_suffix(end)
+        .is_some_and(|rest| rest.ends_with('/'))
+}
+
+/// Whether a name goes on in parentheses after `begin`.
+fn is_begin(name: &str, begin: &str) -> bool {
+    let rest = name.strip_prefix(begin).map(str::trim_start);
+    rest.is_some_and(|rest| rest.starts_with('('))
+}
+
+/// Names that look like this one, the most alike first; of equally alike ones those with more accesses.
+fn alike(groups: &[Group], name: &str) -> Vec<String> {
+    let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let wanted = bare(name);
+    let mut alike: Vec<(f64, &Group)> = groups
+        .iter()
+        .map(|group| (strsim::jaro_winkler(&bare(&group.name), &wanted), group))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    // Stable, and the groups have the most accesses first.
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let names = alike.into_iter().take(LISTED);
+    names.map(|(_, group)| group.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn find(profile: &Profile, by: Dimension, name: &str) -> Result<String, NamedError> {
+        Named(profile)
+            .find(by, name, "the profile")
+            .map(|group| group.name)
+    }
+
+    #[test]
+    fn names_are_found_whole_or_without_their_place() {
+        let profile = testing::profile();
+        let found = [
+            (Dimension::Object, "table (a.c)", "table (a.c)"),
+            (Dimension::Object, "table", "table (a.c)"),
+            (
+                Dimension::Object,
+                "heap from solve",
+                "heap from solve (b.c:5)",
+            ),
+            (Dimension::Function, "sweep", "sweep"),
+            (Dimension::Line, "a.c:12", "a.c:12"),
+            (Dimension::Line, "p/a.c:12", "a.c:12"),
+        ];
+        for (by, name, full) in found {
+            assert_eq!(find(&profile, by, name).as_deref(), Ok(full));
+        }
+        // Half a name is no name.
+        for (by, name) in [(Dimension::Object, "tab"), (Dimension::Line, "c:12")] {
+            assert!(find(&profile, by, name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_come_with_names_like_them() {
+        let profile = testing::profile();
+        let error = find(&profile, Dimension::Function, "sweeep")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("no function 'sweeep' in the profile; names like it: sweep"),
+            "{error}"
+        );
+        let error = find(&profile, Dimension::Line, "src/a.c:13")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("a.c:12"), "{error}");
+        let error = find(&profile, Dimension::Object, "qqq")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("--by object --csv -"), "{error}");
+    }
+
+    #[test]
+    fn a_name_of_several_groups_is_refused() {
+        let mut profile = testing::profile();
+        profile.objects[2].name = "table (b.c)".into();
+        let error = find(&profile, Dimension::Object, "table").unwrap_err();
+        assert!(
+            matches!(&error, NamedError::Several { names, .. } if names.len() == 2),
+            "{error}"
+        );
+        assert_eq!(
+            find(&profile, Dimension::Object, "table (b.c)").as_deref(),
+            Ok("table (b.c)")
+        );
+    }
+
+    #[test]
+    fn a_profile_without_groups_says_so() {
+        let mut profile = testing::profile();
+        (profile.cells, profile.method.whole) = (Vec::new(), true);
+        let error = find(&profile, Dimension::Function, "sweep")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("--by program"), "{error}");
+    }
+}
