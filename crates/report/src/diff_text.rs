@@ -6,17 +6,18 @@ mod tables;
 use std::fmt::Write;
 
 use reuselens_locality::{
-    DifferenceError, Dimension, LocalityChange, Outcome, Profile, SizeChange, SizeRange,
+    DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeRange,
 };
 use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
+use crate::comparable;
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, Paint, is_partial, rows, wrap};
+use crate::text::{Column, Ink, Paint, rows, wrap};
 use crate::words;
 
 /// Changes of fewer misses than this share of those before are noise.
-const NOISE: f64 = 0.01;
+pub(crate) const NOISE: f64 = 0.01;
 
 /// What the comparison shows, and how.
 #[derive(Clone, Debug)]
@@ -133,39 +134,6 @@ impl View<'_> {
         let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
     }
 
-    /// What was seen of the two, where that is not the same, and that one is a part or did not come to its end.
-    fn seen(&self, out: &mut String) {
-        let word = self.paint.ink(Ink::Warn, "warning:");
-        let mut warn = |text: String| {
-            let _ = writeln!(out, "{word} {}", wrap(&text, self.width, 9));
-        };
-        let both = [("before", self.before), ("after", self.after)];
-        // What was captured says how, and then what; other traces say which file they are.
-        let ways = both.map(|(_, profile)| profile.method.source.split_once(": ").map(|way| way.0));
-        if let [Some(one), Some(other)] = ways
-            && one != other
-        {
-            warn(
-                "not the same was seen of the two, so some of what changed is not theirs"
-                    .to_owned(),
-            );
-            for (name, profile) in both {
-                let source = words::or(&profile.method.source, "not stated");
-                warn(format!("{name}: {source}"));
-            }
-        }
-        for (name, profile) in both {
-            // Half a run has half the misses.
-            if matches!(profile.outcome, Outcome::Signal(_) | Outcome::Incomplete(_)) {
-                warn(format!("{name}: {}", words::outcome(&profile.outcome)));
-            }
-            let parts = profile.warnings.iter();
-            for part in parts.filter(|part| is_partial(part) || part.code == "part") {
-                warn(format!("{name}: {}", part.message));
-            }
-        }
-    }
-
     fn size(&self, items: u64) -> String {
         caches::size(items, self.before.granularity)
     }
@@ -190,35 +158,13 @@ impl View<'_> {
             );
             let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
         }
-        self.seen(out);
-        for text in self.unlike() {
-            let warning = self.paint.ink(Ink::Warn, "warning:");
+        let warning = self.paint.ink(Ink::Warn, "warning:");
+        for text in comparable::seen(self.before, self.after) {
+            let _ = writeln!(out, "{warning} {}", wrap(&text, self.width, 9));
+        }
+        for text in comparable::unlike(self.before, self.after) {
             let _ = writeln!(out, "{warning} {text}");
         }
-    }
-
-    /// In what the two are no before and after of the same.
-    fn unlike(&self) -> impl Iterator<Item = &'static str> {
-        let (old, new) = (&self.before.method, &self.after.method);
-        let unlike = [
-            (
-                old.kinds != new.kinds || old.data != new.data,
-                "the two count different accesses; analyse both with the same --kind and --data",
-            ),
-            (
-                old.sharing != new.sharing,
-                "one has a cache for each thread, the other one for all; analyse both with the same --sharing",
-            ),
-            (
-                old.ids != new.ids,
-                "the items of one are ids, those of the other bytes at addresses; an id may be a line or a page, so sizes \
-                 are not comparable",
-            ),
-        ];
-        unlike
-            .into_iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, text)| text)
     }
 
     fn totals(&self, out: &mut String) {

@@ -12,7 +12,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::{caches, times};
-pub(crate) use compact::Compact;
+use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const SCHEMA: &str = "reuselens/1";
@@ -214,14 +214,16 @@ struct CacheJson {
 /// exact if `exact` is. `distinct` is the number of cold accesses. The miss-ratio curve has eight points to
 /// an octave up to where it is flat. No number is ever NaN. Cost: linear in the profile.
 pub fn json(profile: &Profile, options: &JsonOptions) -> String {
+    to_text(&document(profile, options))
+}
+
+/// A document as JSON, one line for each field and group. Ends with a line break.
+pub(crate) fn to_text(document: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let formatter = Compact::default();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     // Writing into memory cannot fail, and all keys are strings.
-    if document(profile, options)
-        .serialize(&mut serializer)
-        .is_err()
-    {
+    if document.serialize(&mut serializer).is_err() {
         bytes.clear();
     }
     bytes.push(b'\n');

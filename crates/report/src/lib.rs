@@ -4,6 +4,7 @@
 //! bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
+//! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken; [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`]: curves, dots and squares of any numbers, as SVG; [`sheet`]: tables and those, as one HTML file.
@@ -13,7 +14,10 @@
 
 mod caches;
 mod chart;
+mod check;
+mod comparable;
 mod csv;
+mod diff_json;
 mod diff_text;
 mod forecast;
 mod html;
@@ -26,7 +30,9 @@ mod times;
 mod words;
 
 pub use chart::{Line, Look, Panel, Row, chart};
+pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};
+pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use html::{CompareOptions, HtmlOptions, SheetSection, Variant, compare, page, sheet};

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Forecast, why};
-use crate::json::Compact;
+use crate::json::to_text;
 
 /// What the first key of the export says.
 pub const FORECAST_SCHEMA: &str = "reuselens-predict/1";
@@ -16,15 +16,7 @@ pub const FORECAST_SCHEMA: &str = "reuselens-predict/1";
 ///
 /// Memory: that of the text, and no more; of paths there can be a million.
 pub fn forecast_json(forecast: &Forecast) -> String {
-    let mut bytes = Vec::new();
-    let formatter = Compact::default();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    // Writing into memory cannot fail, and all keys are strings.
-    if document(forecast).serialize(&mut serializer).is_err() {
-        bytes.clear();
-    }
-    bytes.push(b'\n');
-    String::from_utf8(bytes).unwrap_or_default()
+    to_text(&document(forecast))
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,78 @@
+//! Limits as text for a terminal.
+
+use std::fmt::Write;
+
+use super::{Checked, CheckedLimit, change, number};
+use crate::text::{Column, Ink, Paint, rows, wrap};
+use crate::words;
+
+/// The limits as text for a terminal: a row each, with the number now and in the base, and what it is worth where it is not
+/// exact. `width` is that of the terminal, 60 at least. Ends with a line break.
+pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
+    let (paint, width) = (Paint::new(color), width.max(60));
+    let mut out = String::new();
+    for (name, (file, profile)) in both(checked) {
+        let name = paint.ink(Ink::Soft, &format!("{name:<7}"));
+        let command = paint.ink(Ink::Strong, &words::command(profile));
+        let _ = writeln!(out, "{name} {file}: {command}");
+    }
+    let warning = paint.ink(Ink::Warn, "warning:");
+    for text in checked.warnings() {
+        let _ = writeln!(out, "{warning} {}", wrap(&text, width, 9));
+    }
+    out.push('\n');
+    let with_base = checked.limits.iter().any(|limit| limit.limit.needs_base());
+    let mut columns = vec![Column::left("result"), Column::right("now")];
+    if with_base {
+        columns.extend([Column::right("base"), Column::right("change")]);
+    }
+    columns.push(Column::left("limit"));
+    let cells: Vec<Vec<String>> = checked
+        .limits
+        .iter()
+        .map(|limit| cells(limit, with_base))
+        .collect();
+    rows(&mut out, &columns, &cells, width, paint);
+    notes(&mut out, checked, width, paint);
+    let _ = writeln!(out, "\nCheck: {}.", checked.outcome());
+    out
+}
+
+/// What it is compared with, and the profile.
+pub(super) fn both<'a>(
+    checked: &Checked<'a>,
+) -> impl Iterator<Item = (&'static str, (&'a str, &'a reuselens_locality::Profile))> {
+    let base = checked.base.map(|base| ("base", base));
+    base.into_iter().chain([("profile", checked.profile)])
+}
+
+fn cells(limit: &CheckedLimit, with_base: bool) -> Vec<String> {
+    let metric = limit.limit.metric;
+    let none = || "—".to_owned();
+    let verdict = limit.verdict.as_ref().ok();
+    let base = verdict.and_then(|verdict| verdict.base);
+    let mut cells = vec![
+        limit.result().to_owned(),
+        verdict.map_or_else(none, |verdict| number(metric, verdict.now)),
+    ];
+    if with_base {
+        cells.push(base.map_or_else(none, |base| number(metric, base)));
+        cells.push(match (verdict, base) {
+            (Some(verdict), Some(base)) => change(base.value, verdict.now.value),
+            _ => none(),
+        });
+    }
+    cells.push(limit.limit.text.clone());
+    cells
+}
+
+/// Below the table, for each limit that has any: why there is such a limit, what its numbers are worth.
+fn notes(out: &mut String, checked: &Checked<'_>, width: usize, paint: Paint) {
+    for limit in &checked.limits {
+        let note = Some(limit.note.clone()).filter(|note| !note.is_empty());
+        for text in note.into_iter().chain(limit.doubt()) {
+            let text = wrap(&format!("{}: {text}", limit.limit), width, 4);
+            let _ = writeln!(out, "  {}", paint.ink(Ink::Soft, &text));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What makes a profile, or a comparison of two, less than it seems.
+
+use reuselens_locality::{Outcome, Profile};
+
+use crate::text::is_partial;
+use crate::words;
+
+/// Why a profile is of less than the run: how it ended, and what was left out.
+pub(crate) fn partial(profile: &Profile) -> Vec<String> {
+    let mut found = Vec::new();
+    // Half a run has half the misses.
+    if matches!(profile.outcome, Outcome::Signal(_) | Outcome::Incomplete(_)) {
+        found.push(words::outcome(&profile.outcome));
+    }
+    let parts = profile.warnings.iter();
+    let parts = parts.filter(|part| is_partial(part) || part.code == "part");
+    found.extend(parts.map(|part| part.message.clone()));
+    found
+}
+
+/// What was seen of the two, where that is not the same, and that one is a part or did not come to its end.
+pub(crate) fn seen(before: &Profile, after: &Profile) -> Vec<String> {
+    let both = [("before", before), ("after", after)];
+    let mut found = Vec::new();
+    // What was captured says how, and then what; other traces say which file they are.
+    let ways = both.map(|(_, profile)| profile.method.source.split_once(": ").map(|way| way.0));
+    if let [Some(one), Some(other)] = ways
+        && one != other
+    {
+        found.push(
+            "not the same was seen of the two, so some of what changed is not theirs".to_owned(),
+        );
+        for (name, profile) in both {
+            let source = words::or(&profile.method.source, "not stated");
+            found.push(format!("{name}: {source}"));
+        }
+    }
+    for (name, profile) in both {
+        let parts = partial(profile).into_iter();
+        found.extend(parts.map(|part| format!("{name}: {part}")));
+    }
+    found
+}
+
+/// In what the two are no before and after of the same.
+pub(crate) fn unlike(before: &Profile, after: &Profile) -> impl Iterator<Item = &'static str> {
+    let (old, new) = (&before.method, &after.method);
+    let unlike = [
+        (
+            old.kinds != new.kinds || old.data != new.data,
+            "the two count different accesses; analyse both with the same --kind and --data",
+        ),
+        (
+            old.sharing != new.sharing,
+            "one has a cache for each thread, the other one for all; analyse both with the same --sharing",
+        ),
+        (
+            old.ids != new.ids,
+            "the items of one are ids, those of the other bytes at addresses; an id may be a line or a page, so sizes \
+             are not comparable",
+        ),
+    ];
+    unlike
+        .into_iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, text)| text)
+}

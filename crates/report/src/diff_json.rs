@@ -1,0 +1,223 @@
+//! Two profiles compared, as JSON, schema `reuselens-diff/1`.
+
+use reuselens_locality::{
+    DifferenceError, Dimension, GroupChange, GroupChanges, LocalityChange, Profile, SizeChange,
+    SizeRange,
+};
+use reuselens_units::{Granularity, Items};
+use serde::Serialize;
+
+use crate::caches::{self, Level};
+use crate::check::{Checked, LimitJson, limits_json};
+use crate::comparable;
+use crate::diff_text::{DiffOptions, NOISE};
+use crate::json::to_text;
+
+/// The name and version of the schema. Fields may be added to it; none is renamed.
+pub const DIFF_SCHEMA: &str = "reuselens-diff/1";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: &'static str,
+    before: Side<'a>,
+    after: Side<'a>,
+    granularity_bytes: u64,
+    /// The distance from which on nothing is compared; null if all are.
+    reach: Option<u64>,
+    noise: f64,
+    wins: Vec<RangeJson>,
+    losses: Vec<RangeJson>,
+    caches: Vec<CacheChange>,
+    /// `[items, bytes, misses before, misses after, by how many the two may be off together]`.
+    sizes: Vec<(u64, u64, u64, u64, f64)>,
+    /// `[lowest distance, highest, accesses before, accesses after]`.
+    bins: Vec<(u64, u64, u64, u64)>,
+    groups: Vec<GroupJson>,
+    limits: Vec<LimitJson<'a>>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    profile: &'a str,
+    command: &'a [String],
+    engine: &'a str,
+    exact: bool,
+    accesses: u64,
+    cold: u64,
+    mean: f64,
+}
+
+/// Neighbouring sizes that all win, or all lose.
+#[derive(Serialize)]
+struct RangeJson {
+    from_items: u64,
+    from_bytes: u64,
+    to_items: u64,
+    to_bytes: u64,
+    /// Whether all larger sizes change as the last does.
+    is_last: bool,
+    most_items: u64,
+    most_bytes: u64,
+    most_before: u64,
+    most_after: u64,
+}
+
+#[derive(Serialize)]
+struct CacheChange {
+    name: String,
+    bytes: u64,
+    items: u64,
+    before: u64,
+    after: u64,
+    set_associative_before: Option<u64>,
+    set_associative_after: Option<u64>,
+}
+
+/// Misses of a group in each of `caches`; null where the profile has no such group.
+#[derive(Serialize)]
+struct GroupJson {
+    by: Dimension,
+    name: String,
+    accesses_before: Option<u64>,
+    accesses_after: Option<u64>,
+    misses_before: Option<Vec<u64>>,
+    misses_after: Option<Vec<u64>>,
+}
+
+/// The comparison as JSON, with what `checked` says of limits: all cache sizes, bins and groups, in a canonical order. Ends with
+/// a line break. Misses are those of fully associative LRU caches unless they are called otherwise.
+///
+/// # Errors
+/// If the profiles count items of different sizes.
+pub fn diff_json(
+    before: &Profile,
+    after: &Profile,
+    options: &DiffOptions,
+    checked: Option<&Checked<'_>>,
+) -> Result<String, DifferenceError> {
+    let change = LocalityChange::between(before, after)?;
+    let granularity = before.granularity;
+    let mut levels = caches::levels_within(after, change.reach);
+    if let Some(asked) = options.cache {
+        let level = caches::chosen_within(after, change.reach, Some(asked));
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    let unlike = comparable::unlike(before, after).map(str::to_owned);
+    let range = |range: &SizeRange| range_json(range, granularity);
+    let groups = options.by.iter();
+    Ok(to_text(&Document {
+        schema: DIFF_SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        before: side(before, &options.names[0]),
+        after: side(after, &options.names[1]),
+        granularity_bytes: granularity.bytes(),
+        reach: change.reach,
+        noise: NOISE,
+        wins: change.wins(NOISE).iter().map(range).collect(),
+        losses: change.losses(NOISE).iter().map(range).collect(),
+        caches: levels
+            .iter()
+            .map(|level| cache_change(before, after, level))
+            .collect(),
+        sizes: change
+            .sizes
+            .iter()
+            .map(|size| size_row(size, granularity))
+            .collect(),
+        bins: change
+            .bins
+            .iter()
+            .map(|bin| (bin.low, bin.high, bin.before, bin.after))
+            .collect(),
+        groups: groups
+            .filter(|by| before.tells(**by) || after.tells(**by))
+            .flat_map(|by| group_changes(before, after, *by, &levels))
+            .collect(),
+        limits: checked.map(limits_json).unwrap_or_default(),
+        warnings: comparable::seen(before, after)
+            .into_iter()
+            .chain(unlike)
+            .collect(),
+    }))
+}
+
+fn side<'a>(profile: &'a Profile, name: &'a str) -> Side<'a> {
+    use reuselens_locality::Histogram;
+    Side {
+        profile: name,
+        command: &profile.command,
+        engine: &profile.method.engine,
+        exact: profile.method.exact,
+        accesses: profile.histogram.accesses(),
+        cold: Histogram::cold(&profile.histogram),
+        mean: profile.histogram.mean().unwrap_or(0.0),
+    }
+}
+
+fn bytes(items: u64, granularity: Granularity) -> u64 {
+    Items(items).bytes(granularity).get()
+}
+
+fn size_row(size: &SizeChange, granularity: Granularity) -> (u64, u64, u64, u64, f64) {
+    let bytes = bytes(size.items, granularity);
+    (size.items, bytes, size.before, size.after, size.unsure)
+}
+
+fn range_json(range: &SizeRange, granularity: Granularity) -> RangeJson {
+    RangeJson {
+        from_items: range.from,
+        from_bytes: bytes(range.from, granularity),
+        to_items: range.to,
+        to_bytes: bytes(range.to, granularity),
+        is_last: range.is_last,
+        most_items: range.most.items,
+        most_bytes: bytes(range.most.items, granularity),
+        most_before: range.most.before,
+        most_after: range.most.after,
+    }
+}
+
+fn cache_change(before: &Profile, after: &Profile, level: &Level) -> CacheChange {
+    CacheChange {
+        name: level.short().to_owned(),
+        bytes: level.bytes.get(),
+        items: level.items,
+        before: before.histogram.misses(level.items),
+        after: after.histogram.misses(level.items),
+        set_associative_before: level.set_associative(&before.histogram),
+        set_associative_after: level.set_associative(&after.histogram),
+    }
+}
+
+/// The groups of one dimension: those whose misses in the first cache change most come first.
+fn group_changes(
+    before: &Profile,
+    after: &Profile,
+    by: Dimension,
+    levels: &[Level],
+) -> Vec<GroupJson> {
+    let items = levels.first().map_or(1, |level| level.items);
+    let changes = GroupChanges::between(before, after, by, items);
+    let all = changes.both.into_iter();
+    let all = all.chain(changes.only_before).chain(changes.only_after);
+    all.map(|change| group_json(by, change, levels)).collect()
+}
+
+fn group_json(by: Dimension, change: GroupChange, levels: &[Level]) -> GroupJson {
+    let misses = |group: &reuselens_locality::Group| {
+        let levels = levels.iter();
+        levels.map(|level| group.misses(level.items)).collect()
+    };
+    GroupJson {
+        by,
+        accesses_before: change.before.as_ref().map(|group| group.accesses),
+        accesses_after: change.after.as_ref().map(|group| group.accesses),
+        misses_before: change.before.as_ref().map(misses),
+        misses_after: change.after.as_ref().map(misses),
+        name: change.name,
+    }
+}
