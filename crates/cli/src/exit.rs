@@ -10,6 +10,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::interrupt;
 
+/// The exit code of a limit that is broken.
+pub const LIMIT_BROKEN: u8 = 3;
+
 /// What a command ends with.
 pub type Outcome = anyhow::Result<ExitCode>;
 

@@ -10,8 +10,8 @@ use reuselens::trace::AtomicFile;
 use crate::exit::Usage;
 
 /// The arguments that name files to write; every other one may name a file to read.
-const OUTPUTS: [&str; 8] = [
-    "output", "json", "csv", "parquet", "html", "svg", "o", "hgr",
+const OUTPUTS: [&str; 9] = [
+    "output", "json", "csv", "parquet", "html", "svg", "o", "hgr", "markdown",
 ];
 
 /// Protects all that is given to be read, `--force` or not.

@@ -13,11 +13,13 @@ mod files;
 mod given;
 mod holdings;
 mod interrupt;
+mod limits;
 mod options;
 mod output;
 mod part;
 mod progress;
 mod ranking;
+mod results;
 mod sources;
 mod watched;
 

@@ -345,6 +345,15 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
+/// Keeps out of the help what a comparison does not export: see [`refuse_tables`](crate::output::Show::refuse_tables).
+pub fn without_tables(arg: clap::Arg) -> clap::Arg {
+    match arg.get_id().as_str() {
+        "csv" | "parquet" | "bins" => arg.hide(true),
+        "json" => arg.help("Write JSON (schema reuselens-diff/1); `-` is standard output"),
+        _ => arg,
+    }
+}
+
 /// Keeps exports out of the help of commands that refuse them: see [`refuse_exports`](crate::output::Show::refuse_exports).
 pub fn without_exports(arg: clap::Arg) -> clap::Arg {
     let is_export = matches!(arg.get_id().as_str(), "json" | "csv" | "parquet" | "bins");

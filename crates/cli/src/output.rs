@@ -3,14 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use reuselens::locality::{Dimension, Profile, Warning};
 use reuselens::trace::AtomicFile;
-use reuselens_report::{Bins, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
+use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
 use crate::exit::Usage;
 use crate::options::dimension;
+pub use crate::results::{Results, numbered, with_ending, write_text, write_whole};
 use crate::sources::{self, Origin};
 
 /// Options of everything that shows a profile.
@@ -149,20 +149,43 @@ impl Show {
         inputs: bool,
         names: [String; 2],
     ) -> anyhow::Result<()> {
-        if self.quiet {
+        if self.quiet || self.standard_output_is_taken() {
             return Ok(());
         }
         let options = DiffOptions {
+            inputs: Some(inputs),
+            ..self.diff_options(after, names)?
+        };
+        let text = reuselens_report::diff(before, after, &options)?;
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
+    }
+
+    /// The comparison as JSON, with the limits that were checked, if it was asked for.
+    pub fn difference_json(
+        &self,
+        before: &Profile,
+        after: &Profile,
+        names: [String; 2],
+        checked: &Checked<'_>,
+    ) -> anyhow::Result<()> {
+        let Some(path) = &self.json else {
+            return Ok(());
+        };
+        let options = self.diff_options(after, names)?;
+        let text = reuselens_report::diff_json(before, after, &options, Some(checked))?;
+        self.write(path, text.as_bytes())
+    }
+
+    fn diff_options(&self, after: &Profile, names: [String; 2]) -> anyhow::Result<DiffOptions> {
+        Ok(DiffOptions {
             cache: self.cache(after)?,
             width: terminal_width(),
             color: color(),
             top: self.top(),
             by: self.dimensions(),
-            inputs: Some(inputs),
+            inputs: None,
             names,
-        };
-        let text = reuselens_report::diff(before, after, &options)?;
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        })
     }
 
     /// The groups to name where none were asked for: lines, objects, contexts.
@@ -249,6 +272,18 @@ impl Show {
         ))
     }
 
+    /// Refuses tables of one profile to what compares two.
+    pub fn refuse_tables(&self) -> Result<(), Usage> {
+        if self.csv.is_none() && self.parquet.is_none() {
+            return Ok(());
+        }
+        Err(Usage(
+            "--csv and --parquet export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports the \
+             comparison"
+                .to_owned(),
+        ))
+    }
+
     /// Fails now, before the work on this machine, at what would fail after it: exports that cannot
     /// be written, a cache that there is not.
     pub fn check(&self) -> anyhow::Result<()> {
@@ -270,76 +305,6 @@ impl Show {
     }
 }
 
-/// The profile and the page that a run leaves behind. They are begun before the work, so that what
-/// cannot be written is known before it.
-pub struct Results {
-    profile: AtomicFile,
-    page: AtomicFile,
-    /// Where the profile will be.
-    pub profile_path: PathBuf,
-    /// Where the page will be.
-    pub page_path: PathBuf,
-}
-
-impl Results {
-    /// `output` is what `-o` says; otherwise the files are called `name` and lie in this directory.
-    pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
-        let profile_path = match output {
-            Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
-            Some(path) => with_ending(path, "rlprof"),
-            None => PathBuf::from(format!("{name}.rlprof")),
-        };
-        let page_path = profile_path.with_extension("html");
-        Ok(Results {
-            profile: AtomicFile::create(&profile_path, force)?,
-            page: AtomicFile::create(&page_path, force)?,
-            profile_path,
-            page_path,
-        })
-    }
-
-    /// Writes both, then exports and summary, and says what to do next; `again` is how another profile to compare
-    /// with is made.
-    pub fn finish(
-        self,
-        profile: &Profile,
-        page: &str,
-        show: &Show,
-        again: &str,
-    ) -> anyhow::Result<()> {
-        let (profile_path, page_path) = (self.profile_path.clone(), self.page_path.clone());
-        let written = self
-            .write(profile, page)
-            .and_then(|()| show.exports(profile));
-        // What cannot be written can still be read: the work may have taken long.
-        let told = show.summary(profile);
-        show.warn(profile);
-        written?;
-        told?;
-        let (profile, page) = (profile_path.display(), page_path.display());
-        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
-        show.say(&format!("Profile: {profile}"))?;
-        let after = unused("after");
-        show.say(&format!(
-            "Next:    {again} with -o {after}, then: reuselens diff {profile} {after}.rlprof"
-        ))
-    }
-
-    fn write(mut self, profile: &Profile, page: &str) -> anyhow::Result<()> {
-        let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
-        let bytes = profile.to_bytes();
-        self.profile
-            .write_all(&bytes)
-            .with_context(|| failed(&self.profile_path))?;
-        self.page
-            .write_all(page.as_bytes())
-            .with_context(|| failed(&self.page_path))?;
-        self.profile.commit()?;
-        self.page.commit()?;
-        Ok(())
-    }
-}
-
 /// How many rows a list has: 1 or more.
 pub fn top(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|top| *top > 0).ok_or_else(|| {
@@ -347,47 +312,15 @@ pub fn top(text: &str) -> Result<usize, String> {
     })
 }
 
-/// `path` with `.ending` behind it (not in place of an ending it has).
-pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
-
-/// Writes a file whole or not at all.
-pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
-    let mut file = AtomicFile::create(path, force)?;
-    file.write_all(bytes)
-        .with_context(|| format!("cannot write {}: is the disk full?", path.display()))?;
-    file.commit()?;
-    Ok(())
-}
-
-/// Writes a file whole or not at all; `-` is standard output.
-pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        std::io::stdout().write_all(text.as_bytes())?;
-        return Ok(());
-    }
-    write_whole(path, text.as_bytes(), force)
-}
-
 pub fn color() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
+/// Columns of the summary: what `COLUMNS` says, else what the terminal has, if a standard stream is one.
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
     let columns = std::env::var("COLUMNS").ok();
     let columns = columns.and_then(|text| text.parse().ok());
-    columns.unwrap_or(DEFAULT).clamp(60, 160)
-}
-
-/// A name that no profile here has: this one, or with a number behind it.
-fn unused(name: &str) -> String {
-    let numbered = (2..100).map(|number| format!("{name}{number}"));
-    let mut names = std::iter::once(name.to_owned()).chain(numbered);
-    let free = names.find(|name| !Path::new(&format!("{name}.rlprof")).exists());
-    free.unwrap_or_else(|| name.to_owned())
+    let terminal = || Some(usize::from(terminal_size::terminal_size()?.0.0));
+    columns.or_else(terminal).unwrap_or(DEFAULT).clamp(60, 160)
 }

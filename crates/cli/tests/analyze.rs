@@ -86,6 +86,10 @@ fn standard_input_is_a_trace_too() {
     assert_eq!(place.files(), ["stdin.html", "stdin.rlprof"]);
     place
         .run_on("a b", &["analyze", "-"])
+        .succeeds()
+        .prints(&["stdin.2.rlprof"]);
+    place
+        .run_on("a b", &["analyze", "-", "-o", "stdin"])
         .fails(1)
         .says(&["stdin.rlprof", "exists already"]);
     place
@@ -111,7 +115,7 @@ fn the_outputs_are_called_as_the_trace() {
     assert_eq!(place.files(), ["a.b.html", "a.b.rlprof", "traces"]);
     common::is_offline_page(&place.read("a.b.html"));
     place
-        .run(&["analyze", "traces/a.b.txt"])
+        .run(&["analyze", "traces/a.b.txt", "-o", "a.b"])
         .fails(1)
         .says(&["a.b.rlprof", "exists already"]);
     place

@@ -212,6 +212,60 @@ fn what_is_no_profile_is_told() {
         .says(&["reuselens report"]);
 }
 
+#[test]
+fn a_comparison_is_exported_and_gated() {
+    let place = Place::new();
+    place.write("old.txt", "a b c a b c\n");
+    place.write("new.txt", "a b c d a b c d\n");
+    for name in ["old", "new"] {
+        let trace = format!("{name}.txt");
+        place.run(&["analyze", "-q", &trace]).succeeds();
+    }
+    let words = [
+        "diff",
+        "old.rlprof",
+        "new.rlprof",
+        "--fail-if",
+        "misses@3 > +100 %",
+        "accesses > +30 %",
+    ];
+    let done = place.run(&words).ends_with(3);
+    done.clone().prints(&[
+        "before old.rlprof",
+        "2 of 2 limits are broken",
+        "accesses > +30 %",
+    ]);
+    done.says(&["limit broken: misses@3 > +100 %: 8 now, 3 in the base (+166.67 %)"]);
+    let done = place
+        .run(&[&words[..], &["--json", "-"]].concat())
+        .ends_with(3);
+    let json = common::Json::parse(&done.out).0;
+    assert_eq!(json["schema"], "reuselens-diff/1");
+    assert_eq!(
+        (&json["before"]["accesses"], &json["after"]["cold"]),
+        (&6.into(), &4.into())
+    );
+    let size = |items: u64| {
+        let sizes = json["sizes"].as_array().unwrap().iter();
+        sizes.clone().find(|size| size[0] == items).unwrap().clone()
+    };
+    assert_eq!(size(3), serde_json::json!([3, 3, 3, 8, 0.0]));
+    assert_eq!(size(4), serde_json::json!([4, 4, 3, 4, 0.0]));
+    assert_eq!(json["bins"][2], serde_json::json!([2, 3, 3, 4]));
+    assert_eq!(json["limits"][0]["result"], "broken");
+    assert_eq!(json["losses"][0]["is_last"], true);
+    place
+        .run(&[
+            "diff",
+            "old.rlprof",
+            "new.rlprof",
+            "--fail-if",
+            "misses@3 > +200 %",
+        ])
+        .succeeds()
+        .prints(&["the limit holds"]);
+}
+
 /// Which is before and which is after can be seen from what is printed alone.
 #[test]
 fn the_two_files_are_named() {

@@ -52,8 +52,9 @@ fn neighbours_become_a_part_and_all_of_them_a_profile() {
         .run(&["analyze", "-q", "n.u64", "-o", "whole"])
         .succeeds();
     assert!(place.read("whole.rlprof") == place.read("n.rlprof"));
+    place.run(&all).succeeds().prints(&["n.2.rlprof"]);
     place
-        .run(&all)
+        .run(&[&all[..], &["-o", "n"]].concat())
         .fails(1)
         .says(&["n.rlprof", "exists already"]);
     place

@@ -769,7 +769,8 @@ fn nothing_is_overwritten_without_force() {
         std::fs::remove_file(place.path(other)).unwrap();
         std::fs::remove_file(place.path("it-ran")).unwrap();
         place.write(kept, "precious");
-        let done = place.run(&["profile", "--", "./marker"]).fails(1);
+        let words = ["profile", "-o", "marker", "--", "./marker"];
+        let done = place.run(&words).fails(1);
         done.says(&[kept, "exists already", "--force", "-o"]);
         assert_eq!(
             place.files(),
@@ -782,6 +783,18 @@ fn nothing_is_overwritten_without_force() {
             .succeeds();
         assert!(place.read(kept) != b"precious");
     }
+    // Without a name of their own, the outputs of a second run get a number, and of a third the next.
+    std::fs::remove_file(place.path("marker.html")).unwrap();
+    let before = place.read("marker.rlprof");
+    for number in [2, 3] {
+        let names = ["rlprof", "html"].map(|ending| format!("marker.{number}.{ending}"));
+        let done = place.run(&["profile", "--", "./marker"]).succeeds();
+        done.prints(&[&names[0], &names[1]]);
+        assert!(names.iter().all(|name| place.path(name).exists()));
+    }
+    assert!(place.read("marker.rlprof") == before && !place.path("marker.html").exists());
+    place.run(&["profile", "-qf", "--", "./marker"]).succeeds();
+    assert!(place.path("marker.html").exists() && !place.path("marker.4.rlprof").exists());
     place.write("x.json", "precious");
     std::fs::remove_file(place.path("it-ran")).unwrap();
     let words = [

@@ -142,7 +142,8 @@ fn the_status_is_passed_on_only_when_asked_for() {
 fn a_trace_is_not_overwritten_without_force() {
     let place = counter();
     place.write("count.rltrace", "precious");
-    let done = place.run(&["record", "--", "./count", "10", "10"]).fails(1);
+    let words = ["record", "-o", "count.rltrace", "--", "./count", "10", "10"];
+    let done = place.run(&words).fails(1);
     done.clone()
         .says(&["count.rltrace", "exists already", "--force", "-o"]);
     assert!(
@@ -150,6 +151,12 @@ fn a_trace_is_not_overwritten_without_force() {
         "the program did not run: {}",
         done.out
     );
+    assert_eq!(place.text("count.rltrace"), "precious");
+    // Without a name of its own, the second trace gets a number.
+    place
+        .run(&["record", "-q", "--", "./count", "10", "10"])
+        .succeeds();
+    place.run(&["info", "count.2.rltrace"]).succeeds();
     assert_eq!(place.text("count.rltrace"), "precious");
     place
         .run(&["record", "-f", "--", "./count", "10", "10"])
@@ -164,6 +171,7 @@ fn a_trace_is_not_overwritten_without_force() {
     );
     let expected = [
         "count",
+        "count.2.rltrace",
         "count.html",
         "count.rlprof",
         "count.rltrace",

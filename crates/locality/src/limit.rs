@@ -4,6 +4,7 @@
 //! is true: `misses@L1d > +5 %`, `misses@64 > 10`, `miss-ratio@256K of object grid > 2 %`. The bound is a
 //! number, or a change in percent against another profile.
 
+mod counted;
 mod named;
 mod parse;
 mod verdict;

@@ -1,19 +1,20 @@
 //! `reuselens diff`: locality change between two profiles.
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
+use reuselens::locality::Profile;
 use reuselens::trace::AtomicFile;
-use reuselens_report::{CompareOptions, Variant};
+use reuselens_report::{Checked, CompareOptions, Variant, check_text};
 
 use crate::exit::Outcome;
 use crate::files::read_profile;
-use crate::options::without_exports;
-use crate::output::{Show, write_whole};
+use crate::limits::{self, Rules};
+use crate::options::without_tables;
+use crate::output::{Show, color, terminal_width, write_whole};
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "reuselens diff BEFORE AFTER [OPTIONS]", mut_args = without_exports)]
+#[command(override_usage = "reuselens diff BEFORE AFTER [OPTIONS]", mut_args = without_tables)]
 pub struct Args {
     /// The profile before
     before: PathBuf,
@@ -29,13 +30,17 @@ pub struct Args {
     html: Option<PathBuf>,
 
     #[command(flatten)]
+    rules: Rules,
+    #[command(flatten)]
     show: Show,
 }
 
 impl Args {
     /// Compares.
     pub fn run(self) -> Outcome {
-        self.show.refuse_exports()?;
+        self.show.refuse_tables()?;
+        self.show.check_exports()?;
+        let rules = self.rules.read()?;
         if let Some(path) = &self.html {
             // What cannot be written is known before the work.
             AtomicFile::check(path, self.show.force)?;
@@ -44,24 +49,17 @@ impl Args {
         let after = read_profile(&self.after)?;
         self.show.check_told(&before, &after)?;
         let names = [&self.before, &self.after].map(|path| path.display().to_string());
+        let checked = Checked::new((&names[1], &after), Some((&names[0], &before)), rules);
         self.show
             .difference(&before, &after, self.inputs, names.clone())?;
+        self.show
+            .difference_json(&before, &after, names.clone(), &checked)?;
+        if self.rules.are_given() {
+            let text = check_text(&checked, terminal_width(), color());
+            self.show.say(&format!("\n{}", text.trim_end()))?;
+        }
         if let Some(path) = &self.html {
-            let variants =
-                [(&before, &names[0]), (&after, &names[1])].map(|(profile, name)| Variant {
-                    name,
-                    caption: "",
-                    profile,
-                });
-            let options = CompareOptions {
-                title: format!("{} → {}", names[0], names[1]),
-                cache: self.show.cache(&after)?,
-                ..CompareOptions::default()
-            };
-            let page = reuselens_report::compare(&variants, &options)?;
-            write_whole(path, page.as_bytes(), self.show.force)?;
-            self.show
-                .say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+            self.page(path, &before, &after, &names)?;
         } else {
             self.show.say(&format!(
                 "Next: reuselens diff {} {} --html diff.html",
@@ -69,6 +67,30 @@ impl Args {
                 self.after.display()
             ))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(limits::finish(&checked))
+    }
+
+    /// Writes the page.
+    fn page(
+        &self,
+        path: &Path,
+        before: &Profile,
+        after: &Profile,
+        names: &[String; 2],
+    ) -> anyhow::Result<()> {
+        let variants = [(before, &names[0]), (after, &names[1])].map(|(profile, name)| Variant {
+            name,
+            caption: "",
+            profile,
+        });
+        let options = CompareOptions {
+            title: format!("{} → {}", names[0], names[1]),
+            cache: self.show.cache(after)?,
+            ..CompareOptions::default()
+        };
+        let page = reuselens_report::compare(&variants, &options)?;
+        write_whole(path, page.as_bytes(), self.show.force)?;
+        self.show
+            .say(&format!("Page: {}  (open it in a browser)", path.display()))
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod cc;
+pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod demo;
@@ -47,6 +48,7 @@ pub enum Command {
     Merge(merge::Args),
     Report(report::Args),
     Diff(diff::Args),
+    Check(check::Args),
     Predict(predict::Args),
     Reorder(reorder::Args),
     Simt(simt::Args),
@@ -75,6 +77,7 @@ impl Command {
             Command::Merge(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
+            Command::Check(args) => args.run(),
             Command::Predict(args) => args.run(),
             Command::Reorder(args) => args.run(),
             Command::Simt(args) => args.run(),

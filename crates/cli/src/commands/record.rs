@@ -13,6 +13,7 @@ use crate::control::{Control, refuse_gaps};
 use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
+use crate::output::numbered;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -85,9 +86,10 @@ impl Args {
             .into());
         }
         let name = program_name(&self.command);
-        let path = self
-            .output
-            .unwrap_or_else(|| PathBuf::from(format!("{name}.rltrace")));
+        let path = self.output.unwrap_or_else(|| match self.force {
+            true => PathBuf::from(format!("{name}.rltrace")),
+            false => numbered(&name, &["rltrace", "rltrace.partial"]),
+        });
         let control = self.control.options(self.max_size.is_some())?;
         refuse_gaps(&control, self.basic_blocks)?;
         let launch = Launch {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 20] = [
+pub const COMMANDS: [&str; 21] = [
     "profile",
     "record",
     "analyze",
@@ -17,6 +17,7 @@ pub const COMMANDS: [&str; 20] = [
     "merge",
     "report",
     "diff",
+    "check",
     "predict",
     "reorder",
     "simt",

@@ -1,0 +1,108 @@
+//! `reuselens check`: limits for a profile, as a gate.
+
+use std::path::{Path, PathBuf};
+
+use reuselens::locality::LocalityChange;
+use reuselens::trace::AtomicFile;
+use reuselens_report::{Checked, check_json, check_markdown, check_text};
+
+use crate::exit::{Outcome, Usage};
+use crate::files::read_profile;
+use crate::limits::{self, Rules};
+use crate::output::{color, terminal_width, write_text};
+
+/// Hold a profile against limits: exit code 3 if one is broken, for instance in continuous integration
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "reuselens check PROFILE [--against BASE] --fail-if RULE…")]
+pub struct Args {
+    /// The profile
+    profile: PathBuf,
+
+    /// Compare with this profile, for limits in percent
+    #[arg(long, value_name = "BASE", help_heading = "Limits")]
+    against: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Rules,
+
+    /// Write a table in Markdown, for the summary of a pull request; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+
+    /// Write JSON (schema reuselens-check/1); `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Print no table; limits that do not hold are still named on standard error
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+impl Args {
+    /// Checks.
+    pub fn run(self) -> Outcome {
+        let standard_output = self.prepare_outputs()?;
+        if !self.rules.are_given() {
+            let text = "there is no limit to check; add for instance --fail-if \"miss-ratio@256K > 2 %\", or --limits FILE";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let rules = self.rules.read()?;
+        if let (None, Some((limit, _))) = (
+            &self.against,
+            rules.iter().find(|(limit, _)| limit.needs_base()),
+        ) {
+            let text = format!(
+                "'{limit}' is a change in percent, and there is no profile to compare with; add --against BASE.rlprof"
+            );
+            return Err(Usage(text).into());
+        }
+        let profile = read_profile(&self.profile)?;
+        let base = self.against.as_deref().map(read_profile).transpose()?;
+        if let Some(base) = &base {
+            LocalityChange::comparable(base, &profile)?;
+        }
+        let name = self.profile.display().to_string();
+        let base_name = self.against.as_deref().unwrap_or(Path::new(""));
+        let base_name = base_name.display().to_string();
+        let checked = Checked::new(
+            (&name, &profile),
+            base.as_ref().map(|base| (base_name.as_str(), base)),
+            rules,
+        );
+        if let Some(path) = &self.markdown {
+            write_text(path, &check_markdown(&checked), self.force)?;
+        }
+        if let Some(path) = &self.json {
+            write_text(path, &check_json(&checked), self.force)?;
+        }
+        if !self.quiet && !standard_output {
+            let mut text = check_text(&checked, terminal_width(), color());
+            text.push_str(&match base_name.as_str() {
+                "" => format!("Next: reuselens report {name} --by line,object\n"),
+                base => format!("Next: reuselens diff {base} {name} --by line,object\n"),
+            });
+            write_text(Path::new("-"), &text, false)?;
+        }
+        Ok(limits::finish(&checked))
+    }
+
+    /// Fails now at outputs that could not be written; whether standard output belongs to one.
+    fn prepare_outputs(&self) -> anyhow::Result<bool> {
+        let files = [&self.markdown, &self.json].into_iter().flatten();
+        let (standard, named): (Vec<_>, Vec<_>) = files.partition(|path| *path == Path::new("-"));
+        for path in named {
+            AtomicFile::check(path, self.force)?;
+        }
+        match standard.len() {
+            0 | 1 => Ok(!standard.is_empty()),
+            _ => {
+                let text = "only one of --markdown and --json can have standard output; name a file for the other";
+                Err(Usage(text.to_owned()).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Limits of the command line, and of a file.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use reuselens::locality::Limit;
+use reuselens_report::Checked;
+use serde::Deserialize;
+
+use crate::exit::{LIMIT_BROKEN, Usage};
+
+/// The rules that fail a check.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Rules {
+    /// Fail if this is so: METRIC[@SIZE] [of line|object|function NAME] >|< NUMBER or ±PERCENT, for instance
+    /// "misses@256K > +5 %", "miss-ratio@L1d of object grid > 2 %" (several allowed)
+    #[arg(long, value_name = "RULE", num_args = 1.., help_heading = "Limits")]
+    pub fail_if: Vec<Limit>,
+
+    /// Read rules from a file: TOML, for each a [[limit]] with fail-if = "RULE", and a note if you like
+    #[arg(long, value_name = "FILE", help_heading = "Limits")]
+    pub limits: Option<PathBuf>,
+}
+
+/// A file of limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsFile {
+    #[serde(default)]
+    limit: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Entry {
+    fail_if: toml::Spanned<String>,
+    #[serde(default)]
+    note: String,
+}
+
+impl Rules {
+    /// Whether there may be any.
+    pub fn are_given(&self) -> bool {
+        !self.fail_if.is_empty() || self.limits.is_some()
+    }
+
+    /// All of them, each with its note: those of the file first.
+    pub fn read(&self) -> anyhow::Result<Vec<(Limit, String)>> {
+        let mut rules = match &self.limits {
+            Some(path) => read_file(path)?,
+            None => Vec::new(),
+        };
+        let typed = self.fail_if.iter().cloned();
+        rules.extend(typed.map(|limit| (limit, String::new())));
+        Ok(rules)
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let file: LimitsFile =
+        toml::from_str(&text).map_err(|error| Usage(format!("{name}: {error}")))?;
+    if file.limit.is_empty() {
+        let text = format!(
+            "{name} has no limits, so nothing would be checked; write for each a [[limit]] with fail-if = \"misses@256K > +5 %\""
+        );
+        return Err(Usage(text).into());
+    }
+    let read = |entry: Entry| {
+        let line = 1 + text[..entry.fail_if.span().start].matches('\n').count();
+        let limit = entry.fail_if.get_ref().parse::<Limit>();
+        let limit = limit.map_err(|error| Usage(format!("{name}, line {line}: {error}")))?;
+        Ok((limit, entry.note))
+    };
+    file.limit.into_iter().map(read).collect()
+}
+
+/// A message on standard error for each limit that does not hold, and what the command ends with: 1 if one cannot be checked,
+/// since a rule that is never checked must not pass; else 3 if one is broken.
+pub fn finish(checked: &Checked<'_>) -> ExitCode {
+    for message in checked.messages() {
+        eprintln!("reuselens: {message}");
+    }
+    if checked.unchecked() > 0 {
+        ExitCode::FAILURE
+    } else if checked.broken() > 0 {
+        ExitCode::from(LIMIT_BROKEN)
+    } else {
+        ExitCode::SUCCESS
+    }
+}

@@ -1,0 +1,142 @@
+//! Files that commands leave behind: profiles with their pages, and others.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use reuselens::locality::Profile;
+use reuselens::trace::AtomicFile;
+
+use crate::output::Show;
+
+/// The profile and the page that a run leaves behind. They are begun before the work, so that what
+/// cannot be written is known before it.
+pub struct Results {
+    profile: AtomicFile,
+    page: AtomicFile,
+    /// Where the profile will be.
+    pub profile_path: PathBuf,
+    /// The name that gets a number where another run takes both paths meanwhile; `None` if they were asked for.
+    numbered: Option<String>,
+}
+
+impl Results {
+    /// `output` is what `-o` says; otherwise the files are called `name` and are in this directory: with the next number if
+    /// there are such files, unless they are to be overwritten.
+    pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
+        let profile_path = match output {
+            Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
+            Some(path) => with_ending(path, "rlprof"),
+            None if force => PathBuf::from(format!("{name}.rlprof")),
+            None => numbered(name, &["rlprof", "html"]),
+        };
+        let page_path = profile_path.with_extension("html");
+        Ok(Results {
+            profile: AtomicFile::create(&profile_path, force)?,
+            page: AtomicFile::create(&page_path, force)?,
+            profile_path,
+            numbered: (output.is_none() && !force).then(|| name.to_owned()),
+        })
+    }
+
+    /// Writes both, then exports and summary, and says what to do next; `again` is how another profile to compare
+    /// with is made.
+    pub fn finish(
+        self,
+        profile: &Profile,
+        page: &str,
+        show: &Show,
+        again: &str,
+    ) -> anyhow::Result<()> {
+        let mut profile_path = self.profile_path.clone();
+        let written = self.write(profile, page).and_then(|path| {
+            profile_path = path;
+            show.exports(profile)
+        });
+        let page_path = profile_path.with_extension("html");
+        // What cannot be written can still be read: the work may have taken long.
+        let told = show.summary(profile);
+        show.warn(profile);
+        written?;
+        told?;
+        let (profile, page) = (profile_path.display(), page_path.display());
+        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
+        show.say(&format!("Profile: {profile}"))?;
+        let after = unused("after");
+        show.say(&format!(
+            "Next:    {again} with -o {after}, then: reuselens diff {profile} {after}.rlprof"
+        ))
+    }
+
+    /// Writes both; where the profile is then.
+    fn write(mut self, profile: &Profile, page: &str) -> anyhow::Result<PathBuf> {
+        let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
+        let bytes = profile.to_bytes();
+        self.profile
+            .write_all(&bytes)
+            .with_context(|| failed(&self.profile_path))?;
+        self.page
+            .write_all(page.as_bytes())
+            .with_context(|| failed(&self.profile_path.with_extension("html")))?;
+        match (self.profile.commit(), self.numbered) {
+            // Another run took the number while this one worked.
+            (Err(_), Some(name)) if self.profile_path.exists() => {
+                return Results::begin(None, &name, false)?.write(profile, page);
+            }
+            (done, _) => done?,
+        };
+        self.page.commit()?;
+        Ok(self.profile_path)
+    }
+}
+
+/// A file of this name that is not there yet, nor are files with the other endings: `name.rlprof`, or `name.2.rlprof` and so on
+/// from the second run. The first ending is the file's.
+pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
+    let stems = (2..u32::MAX).map(|number| format!("{name}.{number}"));
+    let mut stems = std::iter::once(name.to_owned()).chain(stems);
+    let file = |stem: &str, ending: &str| PathBuf::from(format!("{stem}.{ending}"));
+    let is_free = |stem: &String| {
+        // What is no file (a pipe, `/dev/null`) can be written again.
+        let taken = |ending: &&str| {
+            std::fs::metadata(file(stem, ending)).is_ok_and(|about| about.is_file())
+        };
+        !endings.iter().any(taken)
+    };
+    let stem = stems.find(is_free).unwrap_or_else(|| name.to_owned());
+    file(&stem, endings[0])
+}
+
+/// `path` with `.ending` behind it (not in place of an ending it has).
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Writes a file whole or not at all.
+pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    let mut file = AtomicFile::create(path, force)?;
+    file.write_all(bytes)
+        .with_context(|| format!("cannot write {}: is the disk full?", path.display()))?;
+    file.commit()?;
+    Ok(())
+}
+
+/// Writes a file whole or not at all; `-` is standard output.
+pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    write_whole(path, text.as_bytes(), force)
+}
+
+/// A name that no profile here has: this one, or with a number behind it.
+fn unused(name: &str) -> String {
+    let numbered = (2..100).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let free = names.find(|name| !Path::new(&format!("{name}.rlprof")).exists());
+    free.unwrap_or_else(|| name.to_owned())
+}

@@ -1,0 +1,141 @@
+//! What a limit counts, and what that is worth.
+
+use super::{Certainty, CheckError, Measured, Metric};
+use crate::difference::unsure;
+use crate::histogram::Histogram;
+use crate::{CacheSize, Group, Profile};
+
+/// The accesses of a profile, or of one group.
+pub(super) struct Counted<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) group: Option<&'a Group>,
+}
+
+impl Counted<'_> {
+    fn accesses(&self) -> u64 {
+        self.group
+            .map_or_else(|| self.profile.histogram.accesses(), |group| group.accesses)
+    }
+
+    /// A number of a cache of this size.
+    pub(super) fn in_cache(
+        &self,
+        metric: Metric,
+        cache: CacheSize,
+    ) -> Result<Measured, CheckError> {
+        let profile = self.profile;
+        let items = cache.items(profile.granularity);
+        if items == 0 {
+            return Err(CheckError::TooSmall {
+                bytes: cache.bytes.get(),
+                item: profile.granularity.bytes(),
+            });
+        }
+        // The sets of a cache let longer distances hit than its size.
+        let furthest = if cache.ways == 0 { items } else { u64::MAX };
+        self.reaches(metric, furthest)?;
+        let accesses = self.accesses();
+        let model = cache.model(profile.granularity)?;
+        let (misses, certainty) = match (model, self.group) {
+            (Some(model), None) => (model.misses(&profile.histogram), BY_SETS),
+            (Some(model), Some(group)) => (model.misses(&group.histogram), BY_SETS),
+            (None, None) => (
+                profile.histogram.misses(items) as f64,
+                self.whole(unsure(profile, items)),
+            ),
+            (None, Some(group)) => (
+                group.misses(items) as f64,
+                self.part(group.histogram.is_exact_at(items)),
+            ),
+        };
+        Ok(match metric {
+            Metric::MissRatio => Measured {
+                value: share(misses, accesses),
+                certainty: match certainty {
+                    Certainty::Within(width) => Certainty::Within(share(width, accesses)),
+                    other => other,
+                },
+            },
+            _ => Measured {
+                value: misses,
+                certainty,
+            },
+        })
+    }
+
+    /// A number that does not depend on a cache.
+    pub(super) fn without_cache(&self, metric: Metric) -> Result<Measured, CheckError> {
+        let (profile, group) = (self.profile, self.group);
+        if metric != Metric::Accesses {
+            self.reaches(metric, u64::MAX)?;
+        }
+        let histogram = &profile.histogram;
+        let cold = group.map_or_else(|| Histogram::cold(histogram), |group| group.cold);
+        let is_mean = metric == Metric::MeanDistance;
+        let value = match metric {
+            Metric::Accesses => self.accesses() as f64,
+            Metric::MeanDistance => {
+                group.map_or_else(|| histogram.mean().unwrap_or(0.0), |group| group.mean)
+            }
+            _ => cold as f64,
+        };
+        let certainty = match group {
+            // Samples count all accesses, and estimate their distances.
+            None if metric == Metric::Accesses => Certainty::Exact,
+            None if is_mean && !profile.method.exact => UNBOUNDED,
+            None => self.whole(unsure(profile, u64::MAX)),
+            Some(_) => self.part(true),
+        };
+        Ok(Measured { value, certainty })
+    }
+
+    fn reaches(&self, metric: Metric, items: u64) -> Result<(), CheckError> {
+        match self.profile.method.max_distance {
+            Some(reach) if items > reach => Err(CheckError::Reach {
+                reach,
+                what: match items {
+                    u64::MAX => metric.to_string(),
+                    items => format!("{metric} in a cache of {items} items"),
+                },
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a count of all accesses is worth, if it may be off by `width`.
+    fn whole(&self, width: f64) -> Certainty {
+        let method = &self.profile.method;
+        match (method.exact, method.error_bound.is_some()) {
+            (true, _) => Certainty::Exact,
+            (false, true) => Certainty::Within(width),
+            (false, false) => UNBOUNDED,
+        }
+    }
+
+    /// What a count of a group is worth; `is_edge` if no bin of its histogram is cut.
+    fn part(&self, is_edge: bool) -> Certainty {
+        match (self.profile.method.exact, is_edge) {
+            (true, true) => Certainty::Exact,
+            (true, false) => Certainty::Estimate(
+                "the cache's size is inside a bin of the histogram, which counts in proportion",
+            ),
+            (false, _) => Certainty::Estimate(
+                "the profile is an estimate, whose bound on the error is of all accesses only",
+            ),
+        }
+    }
+}
+
+pub(super) const BY_SETS: Certainty =
+    Certainty::Estimate("the misses of a cache with sets are expected ones, by a model");
+
+const UNBOUNDED: Certainty =
+    Certainty::Estimate("the profile is an estimate without a bound on its error");
+
+/// Misses per access, for misses that are no whole number; 0 if there are no accesses.
+fn share(misses: f64, accesses: u64) -> f64 {
+    match accesses {
+        0 => 0.0,
+        accesses => misses / accesses as f64,
+    }
+}
