@@ -10,8 +10,18 @@ use reuselens::trace::AtomicFile;
 use crate::exit::Usage;
 
 /// The arguments that name files to write; every other one may name a file to read.
-const OUTPUTS: [&str; 9] = [
-    "output", "json", "csv", "parquet", "html", "svg", "o", "hgr", "markdown",
+const OUTPUTS: [&str; 11] = [
+    "output",
+    "json",
+    "csv",
+    "parquet",
+    "html",
+    "svg",
+    "o",
+    "hgr",
+    "markdown",
+    "csv_curve",
+    "csv_histogram",
 ];
 
 /// Protects all that is given to be read, `--force` or not.

@@ -348,7 +348,7 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
 /// Keeps out of the help what a comparison does not export: see [`refuse_tables`](crate::output::Show::refuse_tables).
 pub fn without_tables(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
-        "csv" | "parquet" | "bins" => arg.hide(true),
+        "csv" | "csv_curve" | "csv_histogram" | "svg" | "parquet" | "bins" => arg.hide(true),
         "json" => arg.help("Write JSON (schema reuselens-diff/1); `-` is standard output"),
         _ => arg,
     }
@@ -356,6 +356,9 @@ pub fn without_tables(arg: clap::Arg) -> clap::Arg {
 
 /// Keeps exports out of the help of commands that refuse them: see [`refuse_exports`](crate::output::Show::refuse_exports).
 pub fn without_exports(arg: clap::Arg) -> clap::Arg {
-    let is_export = matches!(arg.get_id().as_str(), "json" | "csv" | "parquet" | "bins");
+    let is_export = matches!(
+        arg.get_id().as_str(),
+        "json" | "csv" | "csv_curve" | "csv_histogram" | "svg" | "parquet" | "bins"
+    );
     arg.hide(is_export)
 }

@@ -21,8 +21,8 @@ pub struct Show {
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
-    /// Rank by misses in a cache of this size: bytes (48K, 2MiB) or a cache of this machine (L1, L2, L3); without it
-    /// in the one in which misses cost the most time
+    /// Rank by misses in a cache of this size: bytes (48K, 2MiB; 48K:12 shows the misses with sets of 12 ways too) or a cache
+    /// of this machine (L1, L2, L3); without it in the one in which misses cost the most time
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub cache: Option<String>,
 
@@ -41,6 +41,18 @@ pub struct Show {
     /// Write the groups as Parquet; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub parquet: Option<PathBuf>,
+
+    /// Write the miss-ratio curve as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv_curve: Option<PathBuf>,
+
+    /// Write the histogram of the whole run as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv_histogram: Option<PathBuf>,
+
+    /// Write the miss-ratio curve as a picture (SVG); `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub svg: Option<PathBuf>,
 
     /// Put the source lines into the HTML page (they then leave the machine with it)
     #[arg(long, help_heading = "Output")]
@@ -99,8 +111,18 @@ impl Show {
         files.filter(|path| *path == Path::new("-")).count()
     }
 
-    fn export_files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.json, &self.csv, &self.parquet].into_iter().flatten()
+    /// The files of exports that were asked for.
+    pub fn export_files(&self) -> impl Iterator<Item = &PathBuf> {
+        [
+            &self.json,
+            &self.csv,
+            &self.parquet,
+            &self.csv_curve,
+            &self.csv_histogram,
+            &self.svg,
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
@@ -246,6 +268,16 @@ impl Show {
         if let Some(path) = &self.csv {
             self.write(path, reuselens_report::groups_csv(profile, &by).as_bytes())?;
         }
+        if let Some(path) = &self.csv_curve {
+            self.write(path, reuselens_report::curve_csv(profile).as_bytes())?;
+        }
+        if let Some(path) = &self.csv_histogram {
+            let text = reuselens_report::histogram_csv(profile, self.bins());
+            self.write(path, text.as_bytes())?;
+        }
+        if let Some(path) = &self.svg {
+            self.write(path, reuselens_report::curve_svg(profile).as_bytes())?;
+        }
         if let Some(path) = &self.parquet {
             self.write(path, &reuselens_report::groups_parquet(profile, &by)?)?;
         }
@@ -266,7 +298,7 @@ impl Show {
             return Ok(());
         }
         Err(Usage(
-            "--json, --csv and --parquet export one profile, for instance: \
+            "--json, --csv, --parquet and --svg export one profile, for instance: \
              reuselens report PROFILE --json FILE"
                 .to_owned(),
         ))
@@ -274,12 +306,12 @@ impl Show {
 
     /// Refuses tables of one profile to what compares two.
     pub fn refuse_tables(&self) -> Result<(), Usage> {
-        if self.csv.is_none() && self.parquet.is_none() {
+        if self.export_files().count() == usize::from(self.json.is_some()) {
             return Ok(());
         }
         Err(Usage(
-            "--csv and --parquet export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports the \
-             comparison"
+            "--csv, --parquet and --svg export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports \
+             the comparison"
                 .to_owned(),
         ))
     }

@@ -1,15 +1,15 @@
 //! Which cache the misses are of that things are ranked by.
 
 use reuselens::AnalysisOptions;
-use reuselens::locality::{Machine, Profile};
-use reuselens::units::{Bytes, Granularity};
+use reuselens::locality::{CacheSize, CacheSpec, Machine, Profile};
+use reuselens::units::Granularity;
 
 use crate::exit::Usage;
 use crate::output::Show;
 
 impl Show {
     /// The cache to rank by, if one was asked for.
-    pub fn cache(&self, profile: &Profile) -> Result<Option<Bytes>, Usage> {
+    pub fn cache(&self, profile: &Profile) -> Result<Option<CacheSize>, Usage> {
         let cache = self.cache_of(&profile.machine)?;
         let method = &profile.method;
         self.check_reach(cache, method.ids, profile.granularity, method.max_distance)?;
@@ -39,26 +39,29 @@ impl Show {
 
     fn check_reach(
         &self,
-        cache: Option<Bytes>,
+        cache: Option<CacheSize>,
         ids: bool,
         granularity: Granularity,
         reach: Option<u64>,
     ) -> Result<(), Usage> {
-        let (Some(bytes), Some(text)) = (cache, &self.cache) else {
+        let (Some(cache), Some(text)) = (cache, &self.cache) else {
             return Ok(());
         };
-        if ids && text.parse::<Bytes>().is_err() {
+        if ids && matches!(text.parse(), Ok(CacheSpec::Named(_))) {
             return Err(Usage(format!(
                 "--cache {text} is a cache of bytes, and the items of this trace are ids, which have no size; give a number of ids, for instance --cache 4096"
             )));
         }
-        let items = bytes.items(granularity).get();
+        let items = cache.items(granularity);
         if items == 0 {
             let item = granularity.bytes();
             return Err(Usage(format!(
                 "--cache {text} holds not even one item of {item} bytes, so everything would miss; give a larger one, for instance --cache 32K"
             )));
         }
+        cache
+            .model(granularity)
+            .map_err(|error| Usage(format!("--cache {text}: {error}")))?;
         match reach {
             Some(reach) if items > reach => Err(Usage(format!(
                 "--cache {text} holds {items} items, and distances of {reach} and more are not told apart (--max-distance); ask for a cache of up to {reach} items, or raise --max-distance"
@@ -68,17 +71,17 @@ impl Show {
     }
 
     /// That on this machine.
-    pub fn cache_of(&self, machine: &Machine) -> Result<Option<Bytes>, Usage> {
+    pub fn cache_of(&self, machine: &Machine) -> Result<Option<CacheSize>, Usage> {
         let Some(text) = &self.cache else {
             return Ok(None);
         };
-        if let Some(cache) = machine.cache(text) {
-            return Ok(Some(cache.size));
-        }
+        let spec: CacheSpec = text
+            .parse()
+            .map_err(|error| Usage(format!("--cache {text}: {error}")))?;
         let known: Vec<String> = machine.data_caches().iter().map(|c| c.name()).collect();
-        text.parse().map(Some).map_err(|_| {
+        spec.on(machine).map(Some).ok_or_else(|| {
             Usage(format!(
-                "--cache {text} is neither a size (48K, 2MiB) nor a cache of the profile's machine ({})",
+                "--cache {text} is neither a size (48K, 2MiB, 48K:12 with its ways) nor a cache of the profile's machine ({})",
                 if known.is_empty() { "none known".to_owned() } else { known.join(", ") }
             ))
         })

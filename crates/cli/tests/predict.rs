@@ -37,6 +37,38 @@ fn with(more: &[&'static str]) -> Vec<&'static str> {
     [&TRAIN[..], more].concat()
 }
 
+/// A cache of any size and ways, beside those of the machine; ids have no others.
+#[test]
+fn a_cache_with_ways_is_predicted_with_its_sets() {
+    let place = loops();
+    let words = with(&[
+        "--check",
+        "large.rlprof",
+        "--cache",
+        "4096:4",
+        "--json",
+        "p.json",
+    ]);
+    place.run(&words).succeeds().prints(&["4096 items 4-way"]);
+    let json = place.json("p.json").0;
+    let cache = json["caches"].as_array().unwrap().last().unwrap();
+    assert_eq!(cache["items"], 4096);
+    // All reuses are nearer than the cache is large, but its sets are not equally full.
+    let full = cache["miss_ratio"]["value"].as_f64().unwrap();
+    let sets = cache["with_sets"].as_f64().unwrap();
+    assert!(full < sets && sets < 0.5, "{cache}");
+    for (cache, say) in [
+        ("4096:7", "ways"),
+        ("L1", "write a size"),
+        ("0", "not even one"),
+    ] {
+        place
+            .run(&with(&["--size", "3200", "--cache", cache]))
+            .fails(2)
+            .says(&[say]);
+    }
+}
+
 #[test]
 fn a_loop_is_predicted_where_it_will_be() {
     let place = loops();

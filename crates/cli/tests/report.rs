@@ -135,6 +135,122 @@ fn caches_are_sizes_or_names() {
         .run(&["report", "count.rlprof", "--cache", "huge"])
         .fails(2)
         .says(&["48K", "2MiB"]);
+    for (cache, say) in [("48K:7", "ways"), ("48K:0", "48K:12"), ("48K:x", "48K:12")] {
+        place
+            .run(&["report", "count.rlprof", "--cache", cache])
+            .fails(2)
+            .says(&[say]);
+    }
+}
+
+#[test]
+fn the_ending_of_an_output_says_what_it_is() {
+    let place = Place::new();
+    place.write("t.txt", "a b c ".repeat(3));
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    for name in ["x.html", "x.json", "x.csv", "x.parquet", "x.svg"] {
+        place.run(&["report", "t.rlprof", "-o", name]).succeeds();
+        let option = format!("--{}", name.rsplit_once('.').unwrap().1);
+        let words = ["report", "t.rlprof", &option, "same"];
+        place.run(&[&words[..], &["-f"]].concat()).succeeds();
+        assert!(place.read(name) == place.read("same"), "{name}");
+    }
+    let fails = |more: &[&str], code: i32, say: &str| {
+        place
+            .run(&[&["report", "t.rlprof"], more].concat())
+            .fails(code)
+            .says(&[say]);
+    };
+    fails(&["-o", "x.json"], 1, "exists already");
+    fails(&["-o", "x.doc"], 2, ".parquet or .svg");
+    fails(&["-o", "y.json", "--json", "-"], 2, "-o and --json");
+}
+
+/// Of `a b c a b c a b c`: 3 first accesses, and 6 at distance 2.
+#[test]
+fn curve_and_histogram_are_tables_and_a_picture() {
+    let place = Place::new();
+    place.write("t.txt", "a b c ".repeat(3));
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    let export = |option: &str| {
+        place
+            .run(&["report", "t.rlprof", option, "-"])
+            .succeeds()
+            .out
+    };
+    assert_eq!(
+        export("--csv-curve"),
+        "items,bytes,misses,miss_ratio\r\n1,1,9,1\r\n2,2,9,1\r\n3,3,3,0.3333333333333333\r\n"
+    );
+    let histogram = "low,high,low_bytes,high_bytes,accesses\r\n2,3,2,3,6\r\n,,,,3\r\n";
+    assert_eq!(export("--csv-histogram"), histogram);
+    let picture = export("--svg");
+    assert!(picture.starts_with("<svg xmlns=") && picture.contains("items in the cache"));
+    assert!(picture.ends_with("</svg>\n") && !picture.contains("<script"));
+    place
+        .run(&["report", "t.rlprof", "--svg", "-", "--csv-curve", "-"])
+        .fails(2)
+        .says(&["only one export"]);
+}
+
+/// The tables are as wide as the terminal, which `script` makes.
+#[test]
+fn the_width_is_that_of_the_terminal() {
+    if !common::has("script") || !common::has("stty") {
+        return;
+    }
+    let place = Place::new();
+    place.write("t.txt", "a b c ".repeat(3));
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    let widest = |columns: u32| {
+        let program = env!("CARGO_BIN_EXE_reuselens");
+        let typed = format!("stty cols {columns} rows 40; NO_COLOR=1 '{program}' report t.rlprof");
+        let mut command = std::process::Command::new("script");
+        command
+            .args(["-qec", &typed, "typescript"])
+            .env_remove("COLUMNS");
+        command.current_dir(place.path(""));
+        command.stdin(std::process::Stdio::null());
+        let out = Done::of(&mut command).succeeds().out;
+        let lines = out.lines().filter(|line| !line.starts_with("Next:"));
+        lines
+            .map(|line| line.trim_end().chars().count())
+            .max()
+            .unwrap()
+    };
+    let (narrow, wide) = (widest(64), widest(140));
+    assert!(narrow <= 64 && wide > 100 && wide <= 140, "{narrow} {wide}");
+}
+
+/// A cache with sets stands beside those of the machine, with what the model says of it, worked out here by hand.
+#[test]
+fn a_cache_with_ways_is_reported_with_its_sets() {
+    let place = Place::new();
+    // 100 accesses at distance 4 after 5 first ones.
+    place.write("t.txt", "a b c d e ".repeat(21));
+    place.run(&["analyze", "-q", "t.txt"]).succeeds();
+    let words = ["report", "t.rlprof", "--cache", "8:2"];
+    let done = place.run(&words).succeeds();
+    done.prints(&[
+        "What misses in the cache asked for",
+        "8 items 2-way",
+        "with its sets, about",
+    ]);
+    let json = place
+        .run(&[&words[..], &["--json", "-"]].concat())
+        .succeeds();
+    let json = Json::parse(&json.out).0;
+    let cache = json["caches"].as_array().unwrap().last().unwrap();
+    // It has 4 sets of 2 lines: a hit has 0 or 1 of the 4 others in its set, (3/4)^4 + 4 (1/4) (3/4)^3.
+    let hit = 0.75_f64.powi(4) + 0.75_f64.powi(3);
+    let misses = (5.0 + 100.0 * (1.0 - hit)).round();
+    assert_eq!((&cache["ways"], &cache["misses"]), (&2.into(), &5.into()));
+    let ratio = cache["set_associative_miss_ratio"].as_f64().unwrap();
+    assert!((ratio - misses / 105.0).abs() < 1e-9, "{ratio} {misses}");
+    let plain = place
+        .run(&["report", "t.rlprof", "--cache", "8", "--json", "-"])
+        .succeeds();
+    assert!(!plain.out.contains("\"ways\": 2"), "{}", plain.out);
 }
 
 #[test]
@@ -274,9 +390,9 @@ fn other_files_are_told_with_what_to_type() {
         ),
     ];
     // What stands behind the program's name is not ours.
-    for verb in ["profile", "record"] {
-        let words = [verb, "--", "./count", "10", "3", "--force"];
-        place.run(&words[..5]);
+    for (verb, output) in [("profile", "count.rlprof"), ("record", "count.rltrace")] {
+        let words = [verb, "-o", output, "--", "./count", "10", "3", "--force"];
+        place.run(&words[..7]);
         place.run(&words).fails(1).says(&["put it before"]);
     }
     place

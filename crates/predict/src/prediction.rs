@@ -1,10 +1,11 @@
 //! Everything that can be said about an input that has not been run.
 
 mod checking;
+mod levels;
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Cache, FineHistogram, Machine, Pattern, Profile, Warning};
+use reuselens_locality::{CacheSize, FineHistogram, Pattern, Profile, Warning};
 use reuselens_units::{Distance, Granularity};
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ use crate::shape::Shape;
 use crate::sums::GroupSums;
 use crate::warnings::warnings;
 use crate::whole::{WholePrediction, WholeRun, predict_whole};
+use levels::{CacheLevel, levels};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
@@ -48,6 +50,8 @@ pub struct PredictOptions {
     pub loose: bool,
     /// How many times the largest training size is far.
     pub far: f64,
+    /// A cache beside those of the machine.
+    pub cache: Option<CacheSize>,
 }
 
 impl Default for PredictOptions {
@@ -60,6 +64,7 @@ impl Default for PredictOptions {
             sizes: Vec::new(),
             loose: false,
             far: FAR,
+            cache: None,
         }
     }
 }
@@ -120,7 +125,7 @@ pub struct Prediction {
     pub intervals: Intervals,
     /// The whole program.
     pub whole: WholePrediction,
-    /// Caches of the machine of the last training run.
+    /// Caches of the machine of the last training run, then [`PredictOptions::cache`].
     pub caches: Vec<CacheForecast>,
     /// What the groups add up to.
     pub sums: GroupSums,
@@ -194,11 +199,8 @@ pub fn predict(
     let forecasts = forecasts(runs, &scale, options, exact);
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
-    let levels = levels(&runs[last].machine, granularity, runs[last].method.ids);
-    let caches: Vec<CacheForecast> = levels
-        .iter()
-        .map(|(cache, items)| cache_forecast(cache, *items, &whole))
-        .collect();
+    let levels = levels(runs[last], options.cache);
+    let caches: Vec<CacheForecast> = levels.iter().map(|level| level.forecast(&whole)).collect();
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
     let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
@@ -283,7 +285,7 @@ fn forecasts(
 /// Groups and their misses, most misses first.
 fn ranked(
     forecasts: Vec<GroupForecast>,
-    levels: &[(Cache, u64)],
+    levels: &[CacheLevel],
     from: (f64, f64),
 ) -> Vec<(GroupForecast, Vec<GroupMisses>)> {
     let forecasts = forecasts.into_iter();
@@ -319,32 +321,9 @@ fn rank((forecast, misses): &(GroupForecast, Vec<GroupMisses>)) -> (u64, u64) {
     (first, forecast.accesses.value as u64)
 }
 
-/// The data caches of a machine whose lines are the items, with their items; none if items have no size.
-fn levels(machine: &Machine, granularity: Granularity, ids: bool) -> Vec<(Cache, u64)> {
-    if ids {
-        return Vec::new();
-    }
-    let caches = machine.data_caches().into_iter();
-    caches
-        .map(|cache| (cache.clone(), cache.items(granularity)))
-        .filter(|(_, items)| *items > 0)
-        .collect()
-}
-
-fn cache_forecast(cache: &Cache, items: u64, whole: &WholePrediction) -> CacheForecast {
-    CacheForecast {
-        name: cache.label(),
-        items,
-        miss_ratio: whole.miss_ratio(items),
-        with_sets: cache
-            .model()
-            .map(|model| model.miss_ratio(&whole.histogram)),
-    }
-}
-
 fn group_misses(
     forecast: &GroupForecast,
-    levels: &[(Cache, u64)],
+    levels: &[CacheLevel],
     (from, fixed): (f64, f64),
 ) -> Vec<GroupMisses> {
     let histogram = forecast.histogram().unwrap_or_else(|| {
@@ -353,11 +332,11 @@ fn group_misses(
         cold.add(Distance::COLD, forecast.cold.value.round() as u64);
         cold
     });
-    let misses = |(cache, items): &(Cache, u64)| GroupMisses {
-        misses: histogram.misses(*items),
-        as_trained: forecast.misses_as_trained(*items),
-        with_sets: cache.model().map(|model| model.misses(&histogram)),
-        misses_from: forecast.misses_from(*items, from).map(|size| {
+    let misses = |level: &CacheLevel| GroupMisses {
+        misses: histogram.misses(level.items),
+        as_trained: forecast.misses_as_trained(level.items),
+        with_sets: level.sets.as_ref().map(|model| model.misses(&histogram)),
+        misses_from: forecast.misses_from(level.items, from).map(|size| {
             if size < MOST_ITEMS {
                 size + fixed
             } else {

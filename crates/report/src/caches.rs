@@ -1,6 +1,6 @@
 //! Which cache sizes a report talks about.
 
-use reuselens_locality::{Cache, Histogram, Profile, SetAssociative, Sharing};
+use reuselens_locality::{Cache, CacheSize, Histogram, Profile, SetAssociative, Sharing};
 use reuselens_units::{Bytes, Granularity, Items};
 
 use crate::numbers;
@@ -27,6 +27,16 @@ pub(crate) struct Level {
 const PENALTIES: (u64, u64, u64) = (10, 35, 200);
 
 impl Level {
+    /// The cache that was asked for, which has no name. Its ways are left out where they do not divide its lines.
+    fn asked(cache: CacheSize, granularity: Granularity) -> Self {
+        let mut level = Level::custom(cache.bytes, granularity);
+        level.model = cache.model(granularity).ok().flatten();
+        if let Some(ways) = level.ways() {
+            level.size = format!("{} {ways}", level.size);
+        }
+        level
+    }
+
     /// A fully associative cache of this size that has no name.
     pub(crate) fn custom(bytes: Bytes, granularity: Granularity) -> Self {
         let items = bytes.items(granularity).get().max(1);
@@ -71,6 +81,12 @@ impl Level {
         Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
     }
 
+    /// The ways of a cache that was asked for with them.
+    pub(crate) fn asked_ways(&self) -> Option<u64> {
+        let model = self.model.as_ref().filter(|_| self.name.is_none());
+        model.map(SetAssociative::ways)
+    }
+
     /// `8-way`, if it is known.
     pub(crate) fn ways(&self) -> Option<String> {
         Some(format!("{}-way", self.model.as_ref()?.ways()))
@@ -110,12 +126,16 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
 
 /// The cache that a report looks at: the one asked for; else, of those in which the misses of reuses are half a percent of
 /// the accesses, that in which they cost the most time; else the smallest.
-pub(crate) fn chosen(profile: &Profile, asked: Option<Bytes>) -> Level {
+pub(crate) fn chosen(profile: &Profile, asked: Option<CacheSize>) -> Level {
     chosen_within(profile, None, asked)
 }
 
 /// [`chosen`] among caches of so many items at most.
-pub(crate) fn chosen_within(profile: &Profile, reach: Option<u64>, asked: Option<Bytes>) -> Level {
+pub(crate) fn chosen_within(
+    profile: &Profile,
+    reach: Option<u64>,
+    asked: Option<CacheSize>,
+) -> Level {
     choose(profile, reach, asked, |level| noticed(profile, level))
 }
 
@@ -131,7 +151,7 @@ fn noticed(profile: &Profile, level: &Level) -> u64 {
 
 /// The cache that a comparison looks at: the one asked for; else that in which what changed costs or saves the most
 /// time; else the one for the first.
-pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<Bytes>) -> Level {
+pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<CacheSize>) -> Level {
     let changed = |level: &Level| {
         let misses = |profile: &Profile| profile.histogram.misses(level.items);
         misses(before).abs_diff(misses(after))
@@ -163,13 +183,18 @@ pub(crate) fn reach<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Opti
 fn choose(
     profile: &Profile,
     reach: Option<u64>,
-    asked: Option<Bytes>,
+    asked: Option<CacheSize>,
     misses: impl Fn(&Level) -> u64,
 ) -> Level {
     let mut levels = levels_within(profile, reach);
-    if let Some(bytes) = asked {
-        let known = levels.into_iter().find(|level| level.bytes == bytes);
-        return known.unwrap_or_else(|| Level::custom(bytes, profile.granularity));
+    if let Some(cache) = asked {
+        let ways = u64::from(cache.ways);
+        let known = |level: &Level| {
+            let same = |model: &SetAssociative| model.ways() == ways;
+            level.bytes == cache.bytes && (ways == 0 || level.model.as_ref().is_some_and(same))
+        };
+        let known = levels.into_iter().find(known);
+        return known.unwrap_or_else(|| Level::asked(cache, profile.granularity));
     }
     let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
     // Threads share the last, so that distances within each of them say little of it.
@@ -205,7 +230,7 @@ fn is_noticeable(profile: &Profile, reuses: u64) -> bool {
 }
 
 /// Why [`chosen`] chose what it chose, as half a sentence.
-pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> &'static str {
+pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level) -> &'static str {
     if asked.is_some() {
         "the size asked for"
     } else if profile.histogram.accesses() == 0 {
@@ -227,7 +252,7 @@ pub(crate) fn reason(profile: &Profile, asked: Option<Bytes>, level: &Level) -> 
 pub(crate) fn reason_between(
     before: &Profile,
     after: &Profile,
-    asked: Option<Bytes>,
+    asked: Option<CacheSize>,
     level: &Level,
 ) -> &'static str {
     let misses = |profile: &Profile, level: &Level| profile.histogram.misses(level.items);

@@ -6,9 +6,8 @@ mod tables;
 use std::fmt::Write;
 
 use reuselens_locality::{
-    DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeRange,
+    CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeRange,
 };
-use reuselens_units::Bytes;
 
 use crate::caches::{self, Level};
 use crate::comparable;
@@ -24,7 +23,7 @@ pub(crate) const NOISE: f64 = 0.01;
 pub struct DiffOptions {
     /// The cache whose misses the tables count; `None` = the one in which what changed costs or saves the most time, and of
     /// two inputs the one in which the misses of the larger's reuses do.
-    pub cache: Option<Bytes>,
+    pub cache: Option<CacheSize>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
     /// Whether to colour.

@@ -3,11 +3,10 @@
 mod compact;
 
 use reuselens_locality::{
-    BoundedCurve, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group, Histogram,
-    Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile, Sharing,
-    Warning,
+    BoundedCurve, CacheSize, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group,
+    Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile,
+    Sharing, Warning,
 };
-use reuselens_units::Bytes;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
@@ -36,7 +35,7 @@ pub struct JsonOptions {
     /// The dimensions to group by, in this order.
     pub by: Vec<Dimension>,
     /// A cache size to add to those of the machine.
-    pub cache: Option<Bytes>,
+    pub cache: Option<CacheSize>,
 }
 
 impl Default for JsonOptions {
@@ -199,6 +198,9 @@ impl From<&Element> for ElementJson {
 /// A cache, and what misses in it.
 #[derive(Serialize)]
 struct CacheJson {
+    /// Of a cache that was asked for with its ways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ways: Option<u64>,
     name: String,
     bytes: u64,
     items: u64,
@@ -234,11 +236,11 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
     let histogram = &profile.histogram;
     let method = &profile.method;
     let mut levels = caches::levels(profile);
-    if let Some(bytes) = options
-        .cache
-        .filter(|bytes| levels.iter().all(|level| level.bytes != *bytes))
-    {
-        levels.push(caches::Level::custom(bytes, profile.granularity));
+    if options.cache.is_some() {
+        let asked = caches::chosen(profile, options.cache);
+        if !levels.contains(&asked) {
+            levels.push(asked);
+        }
     }
     let curve = MissRatioCurve::new(histogram);
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
@@ -376,6 +378,7 @@ fn cache_json(
 ) -> CacheJson {
     let accesses = curve.accesses().max(1) as f64;
     CacheJson {
+        ways: level.asked_ways(),
         name: level.short().to_owned(),
         bytes: level.bytes.get(),
         items: level.items,

@@ -8,6 +8,7 @@
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`]: curves, dots and squares of any numbers, as SVG; [`sheet`]: tables and those, as one HTML file.
+//! - [`curve_svg`], [`curve_csv`]: the miss-ratio curve by itself.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality` and `predict` crates.
@@ -17,6 +18,7 @@ mod chart;
 mod check;
 mod comparable;
 mod csv;
+mod curve;
 mod diff_json;
 mod diff_text;
 mod forecast;
@@ -32,6 +34,7 @@ mod words;
 pub use chart::{Line, Look, Panel, Row, chart};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};
+pub use curve::{curve_csv, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};

@@ -8,8 +8,7 @@ mod times;
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, Profile, Warning};
-use reuselens_units::Bytes;
+use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
@@ -23,7 +22,7 @@ pub(crate) use tables::{Column, rows};
 pub struct TextOptions {
     /// The cache whose misses the tables count; `None` = the one in which the misses of reuses cost the
     /// most time.
-    pub cache: Option<Bytes>,
+    pub cache: Option<CacheSize>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
     /// Whether to colour: the caller knows whether this goes to a terminal, and about `NO_COLOR`.
@@ -63,7 +62,8 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
         totals(&mut out, profile, paint);
         times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
-        which_miss_ratio(&mut out, profile, &levels, paint);
+        let asked = options.cache.filter(|cache| cache.ways > 0);
+        which_miss_ratio(&mut out, profile, &levels, asked.map(|_| &chosen), paint);
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
     }
@@ -163,20 +163,26 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     let _ = writeln!(out, "{summed}; {share} are first touches.");
 }
 
-fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint: Paint) {
-    if levels.is_empty() {
+/// What misses in the machine's caches, and in one with ways that was asked for.
+fn which_miss_ratio(
+    out: &mut String,
+    profile: &Profile,
+    levels: &[Level],
+    asked: Option<&Level>,
+    paint: Paint,
+) {
+    let asked = asked.filter(|asked| !levels.contains(asked));
+    if levels.is_empty() && asked.is_none() {
         return;
     }
+    let title = match (levels.is_empty(), asked) {
+        (_, None) => "What misses in this machine's caches (LRU model)",
+        (true, _) => "What misses in the cache asked for (LRU model)",
+        (false, _) => "What misses in this machine's caches and the one asked for (LRU model)",
+    };
     let histogram = &profile.histogram;
     let accesses = histogram.accesses();
-    let _ = writeln!(
-        out,
-        "\n{}",
-        paint.ink(
-            Ink::Strong,
-            "What misses in this machine's caches (LRU model)"
-        )
-    );
+    let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, title));
     let columns = [
         Column::left("cache"),
         Column::right("misses"),
@@ -185,11 +191,13 @@ fn which_miss_ratio(out: &mut String, profile: &Profile, levels: &[Level], paint
     ];
     let cells: Vec<Vec<String>> = levels
         .iter()
+        .chain(asked)
         .map(|level| {
             let misses = histogram.misses(level.items);
             let sets = level.set_associative(histogram);
+            let name = level.name.as_deref().unwrap_or_default();
             vec![
-                format!("{} {}", level.short(), level.size),
+                format!("{name} {}", level.size).trim_start().to_owned(),
                 count(misses),
                 percent(misses, accesses),
                 sets.map_or("—".into(), |misses| percent(misses, accesses)),

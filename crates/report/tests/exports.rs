@@ -13,7 +13,7 @@ fn all(bins: Bins) -> JsonOptions {
     JsonOptions {
         bins,
         by: Dimension::ALL.to_vec(),
-        cache: Some(Bytes(4096)),
+        cache: Some(Bytes(4096).into()),
     }
 }
 

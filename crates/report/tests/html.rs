@@ -133,7 +133,7 @@ fn a_bar_that_the_cache_cuts_is_coloured_by_its_accesses() {
         for distance in distances {
             profile.histogram.add(Distance::new(*distance), 500);
         }
-        let cache = Some(Bytes(items * profile.granularity.bytes()));
+        let cache = Some(Bytes(items * profile.granularity.bytes()).into());
         let options = HtmlOptions {
             cache,
             ..HtmlOptions::default()
@@ -256,7 +256,7 @@ fn lines_have_a_picture_of_their_patterns_by_path() {
         ..PathProfile::default()
     });
     let options = HtmlOptions {
-        cache: Some(Bytes(1024 * profile.granularity.bytes())),
+        cache: Some(Bytes(1024 * profile.granularity.bytes()).into()),
         ..HtmlOptions::default()
     };
     let html = page(&profile, &options);
@@ -368,7 +368,7 @@ fn several_profiles_on_one_page() {
         variant("none", &none),
     ];
     let options = CompareOptions {
-        cache: Some(Bytes(4096)),
+        cache: Some(Bytes(4096).into()),
         ..CompareOptions::default()
     };
     for count in 0..=3 {

@@ -31,7 +31,7 @@ fn no_accesses_are_a_sentence() {
 #[test]
 fn every_dimension_and_any_cache_can_be_asked_for() {
     let options = TextOptions {
-        cache: Some(Bytes(4096)),
+        cache: Some(Bytes(4096).into()),
         width: 20,
         by: Dimension::ALL.to_vec(),
         ..TextOptions::default()
@@ -71,7 +71,7 @@ fn distances_within_threads_are_not_ranked_by_the_cache_that_threads_share() {
 fn the_hottest_elements_are_listed() {
     let options = TextOptions {
         by: vec![Dimension::Element],
-        cache: Some(Bytes(1024)),
+        cache: Some(Bytes(1024).into()),
         ..TextOptions::default()
     };
     let text = summary(&common::matmul_by_element(24), &options);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use reuselens::locality::{PatternRule, Profile, Warning};
+use reuselens::locality::{CacheSize, CacheSpec, PatternRule, Profile, Warning};
 use reuselens::units::Bytes;
 use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape, data_size};
 use reuselens_report::Forecast;
@@ -45,6 +45,10 @@ pub struct Args {
     /// --size is then in the same unit
     #[arg(long, value_name = "N", value_delimiter = ',')]
     sizes: Vec<f64>,
+
+    /// Predict for a cache of this size too, beside those of the machine: 48K, or 48K:12 with sets of 12 ways
+    #[arg(long, value_name = "SIZE[:WAYS]")]
+    cache: Option<String>,
 
     /// Tell apart beside the whole program
     #[arg(long, value_enum, default_value = "line")]
@@ -128,7 +132,10 @@ impl Args {
             .collect::<Result<_, _>>()?;
         let runs: Vec<&Profile> = runs.iter().collect();
         let observed = self.check.as_deref().map(read_profile).transpose()?;
-        let options = self.options();
+        let options = PredictOptions {
+            cache: self.asked_cache(runs[0])?,
+            ..self.options()
+        };
         let size = self.wanted(&runs, observed.as_ref())?;
         let mut prediction = reuselens_predict::predict(&runs, size, &options)?;
         let check = observed
@@ -185,6 +192,27 @@ impl Args {
             loose: self.loose,
             ..PredictOptions::default()
         }
+    }
+
+    /// The cache asked for, if there can be one of that size for these items.
+    fn asked_cache(&self, run: &Profile) -> Result<Option<CacheSize>, Usage> {
+        let Some(text) = &self.cache else {
+            return Ok(None);
+        };
+        let wrong = |error: &dyn std::fmt::Display| Usage(format!("--cache {text}: {error}"));
+        let cache = match text.parse().map_err(|error| wrong(&error))? {
+            CacheSpec::Sized(cache) => cache,
+            CacheSpec::Named(_) => {
+                let what = "the caches of the machine are predicted anyhow; write a size, for instance 48K, or 48K:12 with its ways";
+                return Err(wrong(&what));
+            }
+        };
+        let model = cache.model(run.granularity);
+        model.map_err(|error| wrong(&error))?;
+        if cache.items(run.granularity) == 0 {
+            return Err(wrong(&"it holds not even one item; write a larger one"));
+        }
+        Ok(Some(cache))
     }
 
     /// The size to predict for, in items, or in the unit of `--sizes`.

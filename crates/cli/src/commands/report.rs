@@ -23,6 +23,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
+    /// Write what the ending of this file's name says: .html, .json, .csv, .parquet or .svg
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
     /// Print the summary (the default unless another output is asked for)
     #[arg(long, help_heading = "Output")]
     text: bool,
@@ -33,7 +37,8 @@ pub struct Args {
 
 impl Args {
     /// Shows it.
-    pub fn run(self) -> Outcome {
+    pub fn run(mut self) -> Outcome {
+        self.place_output()?;
         self.show.check_exports()?;
         if let Some(other) = self.others.first() {
             let (one, other) = (self.profile.display(), other.display());
@@ -61,10 +66,7 @@ impl Args {
         }
         self.show.exports(&profile)?;
         self.show.warn(&profile);
-        let other = self.html.is_some()
-            || self.show.json.is_some()
-            || self.show.csv.is_some()
-            || self.show.parquet.is_some();
+        let other = self.html.is_some() || self.show.export_files().next().is_some();
         if self.text || !other {
             self.show.summary(&profile)?;
             let page = format!("{name}.html");
@@ -79,5 +81,32 @@ impl Args {
             ))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Makes `-o` the option that its ending stands for.
+    fn place_output(&mut self) -> Result<(), Usage> {
+        let Some(path) = self.output.take() else {
+            return Ok(());
+        };
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let (option, place) = match ending.unwrap_or_default() {
+            "html" => ("--html", &mut self.html),
+            "json" => ("--json", &mut self.show.json),
+            "csv" => ("--csv", &mut self.show.csv),
+            "parquet" => ("--parquet", &mut self.show.parquet),
+            "svg" => ("--svg", &mut self.show.svg),
+            _ => {
+                let path = path.display();
+                return Err(Usage(format!(
+                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet or .svg, or --html {path}"
+                )));
+            }
+        };
+        match place.replace(path) {
+            None => Ok(()),
+            Some(_) => Err(Usage(format!(
+                "-o and {option} write the same; leave one of them out"
+            ))),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
-use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels};
+use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels::levels};
 use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
 use crate::placing::{self, Placing};
@@ -30,7 +30,7 @@ impl Prediction {
         let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
         let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);
         let curves = [&observed.histogram, &self.whole.histogram].map(MissRatioCurve::new);
-        let caches = self.observed_caches(observed, &curves[0], training);
+        let caches = self.observed_caches(observed, &curves[0], training, options);
         let held = |(forecast, (seen, _)): (&CacheForecast, &(f64, _))| {
             forecast.miss_ratio.low <= *seen && *seen <= forecast.miss_ratio.high
         };
@@ -123,13 +123,14 @@ impl Prediction {
         observed: &Profile,
         curve: &MissRatioCurve,
         training: &[&Profile],
+        options: &PredictOptions,
     ) -> Vec<(f64, Option<f64>)> {
         let last = training[self.training[self.training.len() - 1].0];
-        let levels = levels(&last.machine, self.granularity, last.method.ids);
-        let ratios = levels.iter().map(|(cache, items)| {
-            let model = cache.model();
+        let levels = levels(last, options.cache);
+        let ratios = levels.iter().map(|level| {
+            let model = level.sets.as_ref();
             let with_sets = model.map(|model| model.miss_ratio(&observed.histogram));
-            (curve.at(*items), with_sets)
+            (curve.at(level.items), with_sets)
         });
         ratios.collect()
     }

@@ -5,8 +5,9 @@ mod pictures;
 
 use std::fmt::Write;
 
-use reuselens_locality::{DifferenceError, Dimension, FineHistogram, LocalityChange, Profile};
-use reuselens_units::Bytes;
+use reuselens_locality::{
+    CacheSize, DifferenceError, Dimension, FineHistogram, LocalityChange, Profile,
+};
 use serde_json::{Value, json};
 
 use changes::verdict;
@@ -46,7 +47,7 @@ pub struct CompareOptions {
     /// Paragraphs at the end: what was learnt, what to type next.
     pub closing: String,
     /// The cache that tables count misses in; `None` = chosen as for the page of the first profile.
-    pub cache: Option<Bytes>,
+    pub cache: Option<CacheSize>,
     /// Dimensions to compare the groups of.
     pub by: Vec<Dimension>,
     /// Rows of each table of groups.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::Profile;
-use reuselens_units::Bytes;
+use reuselens_locality::{CacheSize, Profile};
 
 use super::scene::Scene;
 use super::{
@@ -21,7 +20,7 @@ pub struct HtmlOptions {
     pub title: String,
     /// The cache that tables and colours start with; `None` = the one in which the misses of reuses
     /// cost the most time.
-    pub cache: Option<Bytes>,
+    pub cache: Option<CacheSize>,
     /// Groups that each table has at most; the rest are summed in one row.
     pub top: usize,
     /// Source texts by path, as debug information names the files; may be empty.
