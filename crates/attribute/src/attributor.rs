@@ -96,12 +96,9 @@ impl Attributor {
     /// ([`reuselens_trace::Source::condense`]) need not make rows of them.
     pub fn wish(&self) -> Option<Wish> {
         let Options {
-            granularity,
-            kinds,
-            ids,
-            ..
+            granularity, kinds, ..
         } = self.options;
-        let whole = self.options.is_whole() && !ids;
+        let whole = self.options.is_whole();
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 

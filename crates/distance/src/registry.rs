@@ -35,7 +35,7 @@ pub const ENGINES: &[EngineInfo] = &[
     },
     EngineInfo {
         name: "parallel",
-        summary: "counting trees on chunks of the trace, one for each thread, put together exactly",
+        summary: "another name for counting on all threads: trees on segments of the trace, put together exactly",
         exact: true,
         source: "Niu, Dinan, Lu & Sadayappan 2012 (PARDA)",
     },

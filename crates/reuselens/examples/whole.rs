@@ -1,4 +1,4 @@
-//! A whole analysis of a native trace beside the bare engine over its items in memory, as a Markdown table:
+//! A whole analysis of a trace beside the bare engine over its items in memory, as a Markdown table:
 //! `cargo run --release -p reuselens --example whole -- [THREADS] TRACE...`.
 //!
 //! The analysis is that of the program alone (`--by program`): reading, unpacking, decoding, items, distances,
@@ -37,6 +37,7 @@ fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
         granularity: Granularity::LINE_64,
         contexts: false,
         whole: true,
+        ids: !source.has_addresses(),
         ..Options::default()
     });
     let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());

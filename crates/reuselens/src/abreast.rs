@@ -24,7 +24,7 @@ use reuselens_units::Accesses;
 
 use crate::analysis::{Pass, memory_limit};
 use crate::attribution::Attribution;
-use crate::counts::{self, Counted};
+use crate::counts::{self, Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
 use crew::Crew;
@@ -37,7 +37,7 @@ const MOST: usize = 32;
 
 /// The engine, and the names by which it is asked for.
 const ENGINE: &str = "counting";
-const ENGINES: [&str; 2] = ["auto", ENGINE];
+const ENGINES: [&str; 3] = ["auto", ENGINE, PARALLEL];
 
 /// Reads and counts all of `source` in stretches; `None` if that cannot be, takes too much memory, or something is wrong with the
 /// trace: the source is as it was then.
@@ -72,7 +72,12 @@ fn count_long(
     let crew = Crew::new(machine, options, memory_limit(options), shortest);
     let threads = stretches.len();
     let ended = crew.count(stretches, threads, progress);
-    ended.map(put_together).transpose()
+    let engine = match options.engine.as_str() {
+        PARALLEL => PARALLEL,
+        _ => ENGINE,
+    };
+    let together = ended.map(|ended| put_together(ended, engine));
+    together.transpose()
 }
 
 /// What has to be known of accesses, if they can be counted so.
@@ -88,7 +93,7 @@ fn wish(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Op
 }
 
 /// Makes one of what stretches, in their order, have come to, up to where an end was asked for.
-fn put_together(ended: Vec<Ended>) -> Result<Pass, Error> {
+fn put_together(ended: Vec<Ended>, engine: &str) -> Result<Pass, Error> {
     let mut ended = ended.into_iter();
     let Some(mut all) = ended.next() else {
         unreachable!("there are two stretches or more");
@@ -114,7 +119,7 @@ fn put_together(ended: Vec<Ended>) -> Result<Pass, Error> {
         stop: all.asked.map(stopped).transpose()?,
         attribution: all.attribution,
         accesses: all.accesses,
-        counted: Counted::exactly(ENGINE, all.histogram),
+        counted: Counted::exactly(engine, all.histogram),
     })
 }
 

@@ -27,7 +27,7 @@ pub struct Progress {
 /// profile holds everything before that and says so.
 ///
 /// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the engine's
-/// bytes per distinct item, and the histograms. Of the whole program alone a native file is read in stretches by several threads, each with an
+/// bytes per distinct item, and the histograms. Where only items are asked for, a file that can be read at any place is read in segments by several threads, each with an
 /// engine; where that needs more memory than there may be, or something is wrong with the trace, in a second pass as the others.
 ///
 /// # Errors
@@ -41,8 +41,9 @@ pub fn analyze(
 ) -> Result<Profile, Error> {
     attribution::check(source, options)?;
     let machine = this_machine();
-    let attribution = Attribution::new(source, &machine, options);
-    let analysis = Analysis::new(attribution, options)?;
+    let to_count = options.to_count(source);
+    let attribution = Attribution::new(source, &machine, &to_count);
+    let analysis = Analysis::new(attribution, &to_count)?;
     let mut told = Accesses(0);
     let mut tell = |now: Progress| {
         // Who begins anew says nothing until that is news.
@@ -51,7 +52,7 @@ pub fn analyze(
             progress(now);
         }
     };
-    let pass = match abreast::count(source, &machine, options, &mut tell)? {
+    let pass = match abreast::count(source, &machine, &to_count, &mut tell)? {
         Some(pass) => pass,
         None => analysis.run(source, &mut tell)?,
     };
@@ -100,6 +101,9 @@ pub(crate) fn profile(
     }
     if options.is_whole() {
         return uncounted.whole();
+    }
+    if options.has_one_cell(source) {
+        return uncounted.one_cell();
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     uncounted.counted(keyed.iter(), |element| elements.take(element))

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
-    Cell, Element, FineHistogram, Machine, Method, Outcome, Profile, ProfiledThread, Sharing,
-    Warning,
+    Cell, Element, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
+    ProfiledThread, Sharing, Warning,
 };
 use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId, Wish};
 use reuselens_units::{Bytes, Granularity};
@@ -233,19 +233,22 @@ pub(crate) struct Uncounted {
 impl Uncounted {
     /// The profile in which all accesses are of one cell, of which nothing is known.
     pub fn whole(mut self) -> Profile {
-        let all = &self.profile.histogram;
         let mut cell = self.profile.cells.pop().unwrap_or_default();
-        cell.histogram.add_exact(all);
-        for (items, accesses) in all.iter() {
-            let sum = u128::from(items) * u128::from(accesses);
-            cell.distance_sum = cell.distance_sum.saturating_add(sum);
-            cell.distance_max = items;
-        }
+        count_all(&mut cell, &self.profile.histogram);
         self.profile.cells = vec![cell];
         self.profile.threads = vec![ProfiledThread {
             name: "all threads".to_owned(),
             ..ProfiledThread::default()
         }];
+        self.profile.canonicalise();
+        self.profile
+    }
+
+    /// The profile in which all accesses are of the only cell; there is none if there were no accesses.
+    pub fn one_cell(mut self) -> Profile {
+        if let Some(cell) = self.profile.cells.first_mut() {
+            count_all(cell, &self.profile.histogram);
+        }
         self.profile.canonicalise();
         self.profile
     }
@@ -279,6 +282,16 @@ impl Uncounted {
         }
         profile.canonicalise();
         profile
+    }
+}
+
+/// Counts all accesses for a cell.
+fn count_all(cell: &mut Cell, all: &ExactHistogram) {
+    cell.histogram.add_exact(all);
+    for (items, accesses) in all.iter() {
+        let sum = u128::from(items) * u128::from(accesses);
+        cell.distance_sum = cell.distance_sum.saturating_add(sum);
+        cell.distance_max = items;
     }
 }
 

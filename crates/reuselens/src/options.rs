@@ -4,7 +4,13 @@ use std::num::NonZeroUsize;
 
 use reuselens_attribute::{DataFilter, Kinds, NamesMode};
 use reuselens_locality::Sharing;
+use reuselens_trace::Source;
 use reuselens_units::{Bytes, Granularity};
+
+use crate::counts;
+
+/// The engine that is chosen for the trace.
+const AUTO: &str = "auto";
 
 /// Pairs of an instruction and a path that are told apart, if nothing else is said.
 pub const MOST_PATHS: u64 = 1 << 19;
@@ -67,6 +73,25 @@ impl AnalysisOptions {
             ..Default::default()
         };
         options.is_whole()
+    }
+
+    /// Whether all accesses of `source` are of one cell: it has ids, which no instruction or object is known of, and one thread. Their
+    /// counts are then those of the whole trace, and need not be broken down. Samples are: their estimate of a cell is one of its own.
+    pub(crate) fn has_one_cell(&self, source: &dyn Source) -> bool {
+        !source.has_addresses()
+            && source.is_of_one_thread()
+            && self.sharing == Sharing::Shared
+            && self.sample.is_none()
+            && !self.paths
+            && (self.engine == AUTO || counts::is_exact(&self.engine))
+    }
+
+    /// The options to count `source` with, after which what [`Self::has_one_cell`] is put into that cell.
+    pub(crate) fn to_count(&self, source: &dyn Source) -> AnalysisOptions {
+        AnalysisOptions {
+            whole: self.whole || self.has_one_cell(source),
+            ..self.clone()
+        }
     }
 }
 

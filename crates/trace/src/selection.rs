@@ -145,6 +145,10 @@ impl<S: Source> Source for Selected<S> {
         self.source.has_addresses()
     }
 
+    fn is_of_one_thread(&self) -> bool {
+        self.source.is_of_one_thread()
+    }
+
     fn describe(&self) -> String {
         self.source.describe()
     }

@@ -31,6 +31,11 @@ pub trait Source {
     /// (`false`: granularity 1).
     fn has_addresses(&self) -> bool;
 
+    /// Whether all rows are of one thread, where that is known before the first.
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
     /// One line on where the accesses come from and what is seen, for the head of the report.
     fn describe(&self) -> String;
 
@@ -98,6 +103,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn has_addresses(&self) -> bool {
         (**self).has_addresses()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        (**self).is_of_one_thread()
     }
 
     fn describe(&self) -> String {

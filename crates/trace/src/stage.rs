@@ -7,6 +7,7 @@ pub(crate) const STAGED: usize = 1024;
 
 /// A short block of fixed length that lies in the nearest cache. Writing a row is four stores without a
 /// test, so a loop can write every candidate and go on by one only if it was a row.
+#[derive(Clone)]
 pub(crate) struct Stage {
     kinds: [Kind; STAGED],
     sizes: [u8; STAGED],

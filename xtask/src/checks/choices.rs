@@ -42,9 +42,9 @@ const LISTS: [List; 2] = [
 /// Choices whose file is elsewhere: name, file, what it defines in place of what its siblings define, reason.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[(
     "parallel",
-    "crates/reuselens/src/counts/parallel.rs",
-    "impl Counts for ",
-    "it is a way of running engines, with the cells of the accesses",
+    "crates/reuselens/src/abreast.rs",
+    "PARALLEL",
+    "it is the engine `counting` on segments of the trace",
 )];
 
 /// Finds engines and formats without a file, a page, or the names that the others have.

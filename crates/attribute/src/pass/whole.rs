@@ -110,6 +110,11 @@ impl Pass<'_> {
             key.thread = self.thread;
         }
         let cell = self.shared.cell(key);
+        if block.touches.is_there() {
+            self.columns
+                .extend_items(block.touches.items.iter().copied());
+            self.shared.references += block.touches.references;
+        }
         for (&kind, &item) in block.kinds().iter().zip(block.addrs()) {
             if self.options.kinds.counts(kind) {
                 self.columns.push(item, cell);

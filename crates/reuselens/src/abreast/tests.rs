@@ -1,3 +1,5 @@
+mod records;
+
 use std::io::Cursor;
 use std::num::NonZeroUsize;
 
@@ -128,7 +130,7 @@ fn stretches_that_are_split_come_to_the_same() {
         let few = stretches.len();
         let ended = crew.count(stretches, few, &mut |_| {}).unwrap();
         assert!(ended.len() > few, "{few}");
-        let pass = put_together(ended).unwrap();
+        let pass = put_together(ended, ENGINE).unwrap();
         let profile =
             crate::analysis::profile(pass, &source, Vec::new(), machine.clone(), &options);
         assert_eq!(profile, expected, "{few}");
@@ -228,7 +230,7 @@ fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
         }
     };
     let ended = crew.count(stretches, 1, &mut tell).unwrap();
-    let pass = put_together(ended).unwrap();
+    let pass = put_together(ended, ENGINE).unwrap();
     let profile = crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
     (profile, alone(&mut reader(&bytes)))
 }

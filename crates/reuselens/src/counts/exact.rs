@@ -31,6 +31,8 @@ pub(super) fn add_near(histogram: &mut ExactHistogram, keyed: &KeyedHistograms) 
 /// One engine over the whole trace.
 pub(super) struct Exact {
     engine: Box<dyn Engine>,
+    /// What it is called in the report.
+    name: &'static str,
     /// Those of the last piece are the first.
     distances: Vec<Distance>,
     touches: usize,
@@ -45,9 +47,10 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn new(engine: Box<dyn Engine>, whole: bool) -> Self {
+    pub(super) fn new(engine: Box<dyn Engine>, name: &'static str, whole: bool) -> Self {
         Exact {
             engine,
+            name,
             distances: Vec::new(),
             touches: 0,
             histogram: DeferredHistogram::new(),
@@ -103,10 +106,9 @@ impl Counts for Exact {
     fn finish(self: Box<Self>) -> Counted {
         let mut histogram = self.histogram.finish();
         add_near(&mut histogram, &self.keyed);
-        let name = self.engine.name();
         Counted {
-            engine: name.to_owned(),
-            exact: is_exact(name),
+            engine: self.name.to_owned(),
+            exact: is_exact(self.name),
             error_bound: None,
             error_bounds: None,
             histogram,

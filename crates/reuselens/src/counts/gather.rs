@@ -23,20 +23,6 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
     }
 }
 
-/// Makes room for `length` touches in all, and no more: a column that grows takes up to twice what it holds.
-pub(super) fn reserve(columns: &mut Columns, length: usize) {
-    let more = length.saturating_sub(columns.items.len());
-    columns.items.reserve_exact(more);
-    columns.cells.reserve_exact(more);
-}
-
-/// Bytes of memory that columns hold.
-pub(super) fn bytes(columns: &Columns) -> u64 {
-    let keys = columns.cells.capacity() + columns.elements.capacity() + columns.sites.capacity();
-    let blocks = size_of_val(&columns.basic_blocks[..]);
-    (columns.items.capacity() * 8 + keys * 4 + blocks) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,6 @@ mod exact;
 mod extras;
 mod gather;
 mod hp_rda;
-mod parallel;
 mod paths;
 mod piped;
 mod private;
@@ -26,8 +25,12 @@ use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 pub(crate) use paths::PathCounts;
 
+/// The name of `counting` by as many threads as there are: it reads a trace in segments where that can be ([`crate::abreast`]), and
+/// else as `counting` does.
+pub(crate) const PARALLEL: &str = "parallel";
+
 /// Whether the engine of this name is exact.
-fn is_exact(name: &str) -> bool {
+pub(crate) fn is_exact(name: &str) -> bool {
     ENGINES
         .iter()
         .any(|engine| engine.name == name && engine.exact)
@@ -137,8 +140,8 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
         return Ok(Box::new(private::begin(options, threads)?));
     }
     let counts = more(options, counts(options)?)?;
-    // Those two have their own threads.
-    let alone = [parallel::NAME, hp_rda::NAME].contains(&options.engine.as_str());
+    // It has its own threads.
+    let alone = options.engine == hp_rda::NAME;
     Ok(match threads.get() > 1 && !alone {
         true => piped::Piped::begin(counts),
         false => counts,
@@ -192,10 +195,8 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         let counts = hp_rda::Approximate::new(threads(), options.adjusting);
         return Ok(Box::new(counts));
     }
-    if options.engine == parallel::NAME {
+    if options.engine == PARALLEL {
         refuse_parts(options)?;
-        let memory = crate::analysis::memory_limit(options);
-        return Ok(Box::new(parallel::Parallel::new(threads(), memory)));
     }
     let samples = match (options.engine.as_str(), options.sample) {
         ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, options),
@@ -208,12 +209,20 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
             return Err(EngineError::NotSampled { name }.into());
         }
         (name, None) => {
-            let engine = bounded(options, reuselens_distance::by_name(name)?)?;
+            let engine = reuselens_distance::by_name(match name {
+                PARALLEL => "counting",
+                name => name,
+            })?;
+            let engine = bounded(options, engine)?;
+            let name = match name {
+                PARALLEL => PARALLEL,
+                _ => engine.name(),
+            };
             let distances = options.elements || options.forward || options.paths;
             return Ok(if options.is_whole() && !distances {
-                Box::new(whole::Whole::new(engine))
+                Box::new(whole::Whole::new(engine, name))
             } else {
-                Box::new(exact::Exact::new(engine, options.is_whole()))
+                Box::new(exact::Exact::new(engine, name, options.is_whole()))
             });
         }
     };

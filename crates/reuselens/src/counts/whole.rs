@@ -14,14 +14,17 @@ const TOGETHER: usize = 1 << 14;
 /// One engine over the whole trace, and one histogram.
 pub(super) struct Whole {
     engine: Box<dyn Engine>,
+    /// What it is called in the report.
+    name: &'static str,
     histogram: TalliedHistogram,
     accesses: u64,
 }
 
 impl Whole {
-    pub(super) fn new(engine: Box<dyn Engine>) -> Self {
+    pub(super) fn new(engine: Box<dyn Engine>, name: &'static str) -> Self {
         Whole {
             engine,
+            name,
             histogram: TalliedHistogram::new(),
             accesses: 0,
         }
@@ -45,10 +48,9 @@ impl Counts for Whole {
     }
 
     fn finish(self: Box<Self>) -> Counted {
-        let name = self.engine.name();
         Counted {
-            exact: is_exact(name),
-            ..Counted::exactly(name, self.histogram.finish())
+            exact: is_exact(self.name),
+            ..Counted::exactly(self.name, self.histogram.finish())
         }
     }
 }

@@ -1,11 +1,9 @@
 //! The counts of a stretch of a trace whose first accesses wait for what came before.
 
-use std::ops::Range;
-
 use reuselens_attribute::Columns;
 use reuselens_distance::{Recency, Shard};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
-use reuselens_units::{Bytes, Distance, Items};
+use reuselens_units::{Bytes, Distance};
 
 use crate::analysis::LOOK_AT_MEMORY_EVERY;
 
@@ -103,14 +101,6 @@ impl Known {
         (self.distances, self.cells, self.numbers) = (distances_known, cells_known, numbers);
     }
 
-    /// Adds all counts of another thread's accesses.
-    pub fn merge(&mut self, more: Known) {
-        self.histogram.merge(more.histogram);
-        self.keyed.merge(&more.keyed);
-        self.elements.merge(more.elements);
-        self.accesses += more.accesses;
-    }
-
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         let columns =
@@ -143,13 +133,7 @@ impl Stretch {
 
     /// The next touches of the stretch: counts in `known` what can be.
     pub fn add(&mut self, columns: &Columns, known: &mut Known) {
-        self.add_range(columns, 0..columns.len(), known);
-    }
-
-    /// As [`add`](Self::add), for a range of the columns.
-    pub fn add_range(&mut self, columns: &Columns, range: Range<usize>, known: &mut Known) {
-        let (items, cells) = (&columns.items[range.clone()], &columns.cells[range.clone()]);
-        let elements = columns.elements.get(range).unwrap_or_default();
+        let (items, cells, elements) = (&columns.items, &columns.cells, &columns.elements);
         let distances = &mut self.distances;
         distances.resize(items.len(), Distance::COLD);
         let firsts = self.shard.firsts();
@@ -167,16 +151,6 @@ impl Stretch {
         self.shard.absorb(later.recency, &mut self.distances);
         let waiting = &mut self.waiting;
         known.add_known(&self.distances, &later.cells, &later.elements, waiting);
-    }
-
-    /// The distinct items so far.
-    pub fn distinct(&self) -> Items {
-        self.shard.distinct()
-    }
-
-    /// The cells and elements of what waits, without its items.
-    pub fn into_keys(self) -> Waiting {
-        self.waiting
     }
 
     /// What waits.

@@ -4,11 +4,12 @@
 //! address of the instruction, `u8` whether it is a branch and whether that was taken, registers written
 //! (2 × `u8`) and read (4 × `u8`), addresses written (2 × `u64`) and read (4 × `u64`); 0 is no address.
 
+use std::path::Path;
+
 use crate::formats::Confidence;
-use crate::formats::feed::{ENOUGH, Feed};
-use crate::formats::records::{number, whole};
+use crate::formats::records::{Layout, RecordReader, number};
 use crate::stage::{STAGED, Stage};
-use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
+use crate::{Block, Input, Kind, Row, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "champsim";
@@ -20,9 +21,10 @@ const LENGTH: usize = 64;
 const WRITTEN_AT: usize = 16;
 const READ_AT: usize = 32;
 /// Addresses of a record.
-const MOST: usize = 6;
+const WRITES: usize = 2;
+const READS: usize = 4;
 /// Records whose rows fit into a stage.
-const BATCH: usize = STAGED / MOST;
+const BATCH: usize = STAGED / (READS + WRITES);
 
 /// Never: a wrong guess would give wrong numbers, so the format must be named.
 pub fn detect(_head: &[u8]) -> Confidence {
@@ -31,9 +33,11 @@ pub fn detect(_head: &[u8]) -> Confidence {
 
 /// Reads instructions: what one reads becomes loads, then what it writes stores, each of one byte, since
 /// lengths are not in the records. Their `pc` is the instruction's address plus one.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
+pub type Reader = RecordReader<Instructions>;
+
+/// A record is an instruction.
+#[derive(Clone)]
+pub struct Instructions {
     stage: Box<Stage>,
 }
 
@@ -44,57 +48,70 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-            stage: Stage::new(),
-        })
+        let stage = Stage::new();
+        Ok(RecordReader::of(input, Instructions { stage }))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, stage) = (&mut self.input, &mut *self.stage);
-        self.feed.next(block, |rows| fill(input, stage, rows))
+impl Layout for Instructions {
+    const HAS_ADDRESSES: bool = true;
+    const MOST_ACCESSES: usize = READS + WRITES;
+
+    fn length(&self) -> usize {
+        LENGTH
     }
 
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
+    fn describe(&self, path: &Path) -> String {
         format!(
             "data accesses of the instructions in {}, of one byte each as ChampSim keeps no sizes",
-            self.input.path().display()
+            path.display()
         )
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize {
+        let valid = valid(records);
+        for records in valid.chunks(BATCH) {
+            let staged = unfold(records, &mut self.stage);
+            self.stage.flush(staged, rows);
+        }
+        valid.len()
+    }
+
+    fn items(&mut self, records: &[u8], wish: Wish, items: &mut Vec<u64>) -> usize {
+        let valid = valid(records);
+        let shift = wish.granularity.shift();
+        let kinds = [
+            (Kind::Load, READ_AT, READS),
+            (Kind::Store, WRITTEN_AT, WRITES),
+        ];
+        let counted =
+            kinds.map(|(kind, at, slots)| (at, if wish.counts(kind) { slots } else { 0 }));
+        let mut len = items.len();
+        items.resize(len + valid.len() * Self::MOST_ACCESSES, 0);
+        for record in valid {
+            for (at, slots) in counted {
+                for slot in 0..slots {
+                    let addr = number(record, at + 8 * slot);
+                    // Written in any case, and kept if it is an address.
+                    items[len] = addr >> shift;
+                    len += usize::from(addr != 0);
+                }
+            }
+        }
+        items.truncate(len);
+        valid.len()
+    }
+
+    fn invalid(&self) -> String {
+        "a record is none of ChampSim's: what says whether it is a branch is not 0 or 1".to_owned()
     }
 }
 
-fn fill(input: &mut Input, stage: &mut Stage, rows: &mut Block) -> Result<bool, TraceError> {
-    while rows.len() < ENOUGH {
-        // Never past that many, so that blocks are the same however the bytes come.
-        let most = ((ENOUGH - rows.len()) / MOST).clamp(1, BATCH);
-        let count = whole(input, LENGTH)?.min(most);
-        if count == 0 {
-            return Ok(false);
-        }
-        let (records, _) = input.at_least(0)?.as_chunks::<LENGTH>();
-        let records = &records[..count];
-        let right = records.iter().position(is_wrong).unwrap_or(count);
-        let staged = unfold(&records[..right], stage);
-        stage.flush(staged, rows);
-        input.consume(right * LENGTH);
-        if right < count {
-            let what =
-                "a record is none of ChampSim's: what says whether it is a branch is not 0 or 1";
-            return Err(input.bad_bytes(input.offset(), what));
-        }
-    }
-    Ok(true)
+/// The records before the first that is none of ChampSim's.
+fn valid(records: &[u8]) -> &[[u8; LENGTH]] {
+    let (records, _) = records.as_chunks::<LENGTH>();
+    let invalid = records.iter().position(is_invalid);
+    &records[..invalid.unwrap_or(records.len())]
 }
 
 /// Puts the accesses of some records on the stage; how many there are.
@@ -113,10 +130,10 @@ fn unfold(records: &[[u8; LENGTH]], stage: &mut Stage) -> usize {
             stage.put(staged, row);
             staged += usize::from(addr != 0);
         };
-        for slot in 0..4 {
+        for slot in 0..READS {
             put(Kind::Load, READ_AT + 8 * slot);
         }
-        for slot in 0..2 {
+        for slot in 0..WRITES {
             put(Kind::Store, WRITTEN_AT + 8 * slot);
         }
     }
@@ -124,6 +141,6 @@ fn unfold(records: &[[u8; LENGTH]], stage: &mut Stage) -> usize {
 }
 
 /// Whether one of the two flags is more than a flag.
-fn is_wrong(record: &[u8; LENGTH]) -> bool {
+fn is_invalid(record: &[u8; LENGTH]) -> bool {
     (record[8] | record[9]) > 1
 }

@@ -41,7 +41,7 @@ impl Feed {
         }
     }
 
-    /// The next step. `fill` appends rows and says whether there are more.
+    /// The next step. `fill` appends rows, or makes touches, and says whether there are more.
     pub(super) fn next(
         &mut self,
         block: &mut Block,
@@ -56,7 +56,7 @@ impl Feed {
                 Ok(more) => self.over = !more,
                 Err(error) => self.failed = Some(error),
             }
-            if !self.rows.is_empty() {
+            if !self.rows.is_empty() || self.rows.touches.is_there() {
                 std::mem::swap(&mut self.rows, block);
                 return Ok(Step::Block);
             }

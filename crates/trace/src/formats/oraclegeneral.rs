@@ -3,10 +3,12 @@
 //! Source: libCacheSim, `traceReader/customizedReader/oracle/oracleGeneralBin.h`. Records of 24 bytes,
 //! little endian: `u32` time, `u64` id of the object, `u32` its size, `i64` when it is next requested.
 
+use std::path::Path;
+
 use crate::formats::Confidence;
-use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::formats::records::{number, whole};
-use crate::{Block, Input, Process, Source, Step, TraceError};
+use crate::formats::feed::item;
+use crate::formats::records::{Layout, RecordReader, number};
+use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "oraclegeneral";
@@ -15,6 +17,7 @@ pub const SUMMARY: &str =
     "libCacheSim's oracleGeneral: 24-byte records (ending .oracleGeneral, .oracleGeneral.bin)";
 
 const LENGTH: usize = 24;
+const ID_AT: usize = 4;
 
 /// Never: its records have nothing to be known by, so the format must be named.
 pub fn detect(_head: &[u8]) -> Confidence {
@@ -23,10 +26,11 @@ pub fn detect(_head: &[u8]) -> Confidence {
 
 /// Reads requests; the id of the object is the item, and its size, which has no part in a distance, is
 /// left out.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-}
+pub type Reader = RecordReader<Requests>;
+
+/// A record is a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Requests;
 
 impl Reader {
     /// A reader at the start of `input`.
@@ -35,43 +39,31 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-        })
+        Ok(RecordReader::of(input, Requests))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let input = &mut self.input;
-        self.feed.next(block, |rows| fill(input, rows))
+impl Layout for Requests {
+    const HAS_ADDRESSES: bool = false;
+    const MOST_ACCESSES: usize = 1;
+
+    fn length(&self) -> usize {
+        LENGTH
     }
 
-    fn has_addresses(&self) -> bool {
-        false
+    fn describe(&self, path: &Path) -> String {
+        format!("objects requested in {}", path.display())
     }
 
-    fn describe(&self) -> String {
-        format!("objects requested in {}", self.input.path().display())
+    fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize {
+        let (records, _) = records.as_chunks::<LENGTH>();
+        rows.extend(records.iter().map(|record| item(number(record, ID_AT))));
+        records.len()
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+        let (records, _) = records.as_chunks::<LENGTH>();
+        items.extend(records.iter().map(|record| number(record, ID_AT)));
+        records.len()
     }
-}
-
-fn fill(input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
-    // To exactly that many, so that blocks are the same however the bytes come.
-    while rows.len() < ENOUGH {
-        let count = whole(input, LENGTH)?.min(ENOUGH - rows.len());
-        if count == 0 {
-            return Ok(false);
-        }
-        let (records, _) = input.at_least(0)?.as_chunks::<LENGTH>();
-        let ids = records[..count].iter().map(|record| number(record, 4));
-        rows.extend(ids.map(item));
-        input.consume(count * LENGTH);
-    }
-    Ok(true)
 }

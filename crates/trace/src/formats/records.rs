@@ -1,6 +1,248 @@
-//! Records of one length, one after the other.
+//! Formats of records of one length, one after the other: the reader that they share.
+//!
+//! Where a record begins is known without reading those before it. So a plain file can be read in segments by several
+//! threads ([`Source::stretches`]), and a reader that is asked for items only makes no rows ([`Source::condense`]).
 
-use crate::{Input, TraceError};
+use std::path::Path;
+
+use reuselens_units::{Accesses, Granularity};
+
+use crate::formats::feed::{ENOUGH, Feed};
+use crate::{
+    AnyStretch, Block, Input, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
+};
+
+/// The most segments of a file.
+const MOST_SEGMENTS: u64 = 1 << 16;
+
+/// What a format makes of its records.
+pub trait Layout: Clone + Send + 'static {
+    /// Whether records hold byte addresses (`true`) or ids that are the items.
+    const HAS_ADDRESSES: bool;
+    /// The most accesses of a record.
+    const MOST_ACCESSES: usize;
+
+    /// Bytes of a record.
+    fn length(&self) -> usize;
+
+    /// Where the accesses come from; see [`Source::describe`].
+    fn describe(&self, path: &Path) -> String;
+
+    /// Appends the rows of whole records, up to the first that is not valid. Returns how many records these are.
+    fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize;
+
+    /// As [`Self::rows`], but appends the items that the accesses touch, of the kinds that count.
+    fn items(&mut self, records: &[u8], wish: Wish, items: &mut Vec<u64>) -> usize;
+
+    /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full stop.
+    fn invalid(&self) -> String {
+        "a record is not valid".to_owned()
+    }
+
+    /// What is wrong with an input that ends with `bytes` bytes of a record.
+    fn cut_off(&self, bytes: usize) -> String {
+        cut_off(bytes, self.length())
+    }
+}
+
+/// Reads the records of a layout: all of them, or those of a segment of a file.
+pub struct RecordReader<L> {
+    feed: Feed,
+    records: Records<L>,
+}
+
+/// The records that are not read yet.
+struct Records<L> {
+    input: Input,
+    layout: L,
+    /// What to make: items if there is a wish, else rows.
+    wish: Option<Wish>,
+    /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
+    left: Option<u64>,
+}
+
+impl<L: Layout> RecordReader<L> {
+    /// A reader of `input`, whose first bytes are there.
+    pub(super) fn of(input: Input, layout: L) -> Self {
+        RecordReader {
+            feed: Feed::new(Process::default()),
+            records: Records {
+                input,
+                layout,
+                wish: None,
+                left: None,
+            },
+        }
+    }
+
+    /// Whether items can be made as the wish says. Rows of ids are loads, each of one item.
+    fn can_condense(wish: Wish) -> bool {
+        L::HAS_ADDRESSES || (wish.granularity == Granularity::BYTE && wish.counts(Kind::Load))
+    }
+
+    /// A reader of `left` records from byte `offset` of the same file on, if the file can be read at any place.
+    fn segment(
+        &self,
+        wish: Wish,
+        offset: u64,
+        left: Option<u64>,
+    ) -> Result<Option<Self>, TraceError> {
+        let Some(mut input) = self.records.input.another() else {
+            return Ok(None);
+        };
+        input.jump(offset)?;
+        let mut segment = RecordReader::of(input, self.records.layout.clone());
+        (segment.records.wish, segment.records.left) = (Some(wish), left);
+        Ok(Some(segment))
+    }
+}
+
+impl<L: Layout> Source for RecordReader<L> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let records = &mut self.records;
+        self.feed.next(block, |rows| records.fill(rows))
+    }
+
+    fn has_addresses(&self) -> bool {
+        L::HAS_ADDRESSES
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        self.records.layout.describe(self.records.input.path())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.records.input.progress()
+    }
+
+    fn condense(&mut self, wish: Wish) -> bool {
+        let can = Self::can_condense(wish);
+        self.records.wish = can.then_some(wish);
+        can
+    }
+
+    /// Of a file that is not packed.
+    fn stretches(
+        &mut self,
+        wish: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        let begin = self.records.input.offset();
+        let can = begin == 0 && Self::can_condense(wish);
+        let Some(records) = self.records.count().filter(|_| can) else {
+            return Ok(Vec::new());
+        };
+        let length = self.records.layout.length() as u64;
+        let most = (records / shortest.get().max(1)).min(most as u64);
+        let most = most.clamp(1, MOST_SEGMENTS);
+        // In 128 bits: the product of two lengths.
+        let start =
+            |number: u64| (u128::from(records) * u128::from(number) / u128::from(most)) as u64;
+        let mut segments = Vec::new();
+        for number in 0..most {
+            let (from, to) = (start(number), start(number + 1));
+            let left = (number + 1 < most).then_some(to - from);
+            let Some(segment) = self.segment(wish, from * length, left)? else {
+                return Ok(Vec::new());
+            };
+            segments.push(Box::new(segment) as AnyStretch);
+        }
+        Ok(segments)
+    }
+}
+
+impl<L: Layout> Stretch for RecordReader<L> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        let records = &self.records;
+        let (Some(wish), Some(all)) = (records.wish, records.left.or(records.count())) else {
+            return Ok(None);
+        };
+        let first = all / 2;
+        if first < shortest.get().max(1) {
+            return Ok(None);
+        }
+        let offset = records.input.offset() + first * records.layout.length() as u64;
+        let half = self.segment(wish, offset, records.left.map(|left| left - first))?;
+        if half.is_some() {
+            self.records.left = Some(first);
+        }
+        Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+}
+
+impl<L: Layout> Records<L> {
+    /// The records that are not read, of a file that can be read at any place.
+    fn count(&self) -> Option<u64> {
+        let bytes = self.input.reach()?.saturating_sub(self.input.offset());
+        Some(bytes / self.layout.length() as u64)
+    }
+
+    /// Fills an empty block. Returns whether there may be more.
+    fn fill(&mut self, block: &mut Block) -> Result<bool, TraceError> {
+        let length = self.layout.length();
+        let mut made = 0;
+        // Never past that many, so that blocks are the same however the bytes come.
+        while made < ENOUGH {
+            let room = ((ENOUGH - made) / L::MOST_ACCESSES).max(1);
+            let count = self.buffered()?.min(room);
+            if count == 0 {
+                return Ok(false);
+            }
+            let records = &self.input.at_least(0)?[..count * length];
+            let valid = match self.wish {
+                None => self.layout.rows(records, block),
+                Some(wish) => {
+                    let valid = self.layout.items(records, wish, &mut block.touches.items);
+                    note_items(&mut block.touches, valid);
+                    valid
+                }
+            };
+            // Of items as many records, so that a file in which no access counts is read in blocks too.
+            made = match self.wish {
+                None => block.len(),
+                Some(_) => made + valid,
+            };
+            self.input.consume(valid * length);
+            self.left = self.left.map(|left| left - valid as u64);
+            if valid < count {
+                let offset = self.input.offset();
+                return Err(self.input.bad_bytes(offset, self.layout.invalid()));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whole records of the segment that are buffered; 0 at its end.
+    fn buffered(&mut self) -> Result<usize, TraceError> {
+        if self.left == Some(0) {
+            return Ok(0);
+        }
+        let length = self.layout.length();
+        let bytes = self.input.at_least(length)?.len();
+        let what = match (bytes, self.left) {
+            (0, None) => return Ok(0),
+            (0, Some(_)) => "the file was longer when its reading began".to_owned(),
+            (some, _) if some < length => self.layout.cut_off(some),
+            (all, left) => {
+                let left = usize::try_from(left.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+                return Ok(left.min(all / length));
+            }
+        };
+        Err(self.input.bad_bytes(self.input.offset(), what))
+    }
+}
+
+/// Notes in `touches` what its items are of: `records` more records of one block.
+fn note_items(touches: &mut Touches, records: usize) {
+    touches.references = touches.items.len() as u64;
+    touches.rows += records as u64;
+    touches.blocks = 1;
+}
 
 /// How many whole records of `length` bytes are buffered; 0 at the end of the input.
 ///
@@ -9,12 +251,13 @@ use crate::{Input, TraceError};
 pub(super) fn whole(input: &mut Input, length: usize) -> Result<usize, TraceError> {
     let buffered = input.at_least(length)?.len();
     if buffered > 0 && buffered < length {
-        let what = format!(
-            "the last {buffered} bytes are no whole record of {length} bytes: was it cut off?"
-        );
-        return Err(input.bad_bytes(input.offset(), what));
+        return Err(input.bad_bytes(input.offset(), cut_off(buffered, length)));
     }
     Ok(buffered / length)
+}
+
+fn cut_off(bytes: usize, length: usize) -> String {
+    format!("the last {bytes} bytes are no whole record of {length} bytes: was it cut off?")
 }
 
 /// The little-endian 16-bit number at `at`.

@@ -1,8 +1,11 @@
 //! Raw items: little-endian 64-bit numbers, nothing else.
 
+use std::path::Path;
+
 use crate::formats::Confidence;
-use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::{Block, Input, Process, Source, Step, TraceError};
+use crate::formats::feed::item;
+use crate::formats::records::{Layout, RecordReader};
+use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "u64";
@@ -10,16 +13,19 @@ pub const NAME: &str = "u64";
 pub const SUMMARY: &str =
     "raw little-endian 64-bit items, nothing between them (ending .u64 or .bin)";
 
+const LENGTH: usize = 8;
+
 /// Never: any bytes could be raw numbers, so the format must be named.
 pub fn detect(_head: &[u8]) -> Confidence {
     Confidence::No
 }
 
 /// Reads raw 64-bit items; each is a load of one byte whose address is the item.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-}
+pub type Reader = RecordReader<Items>;
+
+/// A record is an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Items;
 
 impl Reader {
     /// A reader at the start of `input`.
@@ -28,50 +34,38 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-        })
+        Ok(RecordReader::of(input, Items))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let input = &mut self.input;
-        self.feed.next(block, |rows| fill(input, rows))
+impl Layout for Items {
+    const HAS_ADDRESSES: bool = false;
+    const MOST_ACCESSES: usize = 1;
+
+    fn length(&self) -> usize {
+        LENGTH
     }
 
-    fn has_addresses(&self) -> bool {
-        false
+    fn describe(&self, path: &Path) -> String {
+        format!("64-bit items of {}", path.display())
     }
 
-    fn describe(&self) -> String {
-        format!("64-bit items of {}", self.input.path().display())
+    fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize {
+        let (records, _) = records.as_chunks::<LENGTH>();
+        let items = records.iter().map(|&record| u64::from_le_bytes(record));
+        rows.extend(items.map(item));
+        records.len()
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+        let (records, _) = records.as_chunks::<LENGTH>();
+        items.extend(records.iter().map(|&record| u64::from_le_bytes(record)));
+        records.len()
     }
-}
 
-fn fill(input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
-    // To exactly that many, so that blocks are the same however the bytes come.
-    while rows.len() < ENOUGH {
-        let (items, rest) = input.at_least(8)?.as_chunks::<8>();
-        if items.is_empty() {
-            let left = rest.len();
-            if left == 0 {
-                return Ok(false);
-            }
-            let what = format!(
-                "the last {left} bytes are no whole 64-bit item: the length of the input is not a multiple of 8"
-            );
-            return Err(input.bad_bytes(input.offset(), what));
-        }
-        let items = &items[..items.len().min(ENOUGH - rows.len())];
-        rows.extend(items.iter().map(|&bytes| item(u64::from_le_bytes(bytes))));
-        let taken = size_of_val(items);
-        input.consume(taken);
+    fn cut_off(&self, bytes: usize) -> String {
+        format!(
+            "the last {bytes} bytes are no whole 64-bit item: the length of the input is not a multiple of 8"
+        )
     }
-    Ok(true)
 }

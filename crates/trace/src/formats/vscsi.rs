@@ -5,10 +5,12 @@
 //! block, time. Version 2, 40 bytes: `u16` command, version, `u32` serial number, length, segments,
 //! `u64` block, time, response time. The upper byte of the version field is 1 or 2.
 
+use std::path::Path;
+
 use crate::formats::Confidence;
-use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::formats::records::{number, whole, word};
-use crate::{Block, Input, Process, Source, Step, TraceError};
+use crate::formats::feed::item;
+use crate::formats::records::{Layout, RecordReader, number, word};
+use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";
@@ -16,23 +18,24 @@ pub const NAME: &str = "vscsi";
 pub const SUMMARY: &str = "requests to a virtual disk, vscsi1 and vscsi2: 32- and 40-byte records";
 
 /// A record of a version: its length, and where the fields are that count.
-struct Layout {
+#[derive(Debug)]
+pub struct Version {
     length: usize,
-    version: u16,
+    number: u16,
     command_at: usize,
     version_at: usize,
 }
 
-const LAYOUTS: [Layout; 2] = [
-    Layout {
+const VERSIONS: [Version; 2] = [
+    Version {
         length: FIRST,
-        version: 1,
+        number: 1,
         command_at: 12,
         version_at: 14,
     },
-    Layout {
+    Version {
         length: SECOND,
-        version: 2,
+        number: 2,
         command_at: 0,
         version_at: 2,
     },
@@ -47,15 +50,13 @@ const SURE: usize = 16;
 
 /// Whether there are some records, and in all of them the version is the same and the command one byte.
 pub fn detect(head: &[u8]) -> Confidence {
-    let fits = |layout: &Layout| {
-        let mut records = head.chunks_exact(layout.length);
+    let fits = |version: &Version| {
+        let mut records = head.chunks_exact(version.length);
         records.len() >= SURE
-            && records.all(|record| {
-                word(record, layout.version_at) >> 8 == layout.version
-                    && word(record, layout.command_at) < 0x100
-            })
+            && records
+                .all(|record| version.is_of(record) && word(record, version.command_at) < 0x100)
     };
-    if LAYOUTS.iter().any(fits) {
+    if VERSIONS.iter().any(fits) {
         Confidence::Certain
     } else {
         Confidence::No
@@ -63,11 +64,7 @@ pub fn detect(head: &[u8]) -> Confidence {
 }
 
 /// Reads requests; the block at which one begins is the item, whatever the command and the length.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-    layout: &'static Layout,
-}
+pub type Reader = RecordReader<&'static Version>;
 
 impl Reader {
     /// A reader at the start of `input`, which is of the version that its first record names.
@@ -77,79 +74,73 @@ impl Reader {
     /// first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let head = input.head()?;
-        let first = |layout: &&Layout| {
-            let version = head.get(layout.version_at..layout.version_at + 2);
-            version.is_some_and(|version| word(version, 0) >> 8 == layout.version)
+        let first = |version: &&Version| {
+            let field = head.get(version.version_at..version.version_at + 2);
+            field.is_some_and(|field| word(field, 0) >> 8 == version.number)
         };
         // Where both could be meant, the one that the other records speak for as well.
-        let surer = |layout: &&Layout| {
-            let versions = head.chunks_exact(layout.length);
-            let right =
-                versions.filter(|record| word(record, layout.version_at) >> 8 == layout.version);
-            right.count() * layout.length
+        let surer = |version: &&Version| {
+            let records = head.chunks_exact(version.length);
+            records.filter(|record| version.is_of(record)).count() * version.length
         };
-        let Some(layout) = LAYOUTS.iter().filter(first).max_by_key(surer) else {
+        let Some(version) = VERSIONS.iter().filter(first).max_by_key(surer) else {
             let what = "its first record is neither of version 1 nor of version 2";
             return Err(input.bad_bytes(0, what));
         };
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-            layout,
-        })
+        Ok(RecordReader::of(input, version))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, layout) = (&mut self.input, self.layout);
-        self.feed.next(block, |rows| match layout.length {
-            FIRST => fill::<FIRST>(input, layout, rows),
-            _ => fill::<SECOND>(input, layout, rows),
-        })
+impl Version {
+    #[inline(always)]
+    fn is_of(&self, record: &[u8]) -> bool {
+        word(record, self.version_at) >> 8 == self.number
     }
 
-    fn has_addresses(&self) -> bool {
-        false
-    }
-
-    fn describe(&self) -> String {
-        format!(
-            "blocks of a virtual disk requested in {}",
-            self.input.path().display()
-        )
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    /// The blocks of the records before the first that is not of this version.
+    fn blocks<'a, const N: usize>(
+        &self,
+        records: &'a [u8],
+    ) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a, N> {
+        let (records, _) = records.as_chunks::<N>();
+        let other = records.iter().position(|record| !self.is_of(record));
+        let valid = &records[..other.unwrap_or(records.len())];
+        valid.iter().map(|record| number(record, BLOCK_AT))
     }
 }
 
-fn fill<const N: usize>(
-    input: &mut Input,
-    layout: &Layout,
-    rows: &mut Block,
-) -> Result<bool, TraceError> {
-    // To exactly that many, so that blocks are the same however the bytes come.
-    while rows.len() < ENOUGH {
-        let count = whole(input, N)?.min(ENOUGH - rows.len());
-        if count == 0 {
-            return Ok(false);
-        }
-        let (records, _) = input.at_least(0)?.as_chunks::<N>();
-        let records = &records[..count];
-        let wrong = |record: &[u8; N]| word(record, layout.version_at) >> 8 != layout.version;
-        let right = records.iter().position(wrong).unwrap_or(count);
-        let blocks = records[..right]
-            .iter()
-            .map(|record| number(record, BLOCK_AT));
-        rows.extend(blocks.map(item));
-        input.consume(right * N);
-        if right < count {
-            let version = layout.version;
-            let what = format!("a record is not of version {version}, as those before it");
-            return Err(input.bad_bytes(input.offset(), what));
-        }
+impl Layout for &'static Version {
+    const HAS_ADDRESSES: bool = false;
+    const MOST_ACCESSES: usize = 1;
+
+    fn length(&self) -> usize {
+        self.length
     }
-    Ok(true)
+
+    fn describe(&self, path: &Path) -> String {
+        format!("blocks of a virtual disk requested in {}", path.display())
+    }
+
+    fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize {
+        let before = rows.len();
+        match self.length {
+            FIRST => rows.extend(self.blocks::<FIRST>(records).map(item)),
+            _ => rows.extend(self.blocks::<SECOND>(records).map(item)),
+        }
+        rows.len() - before
+    }
+
+    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+        let before = items.len();
+        match self.length {
+            FIRST => items.extend(self.blocks::<FIRST>(records)),
+            _ => items.extend(self.blocks::<SECOND>(records)),
+        }
+        items.len() - before
+    }
+
+    fn invalid(&self) -> String {
+        let number = self.number;
+        format!("a record is not of version {number}, as those before it")
+    }
 }

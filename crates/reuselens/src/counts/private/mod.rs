@@ -29,7 +29,7 @@ use reuselens_distance::{EngineError, by_name};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
-use super::{Counted, Counts, More, hp_rda, parallel};
+use super::{Counted, Counts, More, PARALLEL, hp_rda};
 use crate::{AnalysisOptions, Error};
 use lanes::Lanes;
 use shelf::{Batch, Recipe};
@@ -45,7 +45,7 @@ const RUNS: usize = 1 << 10;
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(super) fn begin(options: &AnalysisOptions, threads: NonZeroUsize) -> Result<Private, Error> {
-    if [parallel::NAME, hp_rda::NAME, "sampled"].contains(&options.engine.as_str()) {
+    if [PARALLEL, hp_rda::NAME, "sampled"].contains(&options.engine.as_str()) {
         let engine = options.engine.clone();
         return Err(Error::NotPrivate { engine });
     }

@@ -152,6 +152,11 @@ impl Layout {
     pub(super) fn ids(&self) -> bool {
         self.plan.contains(&Some(Role::Id))
     }
+
+    /// Whether a column says which thread an access is of.
+    pub(super) fn has_threads(&self) -> bool {
+        self.plan.contains(&Some(Role::Thread))
+    }
 }
 
 fn plan(found: &[(Role, usize)]) -> Result<Vec<Option<Role>>, String> {

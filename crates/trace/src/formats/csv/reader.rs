@@ -72,7 +72,7 @@ impl Reader {
         let first = first_line(&mut input, choice.header)?;
         let layout = Layout::new(&first, &choice).map_err(|what| unknown(&input, what))?;
         let mut events = VecDeque::from([Event::Process(Process::default())]);
-        if !layout.plan.contains(&Some(Role::Thread)) {
+        if !layout.has_threads() {
             events.push_back(Event::Thread(Thread::default()));
         }
         let lines = Lines {
@@ -124,6 +124,10 @@ impl Source for Reader {
 
     fn has_addresses(&self) -> bool {
         !self.lines.layout.ids()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        !self.lines.layout.has_threads()
     }
 
     fn describe(&self) -> String {

@@ -49,6 +49,10 @@ impl Source for Reader {
         false
     }
 
+    fn is_of_one_thread(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> String {
         format!("items in the text of {}", self.input.path().display())
     }

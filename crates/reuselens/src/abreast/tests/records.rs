@@ -1,0 +1,141 @@
+//! Traces of records: their profile is the one that their rows make, whatever counts them.
+
+use reuselens_attribute::Kinds;
+use reuselens_trace::{AnySource, formats};
+
+use super::*;
+
+/// A source of which nothing can be had but its rows, and nothing is known beforehand.
+struct Rows(AnySource);
+
+impl Source for Rows {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        self.0.next(block)
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.0.has_addresses()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+/// Some records of a format: few ids, among them large ones, and ever new ones.
+fn records(format: &str, seed: u64, number: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut record = |at: u64| {
+        let few = random.below(2 + at / 4);
+        let id = random.below(1 + few) | random.below(2) << 60;
+        // Bytes of different lines.
+        let line = (id << 6).to_le_bytes();
+        let id = id.to_le_bytes();
+        match format {
+            "u64" => id.to_vec(),
+            "oraclegeneral" => [&[0; 4][..], &id, &[0; 12]].concat(),
+            "champsim" => [&[0; 24][..], &line, &line, &[0; 24]].concat(),
+            _ => [&[0; 12][..], &[2, 0, 0, 1], &id, &[0; 8]].concat(),
+        }
+    };
+    (0..number).flat_map(&mut record).collect()
+}
+
+fn source(format: &str, bytes: &[u8]) -> AnySource {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "t").unwrap();
+    formats::read(input, Some(format)).unwrap()
+}
+
+fn profile(source: &mut dyn Source, options: &AnalysisOptions) -> Profile {
+    crate::analyze(source, Vec::new(), options, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn segments_make_the_profile_that_rows_make() {
+    for (format, seed) in [
+        ("u64", 1),
+        ("oraclegeneral", 2),
+        ("vscsi", 3),
+        ("champsim", 4),
+    ] {
+        let bytes = records(format, seed, 9_000);
+        for whole in [true, false] {
+            let options = |threads| AnalysisOptions {
+                whole,
+                ..super::options(threads)
+            };
+            let expected = profile(&mut Rows(source(format, &bytes)), &options(1));
+            assert!(expected.histogram.cold() > 100 && expected.cells.len() == 1 || !whole);
+            for threads in [1, 2, 3, 7] {
+                let mut source = source(format, &bytes);
+                let options = options(threads);
+                let (machine, to_count) = (this_machine(), options.to_count(&source));
+                let one = Accesses(1);
+                let pass = count_long(&mut source, &machine, &to_count, one, &mut |_| {});
+                let found = pass.unwrap().map(|pass| {
+                    crate::analysis::profile(pass, &source, Vec::new(), machine, &options)
+                });
+                let in_segments = threads > 1 && (whole || format != "champsim");
+                assert_eq!(found.is_some(), in_segments, "{format}, {threads} threads");
+                let found = found.unwrap_or_else(|| profile(&mut source, &options));
+                assert_eq!(
+                    found, expected,
+                    "{format}, {threads} threads, whole: {whole}"
+                );
+            }
+        }
+    }
+}
+
+/// With options that segments, or items without rows, cannot do too.
+#[test]
+fn options_do_the_same_with_items_as_with_rows() {
+    let changes: [&dyn Fn(&mut AnalysisOptions); 12] = [
+        &|options| options.engine = "olken".to_owned(),
+        &|options| options.engine = "brute".to_owned(),
+        &|options| options.engine = "parallel".to_owned(),
+        &|options| options.engine = "sampled".to_owned(),
+        &|options| options.engine = "hp-rda".to_owned(),
+        &|options| options.kinds = Kinds::Loads,
+        &|options| options.kinds = Kinds::Stores,
+        &|options| options.max_distance = Some(40),
+        &|options| options.reuse_times = true,
+        &|options| options.forward = true,
+        &|options| options.elements = true,
+        &|options| options.sharing = Sharing::Private,
+    ];
+    let bytes = records("u64", 5, 3_000);
+    for (number, change) in changes.iter().enumerate() {
+        for (threads, whole) in [(1, true), (1, false), (2, false)] {
+            let mut options = AnalysisOptions {
+                whole,
+                ..options(threads)
+            };
+            change(&mut options);
+            let expected = profile(&mut Rows(source("u64", &bytes)), &options);
+            let found = profile(&mut source("u64", &bytes), &options);
+            assert_eq!(
+                found, expected,
+                "{number}, {threads} threads, whole: {whole}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_counted_as_its_rows_are() {
+    let mut bytes = records("u64", 6, 5_000);
+    bytes.pop();
+    let (mut one, options) = (source("u64", &bytes), options(2));
+    let passed = count_long(
+        &mut one,
+        &this_machine(),
+        &options,
+        Accesses(1),
+        &mut |_| {},
+    );
+    assert!(passed.unwrap().is_none(), "it is read from the beginning");
+    let expected = profile(&mut Rows(source("u64", &bytes)), &options);
+    assert!(matches!(expected.outcome, Outcome::Incomplete(_)));
+    assert_eq!(profile(&mut one, &options), expected);
+}

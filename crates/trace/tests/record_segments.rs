@@ -1,0 +1,289 @@
+//! Files of records in segments: together they deliver the items of the rows that the file delivers.
+
+#[path = "common/binary.rs"]
+mod binary;
+mod common;
+
+use std::io::Cursor;
+
+use binary::{gzip, instruction, request, vscsi1, vscsi2};
+use common::{Piece, Random, drain, rows};
+use reuselens_trace::{
+    AnySource, AnyStretch, Block, Input, Kind, Source, Step, Stop, Stoppable, TraceError, Wish,
+};
+use reuselens_units::{Accesses, Granularity};
+
+/// A file of records, and what is to be made of them.
+struct Case {
+    format: &'static str,
+    bytes: Vec<u8>,
+    length: usize,
+    wish: Wish,
+}
+
+impl Case {
+    fn source(&self) -> AnySource {
+        open(&self.bytes, self.format)
+    }
+
+    fn stretches(&self, most: usize) -> Vec<AnyStretch> {
+        let mut source = self.source();
+        let stretches = source.stretches(self.wish, most, Accesses(1)).unwrap();
+        // The file itself is as it was.
+        assert_eq!(items_of_rows(&mut source, self.wish), self.expected());
+        stretches
+    }
+
+    /// The items of the rows, and what the rows end with.
+    fn expected(&self) -> (Vec<u64>, Option<String>) {
+        items_of_rows(&mut self.source(), self.wish)
+    }
+}
+
+fn open(bytes: &[u8], format: &str) -> AnySource {
+    let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
+    reuselens_trace::read(input, Some(format)).unwrap()
+}
+
+fn items_of_rows(source: &mut dyn Source, wish: Wish) -> (Vec<u64>, Option<String>) {
+    let (pieces, error) = drain(source);
+    let rows = rows(&pieces);
+    let counted = rows.iter().filter(|row| wish.counts(row.kind));
+    let items = counted.map(|row| row.addr >> wish.granularity.shift());
+    (items.collect(), error.map(|error| error.to_string()))
+}
+
+/// The items of a source that makes no rows.
+fn items(source: &mut dyn Source) -> (Vec<u64>, Option<String>) {
+    let (pieces, error) = drain(source);
+    let (mut items, mut events) = (Vec::new(), 0);
+    for piece in &pieces {
+        match piece {
+            Piece::Block(block) => {
+                assert!(block.is_empty() && block.touches.is_there());
+                assert_eq!(block.touches.references, block.touches.items.len() as u64);
+                items.extend_from_slice(&block.touches.items);
+            }
+            Piece::Event(_) => events += 1,
+        }
+    }
+    assert_eq!(events, 2, "the process and its thread");
+    (items, error.map(|error| error.to_string()))
+}
+
+/// What stretches deliver one after the other, up to the first error.
+fn together(stretches: Vec<AnyStretch>) -> (Vec<u64>, Option<String>) {
+    let mut all = Vec::new();
+    for mut stretch in stretches {
+        let (more, error) = items(&mut stretch);
+        all.extend(more);
+        if error.is_some() {
+            return (all, error);
+        }
+    }
+    (all, None)
+}
+
+/// Some records of each format, more than fit into one block.
+fn cases() -> Vec<Case> {
+    let mut random = Random(1);
+    let mut any = move || random.next() >> (random.next() % 60);
+    let ids = || Wish::new(Granularity::BYTE, |_| true);
+    let lines =
+        |kinds: &'static [Kind]| Wish::new(Granularity::LINE_64, move |kind| kinds.contains(&kind));
+    let mut instructions = |wish| {
+        let mut address = || any() * u64::from(any() % 3 > 0);
+        let record = |_| {
+            let read = std::array::from_fn(|_| address());
+            instruction(address(), [address(), address()], read)
+        };
+        Case {
+            format: "champsim",
+            bytes: (0..20_000).flat_map(record).collect(),
+            length: 64,
+            wish,
+        }
+    };
+    let mut cases = vec![
+        instructions(lines(&[Kind::Load, Kind::Store])),
+        instructions(lines(&[Kind::Load])),
+        instructions(lines(&[Kind::Store])),
+    ];
+    let mut add = |format, record: &mut dyn FnMut(u32) -> Vec<u8>| {
+        let bytes: Vec<u8> = (0..70_000).flat_map(record).collect();
+        cases.push(Case {
+            format,
+            length: bytes.len() / 70_000,
+            bytes,
+            wish: ids(),
+        });
+    };
+    add("u64", &mut |_| any().to_le_bytes().to_vec());
+    add("oraclegeneral", &mut |at| request(at, any(), 7, -1));
+    add("vscsi", &mut |at| vscsi1(at, any()));
+    add("vscsi", &mut |at| vscsi2(at, any()));
+    cases
+}
+
+#[test]
+fn items_are_those_of_the_rows() {
+    for case in cases() {
+        let mut source = case.source();
+        assert!(source.is_of_one_thread());
+        assert!(source.condense(case.wish));
+        assert_eq!(items(&mut source), case.expected(), "{}", case.format);
+    }
+}
+
+#[test]
+fn segments_together_are_the_file() {
+    for case in cases() {
+        let expected = case.expected();
+        assert_eq!(expected.1, None);
+        for most in [1, 2, 3, 8] {
+            let stretches = case.stretches(most);
+            assert_eq!(stretches.len(), most);
+            assert_eq!(together(stretches), expected, "{} {most}", case.format);
+        }
+    }
+}
+
+#[test]
+fn segments_are_as_long_as_is_asked_for() {
+    let bytes: Vec<u8> = (0..1000_u64).flat_map(u64::to_le_bytes).collect();
+    let wish = Wish::new(Granularity::BYTE, |_| true);
+    for (shortest, expected) in [(1, 8), (125, 8), (126, 7), (500, 2), (501, 1), (5000, 1)] {
+        let mut source = open(&bytes, "u64");
+        let stretches = source.stretches(wish, 8, Accesses(shortest)).unwrap();
+        assert_eq!(stretches.len(), expected, "{shortest}");
+        for mut stretch in stretches {
+            let (items, _) = items(&mut stretch);
+            assert!(items.len() as u64 >= shortest.min(1000));
+        }
+    }
+}
+
+/// Whenever a segment is split, it ends where its half begins.
+#[test]
+fn a_segment_that_is_split_is_what_it_was() {
+    let mut random = Random(6);
+    for case in cases() {
+        let (mut waiting, mut all, mut splits) = (case.stretches(2), Vec::new(), 0);
+        while !waiting.is_empty() {
+            let mut stretch = waiting.remove(0);
+            let mut block = Block::new();
+            loop {
+                if random.below(2) == 0
+                    && let Some(half) = stretch.split_off(Accesses(500)).unwrap()
+                {
+                    waiting.insert(0, half);
+                    splits += 1;
+                }
+                match stretch.next(&mut block).unwrap() {
+                    Step::Block => all.extend_from_slice(&block.touches.items),
+                    Step::Event(_) => {}
+                    Step::End => break,
+                }
+            }
+        }
+        assert!(splits > 5, "{splits}");
+        assert_eq!(all, case.expected().0, "{}, {splits} splits", case.format);
+        // A file that is no segment is not split.
+        let mut short = case.stretches(1);
+        let all = case.bytes.len() / case.length;
+        let half = |shortest| Accesses((all / 2 + shortest) as u64);
+        assert!(short[0].split_off(half(1)).unwrap().is_none());
+        assert!(short[0].split_off(half(0)).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_damaged_file_is_delivered_up_to_the_damage() {
+    for mut case in cases() {
+        case.bytes.pop();
+        let expected = case.expected();
+        assert!(expected.1.is_some());
+        assert_eq!(together(case.stretches(3)), expected, "{}", case.format);
+        // The first byte that says whether a record is valid.
+        let place = match (case.format, case.length) {
+            ("champsim", _) => 8,
+            ("vscsi", 32) => 15,
+            ("vscsi", _) => 3,
+            _ => continue,
+        };
+        for record in [0, 1, 9_999, 10_000, 10_001] {
+            let mut case = Case {
+                bytes: case.bytes.clone(),
+                ..case
+            };
+            // The version of vscsi is found in the first record.
+            case.bytes[record.max(1) * case.length + place] = 7;
+            let expected = case.expected();
+            assert!(expected.1.is_some());
+            assert_eq!(together(case.stretches(3)), expected, "{record}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_became_shorter_is_an_error_where_its_segments_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.u64");
+    std::fs::write(&path, vec![1; 80_000]).unwrap();
+    let mut source = reuselens_trace::open(&path, None).unwrap();
+    let wish = Wish::new(Granularity::BYTE, |_| true);
+    let stretches = source.stretches(wish, 4, Accesses(1)).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(8_000).unwrap();
+    let errors = stretches.into_iter().map(|mut stretch| {
+        let (_, error) = drain(&mut stretch);
+        error.map(|error| error.to_string())
+    });
+    let errors: Vec<_> = errors.collect();
+    let shorter = |error: &Option<String>| error.as_ref().is_some_and(|e| e.contains("was longer"));
+    assert!(errors[..3].iter().all(shorter), "{errors:?}");
+}
+
+#[test]
+fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
+    let bytes = |case: &Case| case.bytes.clone();
+    for case in cases() {
+        let wish = case.wish;
+        let piped = Input::new(Cursor::new(bytes(&case)), "pipe");
+        let packed = Input::seekable(Cursor::new(gzip(&case.bytes)), "packed").unwrap();
+        for input in [piped, packed] {
+            let mut source = reuselens_trace::read(input, Some(case.format)).unwrap();
+            assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
+            assert!(source.condense(wish));
+            assert_eq!(items(&mut source), case.expected());
+        }
+        let mut begun = case.source();
+        while !matches!(begun.next(&mut Block::new()).unwrap(), Step::Block) {}
+        assert!(begun.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
+        // Ids are items, and each is loaded.
+        if case.format != "champsim" {
+            let no_ids = [
+                Wish::new(Granularity::LINE_64, |_| true),
+                Wish::new(Granularity::BYTE, |kind| kind == Kind::Store),
+            ];
+            for wish in no_ids {
+                let mut source = case.source();
+                assert!(!source.condense(wish));
+                assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_of_what_can_be_stopped_can_be_stopped() {
+    let stop = Stop::default();
+    let case = &cases()[3];
+    let mut source = Stoppable::new(case.source(), stop.clone());
+    let mut stretches = source.stretches(case.wish, 2, Accesses(1)).unwrap();
+    stop.ask(2);
+    for stretch in &mut stretches {
+        let stopped = stretch.next(&mut Block::new());
+        assert!(matches!(stopped, Err(TraceError::Stopped { signal: 2 })));
+    }
+}
