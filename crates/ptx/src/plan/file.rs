@@ -114,16 +114,7 @@ impl Plan {
             ..Plan::default()
         };
         for (name, text) in description.buffers {
-            let (kind, rest) = text.split_once(':').ok_or_else(|| {
-                wrong(format!(
-                    "the buffer '{name}' is '{text}'; write e.g. zeros:f32:1000"
-                ))
-            })?;
-            let mut content = spec::content(kind, rest)
-                .map_err(|what| wrong(format!("the buffer '{name}': {what}")))?;
-            if let Content::Npy(file) | Content::Raw(file) = &mut content {
-                *file = data.unwrap_or(folder).join(&*file);
-            }
+            let content = content(&name, &text, data.unwrap_or(folder)).map_err(wrong)?;
             plan.buffers.push(Buffer { name, content });
         }
         if description.launch.is_empty() {
@@ -161,6 +152,19 @@ impl Plan {
         }
         Ok(plan)
     }
+}
+
+/// What a buffer begins with. Its file is in `data`, unless its path is absolute.
+fn content(name: &str, text: &str, data: &Path) -> Result<Content, String> {
+    let (kind, rest) = text
+        .split_once(':')
+        .ok_or_else(|| format!("the buffer '{name}' is '{text}'; write e.g. zeros:f32:1000"))?;
+    let mut content =
+        spec::content(kind, rest).map_err(|what| format!("the buffer '{name}': {what}"))?;
+    if let Content::Npy(file) | Content::Raw(file) = &mut content {
+        *file = data.join(&*file);
+    }
+    Ok(content)
 }
 
 fn given(value: Value) -> Given {

@@ -175,17 +175,7 @@ impl Args {
             return Err(Usage(what.to_owned()).into());
         }
         let (Some(entry), Some(grid), Some(block)) = (&self.entry, self.grid, self.block) else {
-            let wants = [
-                ("--entry NAME", self.entry.is_none()),
-                ("--grid BLOCKS", self.grid.is_none()),
-                ("--block THREADS", self.block.is_none()),
-            ];
-            let wants: Vec<&str> = wants
-                .iter()
-                .filter(|want| want.1)
-                .map(|want| want.0)
-                .collect();
-            return Err(Usage(format!("a kernel needs {}", wants.join(" and "))).into());
+            return Err(self.misses_options().into());
         };
         let mut plan = Plan {
             preprocessor: Preprocessor {
@@ -211,6 +201,21 @@ impl Args {
             while_set: None,
         });
         Ok(plan)
+    }
+
+    /// What a kernel without a description needs and was not given.
+    fn misses_options(&self) -> Usage {
+        let needs = [
+            ("--entry NAME", self.entry.is_none()),
+            ("--grid BLOCKS", self.grid.is_none()),
+            ("--block THREADS", self.block.is_none()),
+        ];
+        let missing: Vec<&str> = needs
+            .iter()
+            .filter(|need| need.1)
+            .map(|need| need.0)
+            .collect();
+        Usage(format!("a kernel needs {}", missing.join(" and ")))
     }
 
     /// Files of a description's buffers are made by whoever runs it: what to type where they are not there.
