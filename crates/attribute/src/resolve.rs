@@ -159,19 +159,12 @@ impl<'a> Resolver<'a> {
 
     /// Single instructions without a line are the compiler's own and nothing to tell.
     fn warn_of_modules_without_lines(&mut self) {
-        for (&module, _) in self.has_lines.iter().filter(|(_, has_lines)| !**has_lines) {
-            let module = &self.shared.modules[module as usize];
-            if !is_system_module(&module.path) {
-                let name = file_name(&module.path);
-                let message = format!(
-                    "{name} has no line numbers: its accesses show under its functions, or its name alone"
-                );
-                let hint = "compile it with -g, or install its debug symbols (docs/unknown.md); --by instruction tells its instructions apart";
-                self.shared
-                    .warnings
-                    .once("no-debug-information", &message, hint);
-            }
-        }
+        let bare = self.has_lines.iter().filter(|(_, has_lines)| !**has_lines);
+        let modules = bare.map(|(&module, _)| &self.shared.modules[module as usize]);
+        let names = modules
+            .filter(|module| !is_system_module(&module.path))
+            .map(|module| file_name(&module.path));
+        self.shared.warnings.no_debug_information(names);
     }
 
     fn context(&mut self, raw: u32) -> u32 {

@@ -22,12 +22,82 @@ impl Warnings {
         }
     }
 
+    /// Modules without line numbers, in one warning: an interpreter loads dozens of them.
+    pub fn no_debug_information<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
+        let mut names: Vec<&str> = Vec::new();
+        for name in modules {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let message = match names.as_slice() {
+            [] => return,
+            [name] => format!(
+                "{name} has no line numbers: its accesses show under its functions, or its name alone"
+            ),
+            names => format!(
+                "{} have no line numbers: their accesses show under their functions, or their names alone",
+                listed(names)
+            ),
+        };
+        let hint = match names.len() {
+            1 => {
+                "compile it with -g, or install its debug symbols (docs/unknown.md); --by instruction tells its instructions apart"
+            }
+            _ => {
+                "compile them with -g, or install their debug symbols (docs/unknown.md); --by instruction tells their instructions apart"
+            }
+        };
+        self.once("no-debug-information", &message, hint);
+    }
+
     /// Statement mode was asked for, and the program marked none.
     pub fn no_statements(&mut self) {
         self.once(
             "no-statements",
             "no statement was marked, so each access of an instruction counts, as with --names instruction",
             "mark where statements begin with RecordStatement (reuselens.h, reuselens.inc) and build with `reuselens cc`, or leave --names statement out",
+        );
+    }
+}
+
+/// Names that a warning lists before it counts the rest.
+const LISTED: usize = 3;
+
+/// `a`, `a and b`, `a, b and c`, `a, b, c and 2 more`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    let (shown, last) = match names {
+        [] => return String::new(),
+        [name] => return (*name).to_owned(),
+        [shown @ .., last] if names.len() <= LISTED => (shown, (*last).to_owned()),
+        _ => (&names[..LISTED], format!("{} more", names.len() - LISTED)),
+    };
+    format!("{} and {last}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_beyond_the_third_are_counted() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b"]), "a and b");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(listed(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+    }
+
+    #[test]
+    fn one_module_without_lines_reads_as_one() {
+        let mut warnings = Warnings::default();
+        warnings.no_debug_information(["prog", "prog"].into_iter());
+        let [warning] = warnings.0.as_slice() else {
+            panic!("{warnings:?}");
+        };
+        assert!(
+            warning.message.starts_with("prog has no line numbers"),
+            "{}",
+            warning.message
         );
     }
 }

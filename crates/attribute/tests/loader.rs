@@ -253,6 +253,25 @@ fn only_regular_files_that_are_programs_are_read() {
 }
 
 #[test]
+fn files_that_name_nothing_share_one_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut loader = Loader::new();
+    for name in ["a.so", "b.so", "c.so", "d.so"] {
+        loader.statics(&module(&folder.path().join(name)));
+    }
+    let warnings = loader.warnings();
+    let [warning] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
+    assert_eq!(warning.code, "module-not-read");
+    let message = &warning.message;
+    assert!(
+        message.starts_with("a.so, b.so, c.so and 1 more name nothing: cannot read"),
+        "{message}"
+    );
+}
+
+#[test]
 fn another_build_of_the_file_names_nothing_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let Some(binary) = build(directory.path(), &["-g", "-Wl,--build-id"]) else {

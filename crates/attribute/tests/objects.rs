@@ -5,7 +5,7 @@ mod common;
 use common::{BIAS, Run, STACK, at, counts};
 use reuselens_attribute::{Options, StaticSymbol};
 use reuselens_locality::ObjectKind;
-use reuselens_trace::{Event, Kind, Process, ProcessEnd, ProcessId, ThreadId};
+use reuselens_trace::{Event, Kind, Module, ModuleId, Process, ProcessEnd, ProcessId, ThreadId};
 
 #[test]
 fn statics_have_their_extent_to_the_byte() {
@@ -363,4 +363,35 @@ fn without_symbols_there_is_module_and_offset() {
     );
     assert_eq!(done.tables.cells[2].site, 0);
     assert_eq!(done.warnings(), ["no-debug-information"]);
+}
+
+#[test]
+fn modules_without_lines_share_one_warning() {
+    const EACH: u64 = 0x1000;
+    let mut run = Run::bare(Options::default());
+    run.event(Event::Process(Process::default()));
+    let names = ["python3", "_json.so", "_csv.so", "math.so", "zlib.so"];
+    for (number, name) in (0..).zip(names) {
+        let low = BIAS + EACH * u64::from(number);
+        run.event(Event::Module(Module {
+            process: ProcessId(0),
+            id: ModuleId(number),
+            path: format!("/home/me/{name}"),
+            bias: low,
+            low,
+            high: low + EACH,
+            build_id: vec![1],
+        }));
+    }
+    run.thread(0, 0, STACK);
+    for number in 0..names.len() as u64 {
+        run.load(BIAS + EACH * number + 0x701, 0x99);
+    }
+    let done = run.finish();
+    assert_eq!(done.warnings(), ["no-debug-information"]);
+    let message = &done.tables.warnings[0].message;
+    assert!(
+        message.starts_with("python3, _json.so, _csv.so and 2 more have no line numbers"),
+        "{message}"
+    );
 }

@@ -4,6 +4,7 @@ mod object_file;
 mod separate;
 mod stubs;
 mod unnamed;
+mod unread;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -19,9 +20,9 @@ use reuselens_trace::Module;
 
 use crate::Warning;
 use crate::hash::FastMap;
-use crate::naming::file_name;
 use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
 use stubs::Stubs;
+use unread::Unread;
 
 /// Reads names from the files that modules were mapped from. Opens each file once, at its first use;
 /// debug information is parsed when, and as far as, it is asked for.
@@ -31,7 +32,7 @@ use stubs::Stubs;
 #[derive(Default)]
 pub struct Loader {
     files: FastMap<(String, Vec<u8>), Option<Opened>>,
-    warnings: Vec<Warning>,
+    unread: Vec<Unread>,
 }
 
 /// A file in use.
@@ -80,10 +81,10 @@ impl Loader {
 
     fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
         let key = (module.path.clone(), module.build_id.clone());
-        let warnings = &mut self.warnings;
+        let unread = &mut self.unread;
         self.files
             .entry(key)
-            .or_insert_with(|| open(module, warnings))
+            .or_insert_with(|| open(module, unread))
             .as_mut()
     }
 
@@ -105,20 +106,14 @@ impl Loader {
     }
 }
 
-fn open(module: &Module, warnings: &mut Vec<Warning>) -> Option<Opened> {
+fn open(module: &Module, unread: &mut Vec<Unread>) -> Option<Opened> {
     if module.path.is_empty() || module.path.starts_with('[') {
         return None;
     }
     match try_open(module) {
         Ok(opened) => Some(opened),
-        Err(message) => {
-            let name = file_name(&module.path);
-            warnings.push(Warning {
-                code: "module-not-read".into(),
-                message: format!("{name} names nothing: {message}"),
-                hint: "keep the program and its libraries as they ran until the report is made"
-                    .into(),
-            });
+        Err(cause) => {
+            unread.push(Unread::new(module, cause));
             None
         }
     }
@@ -247,7 +242,8 @@ impl SymbolSource for Loader {
     }
 
     fn warnings(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.warnings)
+        let unread = std::mem::take(&mut self.unread);
+        unread::warnings(&unread)
     }
 }
 
