@@ -22,7 +22,9 @@ impl<'a> Grouping<'a> {
     /// As [`Profile::groups`].
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
         match by {
-            Dimension::Program | Dimension::Element | Dimension::Context => self.profile.groups(by),
+            Dimension::Program | Dimension::Element | Dimension::Path | Dimension::Context => {
+                self.profile.groups(by)
+            }
             _ => groups(&self.cells, &Names::new(self.profile, by)),
         }
     }
@@ -107,5 +109,28 @@ impl Names {
     fn of(&self, cell: &Cell) -> usize {
         let number = self.numbers.get(self.by.index(cell));
         *number.unwrap_or(&self.unknown) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn groups_are_those_of_the_profile() {
+        let profile = testing::profile();
+        let grouping = profile.grouping();
+        for by in [
+            Dimension::Program,
+            Dimension::Function,
+            Dimension::Line,
+            Dimension::Object,
+            Dimension::Context,
+            Dimension::Instruction,
+            Dimension::Path,
+        ] {
+            assert_eq!(grouping.groups(by), profile.groups(by), "{by}");
+        }
     }
 }

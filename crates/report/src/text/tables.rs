@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, Group, Profile};
+use reuselens_locality::{Dimension, Group, Grouping, Profile};
 
 use super::TextOptions;
 use super::paint::{Ink, Paint, shorten, wrap};
@@ -101,6 +101,7 @@ pub(crate) fn misses(
     let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
     let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
         options.by.iter().partition(|by| profile.tells(**by));
+    let grouping = profile.grouping();
     for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
         let _ = writeln!(
@@ -112,6 +113,7 @@ pub(crate) fn misses(
         reason.clear();
         let table = Table {
             profile,
+            grouping: &grouping,
             chosen,
             total,
             top: options.top,
@@ -133,6 +135,12 @@ pub(crate) fn misses(
         );
         let _ = writeln!(out, "\n{}", wrap(&line, width, 0));
     }
+    let text = no_table(profile, &untold);
+    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+}
+
+/// Why these dimensions have no table.
+fn no_table(profile: &Profile, untold: &[Dimension]) -> String {
     let names: Vec<String> = untold.iter().map(|by| format!("{by}s")).collect();
     let why = if profile.method.whole {
         "the program was analysed as a whole (--by program), which tells nothing apart; analyse it again without that"
@@ -145,12 +153,12 @@ pub(crate) fn misses(
         }
         false => "",
     };
-    let text = format!("No table of {}: {why}{tip}.", names.join(", "));
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+    format!("No table of {}: {why}{tip}.", names.join(", "))
 }
 
 struct Table<'a> {
     profile: &'a Profile,
+    grouping: &'a Grouping<'a>,
     chosen: &'a Level,
     total: u64,
     top: usize,
@@ -220,7 +228,7 @@ impl Table<'_> {
             return None;
         }
         let mut threads = HashMap::new();
-        for pair in self.profile.cross(by, Dimension::Thread) {
+        for pair in self.grouping.cross(by, Dimension::Thread) {
             *threads.entry(pair.group.name).or_insert(0) += 1;
         }
         Some(threads)
@@ -230,14 +238,14 @@ impl Table<'_> {
     fn groups(&self, by: Dimension) -> Vec<(Group, String)> {
         match by {
             Dimension::Line => {
-                let cross = self.profile.cross(by, Dimension::Object);
+                let cross = self.grouping.cross(by, Dimension::Object);
                 cross
                     .into_iter()
                     .map(|cross| (cross.group, cross.name))
                     .collect()
             }
             _ => self
-                .profile
+                .grouping
                 .groups(by)
                 .into_iter()
                 .map(|group| (group, String::new()))
