@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS,
-    RECORD_BYTES, Record, SLOTS, SlotState,
+    RECORD_BYTES, Record, SLOTS, SlotState, Tail,
 };
 
 use crate::follow::{Followed, Follower};
@@ -27,6 +27,12 @@ pub struct RawBlock {
 /// The reading end of a segment.
 pub struct Consumer {
     segment: Arc<Segment>,
+    /// How far the queue has been taken.
+    tail: Tail,
+    /// Whether the end of the reading was announced.
+    closed: bool,
+    /// Whether a program has written over the segment: nothing more is read from it.
+    damaged: bool,
     /// What has been read through each slot.
     read: Vec<Read>,
     next_reap: Instant,
@@ -54,6 +60,10 @@ const NOTHING_READ: Read = Read {
     part_bytes: BLOCK_HEADER_BYTES,
 };
 
+/// A count of threads above this one is none: more than Linux gives numbers to at one time.
+const THREADS_MOST: u32 = 1 << 22;
+/// The same for events: two years of one each nanosecond.
+const EVENTS_MOST: u64 = 1 << 56;
 /// Producers that sleep are woken when the queue is this empty, not at every block.
 const WAKE_AT: u32 = QUEUE_CELLS as u32 / 2;
 /// How long to sleep at most before looking again.
@@ -65,6 +75,9 @@ impl Consumer {
     pub fn new(segment: Arc<Segment>) -> Self {
         Consumer {
             segment,
+            tail: Tail::default(),
+            closed: false,
+            damaged: false,
             read: vec![NOTHING_READ; SLOTS],
             next_reap: Instant::now(),
             overtaken: Vec::new(),
@@ -80,6 +93,44 @@ impl Consumer {
             header.unrecorded_threads.load(Ordering::Relaxed),
             header.lost_events.load(Ordering::Relaxed),
         )
+    }
+
+    /// Whether a program has written over the segment. From where that is found on nothing is read from it, and
+    /// programs are told that nobody reads: who waits for room in the queue would wait for ever.
+    pub fn check(&mut self) -> bool {
+        let intact = self.segment.is_header_intact(self.closed)
+            && self.segment.header().queue.is_intact(&self.tail)
+            && self.has_credible_counts();
+        if !intact {
+            self.damage();
+        }
+        self.damaged
+    }
+
+    /// Whether that has been found.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    fn damage(&mut self) {
+        self.damaged = true;
+        self.close();
+    }
+
+    /// Whether programs can have counted that far.
+    fn has_credible_counts(&self) -> bool {
+        let header = self.segment.header();
+        let threads = [
+            &header.unrecorded_threads,
+            &header.left,
+            &header.left_for_filter,
+        ];
+        let (_, events) = self.losses();
+        let left_out = header.control.left_out.load(Ordering::Relaxed);
+        threads
+            .iter()
+            .all(|count| count.load(Ordering::Relaxed) <= THREADS_MOST)
+            && events.max(left_out) <= EVENTS_MOST
     }
 
     /// Threads that were killed with events that were not in the segment yet.
@@ -99,7 +150,7 @@ impl Consumer {
 
     /// Looks after a process that is about to call `exec`.
     pub fn follow(&mut self) -> Option<Followed> {
-        self.follower.follow(&self.segment)
+        self.follower.follow(&self.segment, !self.damaged)
     }
 
     /// The next full block, if one waits.
@@ -114,7 +165,10 @@ impl Consumer {
         done: impl FnOnce(u32, &[AtomicU64]) -> usize,
     ) -> bool {
         let queue = &self.segment.header().queue;
-        let Some(found) = queue.pop() else {
+        if self.damaged {
+            return false;
+        }
+        let Some(found) = queue.pop(&mut self.tail) else {
             return false;
         };
         let count = queue.taken.fetch_add(1, Ordering::SeqCst);
@@ -122,9 +176,13 @@ impl Consumer {
             futex_wake_all(&queue.taken);
         }
         let slot = found.slot as usize;
-        let Some(header) = self.segment.block(found.block).filter(|_| slot < SLOTS) else {
-            raw.records.clear();
-            return true;
+        let Some(header) = self
+            .segment
+            .block(found.block)
+            .filter(|header| slot < SLOTS && is_published(header))
+        else {
+            self.damage();
+            return false;
         };
         let records = std::mem::take(&mut raw.records);
         *raw = RawBlock {
@@ -179,7 +237,10 @@ impl Consumer {
     }
 
     /// Sleeps until a block may wait.
-    pub fn nap(&self) {
+    pub fn nap(&mut self) {
+        if self.check() {
+            return std::thread::sleep(NAP);
+        }
         let queue = &self.segment.header().queue;
         if queue.producers_sleep.load(Ordering::SeqCst) != 0 {
             futex_wake_all(&queue.taken);
@@ -206,11 +267,17 @@ impl Consumer {
     /// The unfinished blocks of these processes, oldest first; call when all that they completed is
     /// taken.
     pub fn reap(&mut self, dead: &[u32]) -> Vec<RawBlock> {
+        if self.check() {
+            return Vec::new();
+        }
         self.take_unfinished(|pid, _| dead.contains(&pid))
     }
 
     /// The unfinished blocks of everyone, at the end. The living keep their slots: they still write.
     pub fn rest(&mut self) -> Vec<RawBlock> {
+        if self.damaged {
+            return Vec::new();
+        }
         let living = self.still_running();
         let mut blocks = self.take_unfinished(|pid, _| living.binary_search(&pid).is_err());
         let slots: Vec<usize> = self.live_slots().collect();
@@ -243,6 +310,9 @@ impl Consumer {
 
     /// The unfinished blocks of what process `pid` was before it became `process` (exec).
     pub fn replaced(&mut self, pid: u32, process: u32) -> Vec<RawBlock> {
+        if self.damaged {
+            return Vec::new();
+        }
         self.take_unfinished(|of, number| of == pid && number < process)
     }
 
@@ -265,7 +335,8 @@ impl Consumer {
     }
 
     /// Tells programs that nobody reads any more.
-    pub fn close(&self) {
+    pub fn close(&mut self) {
+        self.closed = true;
         self.segment
             .header()
             .consumer_gone
@@ -274,8 +345,8 @@ impl Consumer {
     }
 
     /// Passes a queue cell whose producer died before it filled it.
-    pub fn skip(&self) -> bool {
-        self.segment.header().queue.skip()
+    pub fn skip(&mut self) -> bool {
+        !self.damaged && self.segment.header().queue.skip(&mut self.tail)
     }
 
     fn live_slots(&self) -> impl Iterator<Item = usize> + '_ {
@@ -378,6 +449,13 @@ impl Consumer {
             self.segment.give_block(block);
         }
     }
+}
+
+/// Whether a block's header is one that a thread has published.
+fn is_published(header: &BlockHeader) -> bool {
+    let used = header.used_bytes.load(Ordering::Relaxed) as usize;
+    let process = header.process.load(Ordering::Relaxed);
+    (BLOCK_HEADER_BYTES..=BLOCK_BYTES).contains(&used) && process <= u32::from(u16::MAX)
 }
 
 /// A raw block without records yet: whose block this is.

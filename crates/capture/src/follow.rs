@@ -66,12 +66,14 @@ enum Look<'a> {
 impl Follower {
     /// Answers a process that is about to call `exec`, if one asks, and stays for a moment; what becomes of it after that
     /// is found by later calls. Never waits for long: who calls must go on reading, or others wait for that in vain.
-    pub fn follow(&mut self, segment: &Segment) -> Option<Followed> {
+    /// Without `answers` nobody is answered any more.
+    pub fn follow(&mut self, segment: &Segment, answers: bool) -> Option<Followed> {
         if let Some(ended) = self.hear() {
             return Some(ended);
         }
         let exec = &segment.header().exec;
         if self.current.is_none()
+            && answers
             && let Err(refused) = self.begin(exec)?
         {
             // Who is dead already needs no rewriter.
@@ -98,7 +100,12 @@ impl Follower {
             return None;
         }
         let pid = exec.pid.load(Ordering::SeqCst);
-        let thread = Tracee::new(exec.tid.load(Ordering::SeqCst));
+        let tid = exec.tid.load(Ordering::SeqCst);
+        if !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
+            // Whoever asked is dead, or a program has written over the question.
+            return Some(Err(io::Error::from_raw_os_error(libc::ESRCH)));
+        }
+        let thread = Tracee::new(tid);
         // It may not have been let go yet since it tried before.
         let known = self.going.iter().position(|going| going.thread == thread);
         let seized = match known {

@@ -124,12 +124,12 @@ impl Limiter {
             .min_by_key(|(count, _)| *count)
     }
 
-    /// What the reader of the report must know.
-    pub fn notes(&self, control: &Control) -> Vec<Note> {
+    /// What the reader of the report must know. Without `counts` what programs counted is not to be trusted.
+    pub fn notes(&self, control: &Control, counts: bool) -> Vec<Note> {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);
         let mut notes = Vec::new();
-        if self.options.leaves_out() {
+        if self.options.leaves_out() && counts {
             notes.push(self.left_out(left_out));
         }
         if let Some(limit) = &self.reached {
@@ -137,14 +137,14 @@ impl Limiter {
         }
         let needs_entry =
             self.options.regions != Regions::Ignored || self.options.function.is_some();
-        if needs_entry && entered == 0 {
+        if needs_entry && entered == 0 && counts {
             notes.push(self.never_entered());
         }
         notes
     }
 
     fn left_out(&self, left_out: u64) -> Note {
-        let whole = self.recorded + left_out;
+        let whole = self.recorded.saturating_add(left_out);
         let share = words::share(self.recorded, whole);
         let mut message = format!(
             "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
@@ -294,6 +294,6 @@ mod tests {
         }
         assert_eq!(kept, 5);
         assert!(limiter.is_stopped() && control.is_stopped());
-        assert_eq!(limiter.notes(&control)[0].code, "stopped");
+        assert_eq!(limiter.notes(&control, true)[0].code, "stopped");
     }
 }

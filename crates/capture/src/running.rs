@@ -42,6 +42,8 @@ pub struct Running {
     stop: Stop,
     told: Told,
     finished: bool,
+    /// How often the queue may yet be looked into once the program has ended.
+    looks_left: usize,
     told_end: bool,
     seen: Seen,
     control: ControlOptions,
@@ -49,6 +51,10 @@ pub struct Running {
     told_control: bool,
     ending: Ending,
 }
+
+/// How often the queue is looked into once the program has ended: so often all of its cells can be taken. What
+/// processes that go on put into it meanwhile is not waited for, however fast they are.
+const LOOKS_AFTER_END: usize = 2 * reuselens_wire::QUEUE_CELLS;
 
 /// What [`Running::next_shaped`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -109,6 +115,7 @@ impl Running {
             stop: launch.stop.clone(),
             told: Told::Nothing,
             finished: false,
+            looks_left: LOOKS_AFTER_END,
             told_end: false,
             seen: Seen::default(),
             limiter: Limiter::new(&control),
@@ -200,7 +207,8 @@ impl Running {
     /// What comes after all blocks, step by step.
     fn last_steps(&mut self) -> Step {
         if !std::mem::replace(&mut self.told_control, true) {
-            let notes = self.limiter.notes(self.consumer.control());
+            let counts = !self.consumer.is_damaged();
+            let notes = self.limiter.notes(self.consumer.control(), counts);
             self.notes.extend(notes.into_iter().map(Event::Note));
         }
         if let Some(event) = self.notes.pop_front() {
@@ -227,11 +235,7 @@ impl Running {
                 self.decoder.begin(block);
                 return true;
             }
-            let decoder = &mut self.decoder;
-            if self
-                .consumer
-                .next_but(&mut raw, |process, words| decoder.count(process, words))
-            {
+            if self.take(&mut raw) {
                 self.unfinished.extend(self.consumer.overtaken());
                 if self.unfinished.is_empty() {
                     self.decoder.begin(raw);
@@ -242,7 +246,7 @@ impl Running {
             }
             if self.ended.is_some() {
                 // The queue was empty after the program had ended: only remains are left.
-                if self.consumer.skip() {
+                if self.looks_left > 0 && self.consumer.skip() {
                     continue;
                 }
                 if self.finished {
@@ -266,6 +270,19 @@ impl Running {
                 self.interrupts = None;
             }
         }
+    }
+
+    /// The next full block, if one waits that counts.
+    fn take(&mut self, raw: &mut RawBlock) -> bool {
+        if self.ended.is_some() {
+            let Some(left) = self.looks_left.checked_sub(1) else {
+                return false;
+            };
+            self.looks_left = left;
+        }
+        let decoder = &mut self.decoder;
+        self.consumer
+            .next_but(raw, |process, words| decoder.count(process, words))
     }
 
     /// Keeps the limits of time, and ends the program if that is wanted.
@@ -380,7 +397,17 @@ impl Running {
     /// Takes what the program left behind and writes down what the reader must know.
     fn finish(&mut self) {
         self.finished = true;
+        let damaged = self.consumer.check();
         self.consumer.close();
+        if damaged {
+            return self.note(
+                "segment-damaged",
+                "the program wrote over the memory that it shares with reuselens: nothing was read from where that was found \
+                 on, and what was read just before may be wrong"
+                    .to_owned(),
+                "look for the stray writes (gcc -fsanitize=address, or valgrind), and measure again",
+            );
+        }
         let living = self.consumer.still_running();
         self.take_complete();
         self.unfinished.extend(self.consumer.rest());
@@ -495,7 +522,7 @@ impl Running {
             );
         }
         let (threads, mut events) = self.consumer.losses();
-        events += self.decoder.lost_rows();
+        events = events.saturating_add(self.decoder.lost_rows());
         if threads > 0 {
             self.note(
                 "unrecorded-threads",

@@ -19,7 +19,12 @@ use reuselens_wire::{
 pub struct Segment {
     base: NonNull<u8>,
     file: OwnedFd,
+    /// What the header's words that nobody else writes to must be.
+    written: [u32; WRITTEN],
 }
+
+/// Words of the header that only the analysing side writes, once.
+const WRITTEN: usize = 4;
 
 // SAFETY: the mapping is owned by this value, and all access to it is atomic or through copies.
 unsafe impl Send for Segment {}
@@ -54,7 +59,11 @@ impl Segment {
             }
             (file, NonNull::new_unchecked(base.cast()))
         };
-        let segment = Segment { base, file };
+        let mut segment = Segment {
+            base,
+            file,
+            written: [0; WRITTEN],
+        };
         let header = segment.header();
         header.queue.init();
         header.version.store(VERSION, Ordering::Relaxed);
@@ -66,7 +75,31 @@ impl Segment {
         let filters = reuselens_wire::filters(&status);
         header.filters.store(filters, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
+        segment.written = segment.once_written();
         Ok(segment)
+    }
+
+    fn once_written(&self) -> [u32; WRITTEN] {
+        let header = self.header();
+        [
+            &header.version,
+            &header.wants,
+            &header.consumer_pid,
+            &header.filters,
+        ]
+        .map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Whether the header is as programs leave it that write to the segment as they should: `closed` if the end of the
+    /// reading was announced in it.
+    pub fn is_header_intact(&self, closed: bool) -> bool {
+        let header = self.header();
+        header.magic.load(Ordering::Relaxed) == MAGIC
+            && self.once_written() == self.written
+            && header.consumer_gone.load(Ordering::Relaxed) == u32::from(closed)
+            && header.slots_used.load(Ordering::Relaxed) as usize <= SLOTS
+            && header.dictionary_used.load(Ordering::Relaxed) as usize
+                <= DICTIONARY_BYTES / ENTRY_UNIT
     }
 
     /// A path under which programs of this user can open the segment while we live.

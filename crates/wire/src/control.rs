@@ -124,7 +124,8 @@ impl Control {
         let mut at = self.position.load(Ordering::Relaxed);
         loop {
             let (recorded, until) = self.phase(at);
-            let count = (until - at).min(CLAIM);
+            // At the last number there is none after it, and yet those who claim must go on.
+            let count = until.saturating_sub(at).clamp(1, CLAIM);
             let next = at.saturating_add(count);
             let (done, seen) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.position.compare_exchange_weak(at, next, done, seen) {
@@ -192,6 +193,15 @@ mod tests {
         assert_eq!(control.claim(), (false, 1));
         assert!(control.is_unmetered());
         assert_eq!(control.claim(), (true, CLAIM));
+    }
+
+    #[test]
+    fn last_number_is_claimed_too() {
+        let control = Control::new();
+        for word in [&control.position, &control.after, &control.on, &control.off] {
+            word.store(u64::MAX, Ordering::Relaxed);
+        }
+        assert_eq!(control.claim().1, 1);
     }
 
     #[test]

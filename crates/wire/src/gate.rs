@@ -21,7 +21,8 @@ pub struct Range {
 }
 
 /// The state of a thread. Numbers only: any bytes are a valid one, so it can be read from the memory of a
-/// process that was killed.
+/// process that was killed, or that has written over it. No number makes [`Gate::sort`] take longer than its
+/// records do.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
@@ -98,7 +99,7 @@ impl Gate {
             self.matched |= 1 << self.nested;
             control.entered.fetch_add(1, Ordering::Relaxed);
         }
-        self.nested += 1;
+        self.nested = self.nested.wrapping_add(1);
     }
 
     /// The region begun last ends; nothing if there is none.
@@ -171,7 +172,7 @@ impl Gate {
         }
         self.on = u64::from(on);
         if !on {
-            self.left_out += granted;
+            self.left_out = self.left_out.wrapping_add(granted);
         }
         (on, granted)
     }
@@ -277,7 +278,7 @@ impl Gate {
                 self.function = 0;
             }
             if self.function != 0 {
-                self.deeper += 1;
+                self.deeper = self.deeper.wrapping_add(1);
             }
             if self.ranges[..known].iter().any(counts) {
                 self.enter_function(control, pointer);
@@ -314,6 +315,7 @@ impl Gate {
     /// Takes away the entry that an exit belongs to, and those that lie deeper, whose exits are missing
     /// (exceptions). False if the entry is not among those that wait.
     fn cancel(&mut self, pointer: u64) -> bool {
+        self.entries_waiting = self.entries_waiting.min(ENTRIES as u64);
         while let Some(last) = self.entries_waiting.checked_sub(1) {
             let entered = self.pointers[last as usize % ENTRIES];
             if entered > pointer {

@@ -47,7 +47,7 @@ pub use layout::{
     WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
-pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue};
+pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue, Tail};
 pub use record::{
     CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, THREAD_NAME_BYTES, WireKind,
     basic_block_words, enter_words, unpack_enter,

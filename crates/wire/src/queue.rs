@@ -3,6 +3,10 @@
 //! Each cell carries a sequence number that says whose turn it is (the bounded queue of
 //! D. Vyukov). A producer that is killed between claiming a cell and filling it leaves that cell
 //! unready; [`Queue::skip`] lets the consumer pass it once the producer is known to be dead.
+//!
+//! The consumer's own place is not in shared memory, and the producers' is never trusted to be more than
+//! [`QUEUE_CELLS`] ahead of it, so that a program that writes over the queue cannot make the consumer
+//! take or pass more cells than there are.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -13,6 +17,10 @@ pub const QUEUE_CELLS: usize = 64;
 /// There is no room; wait for the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+/// The consumer's place in the queue: how many cells it has taken or passed. It belongs to the consumer alone.
+#[derive(Debug, Default)]
+pub struct Tail(u64);
 
 /// A block that was taken out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +42,6 @@ struct Cell {
 #[repr(C, align(128))]
 pub struct Queue {
     head: Padded,
-    tail: Padded,
     /// Futex: counts publications; the consumer sleeps on it.
     pub published: AtomicU32,
     /// Futex: counts removals; producers sleep on it.
@@ -55,7 +62,6 @@ impl Queue {
     pub const fn new() -> Self {
         Queue {
             head: Padded(AtomicU64::new(0)),
-            tail: Padded(AtomicU64::new(0)),
             published: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             consumer_sleeps: AtomicU32::new(0),
@@ -93,14 +99,14 @@ impl Queue {
             if turn == position {
                 match self.head.0.compare_exchange_weak(
                     position,
-                    position + 1,
+                    position.wrapping_add(1),
                     Ordering::Relaxed,
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
                         cell.block.store(block, Ordering::Relaxed);
                         cell.slot.store(slot, Ordering::Relaxed);
-                        cell.turn.store(position + 1, Ordering::Release);
+                        cell.turn.store(position.wrapping_add(1), Ordering::Release);
                         return Ok(());
                     }
                     Err(now) => position = now,
@@ -108,42 +114,58 @@ impl Queue {
             } else if turn < position {
                 return Err(Full);
             } else {
-                position = self.head.0.load(Ordering::Relaxed);
+                // A cell is ahead only once another producer has moved the head: if the head has not moved, the
+                // cell was written over, and would be ahead for ever.
+                let before = core::mem::replace(&mut position, self.head.0.load(Ordering::Relaxed));
+                if position == before {
+                    return Err(Full);
+                }
             }
         }
     }
 
     /// Takes the oldest block, if there is one. One consumer only.
-    pub fn pop(&self) -> Option<PublishedBlock> {
-        let position = self.tail.0.load(Ordering::Relaxed);
-        let cell = self.cell(position);
-        if cell.turn.load(Ordering::Acquire) != position + 1 {
+    pub fn pop(&self, tail: &mut Tail) -> Option<PublishedBlock> {
+        let cell = self.cell(tail.0);
+        if cell.turn.load(Ordering::Acquire) != tail.0.wrapping_add(1) {
             return None;
         }
         let found = PublishedBlock {
             block: cell.block.load(Ordering::Relaxed),
             slot: cell.slot.load(Ordering::Relaxed),
         };
-        self.release(position);
+        self.release(tail);
         Some(found)
     }
 
     /// Passes a cell that was claimed and never filled. Only when every producer is dead.
-    /// Returns whether there was one.
-    pub fn skip(&self) -> bool {
-        let position = self.tail.0.load(Ordering::Relaxed);
-        let claimed = position < self.head.0.load(Ordering::Acquire);
-        if claimed {
-            self.release(position);
+    /// Returns whether there was one; there is none where the queue was written over.
+    pub fn skip(&self, tail: &mut Tail) -> bool {
+        let skips = self.is_intact(tail) && self.claimed(tail) > 0;
+        if skips {
+            self.release(tail);
         }
-        claimed
+        skips
     }
 
-    fn release(&self, position: u64) {
-        self.cell(position)
-            .turn
-            .store(position + QUEUE_CELLS as u64, Ordering::Release);
-        self.tail.0.store(position + 1, Ordering::Relaxed);
+    /// Whether the queue is one that producers can have left behind: for the consumer, which finds out so that
+    /// a program has written over it.
+    pub fn is_intact(&self, tail: &Tail) -> bool {
+        let turn = self.cell(tail.0).turn.load(Ordering::Acquire);
+        // The next cell is free or claimed, or filled.
+        let is_next = turn == tail.0 || turn == tail.0.wrapping_add(1);
+        is_next && self.claimed(tail) <= QUEUE_CELLS as u64
+    }
+
+    /// Cells that producers have claimed and the consumer has not taken.
+    fn claimed(&self, tail: &Tail) -> u64 {
+        self.head.0.load(Ordering::Acquire).wrapping_sub(tail.0)
+    }
+
+    fn release(&self, tail: &mut Tail) {
+        let next = tail.0.wrapping_add(QUEUE_CELLS as u64);
+        self.cell(tail.0).turn.store(next, Ordering::Release);
+        tail.0 = tail.0.wrapping_add(1);
     }
 }
 
@@ -161,28 +183,52 @@ mod tests {
 
     #[test]
     fn keeps_order_and_reports_full() {
-        let queue = queue();
+        let (queue, mut tail) = (queue(), Tail::default());
         for round in 0..3 {
             for block in 0..QUEUE_CELLS as u32 {
                 assert_eq!(queue.push(block, round), Ok(()));
             }
             assert_eq!(queue.push(99, 0), Err(Full));
             for block in 0..QUEUE_CELLS as u32 {
-                assert_eq!(queue.pop(), Some(PublishedBlock { block, slot: round }));
+                let found = queue.pop(&mut tail);
+                assert_eq!(found, Some(PublishedBlock { block, slot: round }));
             }
-            assert_eq!(queue.pop(), None);
+            assert_eq!(queue.pop(&mut tail), None);
+            assert!(queue.is_intact(&tail));
         }
     }
 
     #[test]
     fn a_claimed_cell_of_a_dead_producer_is_passed() {
-        let queue = queue();
+        let (queue, mut tail) = (queue(), Tail::default());
         queue.head.0.store(1, Ordering::Relaxed);
         assert_eq!(queue.push(7, 1), Ok(()));
-        assert_eq!(queue.pop(), None);
-        assert!(queue.skip());
-        assert_eq!(queue.pop(), Some(PublishedBlock { block: 7, slot: 1 }));
-        assert!(!queue.skip());
+        assert_eq!(queue.pop(&mut tail), None);
+        assert!(queue.skip(&mut tail));
+        let found = queue.pop(&mut tail);
+        assert_eq!(found, Some(PublishedBlock { block: 7, slot: 1 }));
+        assert!(!queue.skip(&mut tail));
+    }
+
+    #[test]
+    fn no_more_cells_are_passed_than_there_are() {
+        for head in [QUEUE_CELLS as u64 + 1, 1 << 40, u64::MAX] {
+            let (queue, mut tail) = (queue(), Tail::default());
+            queue.head.0.store(head, Ordering::Relaxed);
+            assert!(!queue.is_intact(&tail), "{head}");
+            assert!(!queue.skip(&mut tail), "{head}");
+        }
+    }
+
+    #[test]
+    fn cell_that_was_written_over_makes_the_queue_full() {
+        for turn in [5, u64::MAX] {
+            let (queue, mut tail) = (queue(), Tail::default());
+            queue.cells[0].turn.store(turn, Ordering::Relaxed);
+            assert_eq!(queue.push(7, 1), Err(Full));
+            assert_eq!(queue.pop(&mut tail), None);
+            assert!(!queue.is_intact(&tail));
+        }
     }
 
     #[test]
@@ -200,9 +246,9 @@ mod tests {
                     }
                 });
             }
-            let mut next = [0_u32; 3].to_vec();
+            let (mut next, mut tail) = ([0_u32; 3].to_vec(), Tail::default());
             while next != [EACH; 3].as_slice() {
-                match queue.pop() {
+                match queue.pop(&mut tail) {
                     Some(found) => {
                         assert_eq!(found.block, next[found.slot as usize]);
                         next[found.slot as usize] += 1;
@@ -210,7 +256,7 @@ mod tests {
                     None => std::thread::yield_now(),
                 }
             }
-            let rest: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
+            let rest: Vec<_> = core::iter::from_fn(|| queue.pop(&mut tail)).collect();
             assert!(rest.is_empty());
         });
     }

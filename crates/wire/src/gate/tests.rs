@@ -194,3 +194,18 @@ fn a_callee_that_ends_with_a_jump_does_not_end_the_function() {
         .collect();
     assert_eq!(loads, [1, 2, 3]);
 }
+
+#[test]
+fn state_that_was_written_over_is_sorted_in_the_time_of_its_records() {
+    let control = Control::new();
+    control
+        .state
+        .store(Recording::Waiting as u32, Ordering::Relaxed);
+    let mut gate = Gate::new(Place::default());
+    gate.entries_waiting = u64::MAX;
+    gate.pointers = [1; ENTRIES];
+    (gate.left_out, gate.nested, gate.deeper, gate.function) = (u64::MAX, u64::MAX, u64::MAX, 1);
+    let records = [exit(10), load(1), enter(55, 20), load(2)];
+    sorted(&mut gate, &control, &records);
+    gate.begin_region(&control, b"any");
+}
