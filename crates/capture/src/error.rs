@@ -46,6 +46,12 @@ pub enum CaptureError {
         /// What was typed.
         program: OsString,
     },
+    /// The program wrote over the shared memory before any of its accesses were read.
+    #[error("'{}' wrote over the memory that it shares with reuselens before anything was read from it; look for the stray writes (gcc -fsanitize=address, or valgrind), and measure again", program.display())]
+    Damaged {
+        /// What was typed.
+        program: OsString,
+    },
     /// The program was built so that its basic blocks are not seen.
     #[error("'{}' was built with `reuselens cc`, whose hooks do not see its basic blocks; build it with --llvm=blocks, or as it is without reuselens", program.display())]
     NoBasicBlocks {

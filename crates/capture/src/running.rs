@@ -150,13 +150,15 @@ impl Running {
     /// Whether anything was seen of a program that could have been seen.
     ///
     /// # Errors
-    /// [`CaptureError::Vanished`] if it ended before.
+    /// [`CaptureError::Vanished`] if it ended before, [`CaptureError::Damaged`] if it wrote over the shared memory before.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
         if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());
         }
-        Err(CaptureError::Vanished {
-            program: self.program.clone(),
+        let program = self.program.clone();
+        Err(match self.consumer.is_damaged() {
+            true => CaptureError::Damaged { program },
+            false => CaptureError::Vanished { program },
         })
     }
 

@@ -24,10 +24,8 @@ fn run(place: &Place, verb: &str, program: &str, seed: u32) -> (ExitStatus, Stri
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    (
-        done.status,
-        String::from_utf8_lossy(&done.stderr).into_owned(),
-    )
+    let said = [done.stdout, done.stderr].concat();
+    (done.status, String::from_utf8_lossy(&said).into_owned())
 }
 
 fn ends(seeds: impl Iterator<Item = u32>, program: &str, place: &Place) {
