@@ -98,7 +98,7 @@ impl Attributor {
         let Options {
             granularity, kinds, ..
         } = self.options;
-        let whole = self.options.is_whole();
+        let whole = self.options.is_whole() && !self.options.stores;
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 

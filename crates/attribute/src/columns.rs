@@ -13,6 +13,8 @@ pub struct Columns {
     /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty where
     /// no touch is of an element that is told apart.
     pub elements: Vec<u32>,
+    /// Whether each touch writes to its item (a store or an atomic operation); empty where that is not asked for.
+    pub stores: Vec<bool>,
     /// Basic blocks that began, each with the number of touches before it; empty where they are not asked for.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
     /// By cell, the instruction that it is of: a number, the same for all cells of an instruction. Of all cells so far,
@@ -43,6 +45,7 @@ impl Columns {
         self.items.clear();
         self.cells.clear();
         self.elements.clear();
+        self.stores.clear();
         self.basic_blocks.clear();
     }
 
@@ -85,6 +88,12 @@ impl Columns {
         // Touches of no element are made up for when one of some follows.
         self.elements.resize(self.items.len() - 1, 0);
         self.elements.push(element);
+    }
+
+    /// The touches since the last call all write, or none does.
+    #[inline]
+    pub(crate) fn set_stores(&mut self, stores: bool) {
+        self.stores.resize(self.items.len(), stores);
     }
 
     /// Appends touches of the first cell; [`Columns::complete`] says so.

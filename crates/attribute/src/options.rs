@@ -27,6 +27,11 @@ impl Kinds {
             _ => false,
         }
     }
+
+    /// Whether an access of this kind writes. Of one that the program names itself that is not known: it counts as a load.
+    pub(crate) const fn writes(kind: Kind) -> bool {
+        matches!(kind, Kind::Store | Kind::RangeStore | Kind::Atomic)
+    }
 }
 
 /// Which data count, by where they lie. A structure that the program named counts by the memory under
@@ -77,6 +82,8 @@ pub struct Options {
     /// Whether the elements of static symbols are told apart too, where their size is known. Those of
     /// named structures always are.
     pub elements: bool,
+    /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one then, which takes about twice the time.
+    pub stores: bool,
     /// Whether basic blocks are handed on beside the touches, where something is told apart.
     pub basic_blocks: bool,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
@@ -85,9 +92,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether everything counts, each access for itself.
+    /// Whether everything counts, each access for itself, and nothing is asked of accesses one by one.
     pub(crate) fn is_plain(&self) -> bool {
         self.kinds == Kinds::All
+            && !self.stores
             && self.data == DataFilter::All
             && self.names == NamesMode::Instruction
     }
@@ -115,6 +123,7 @@ impl Default for Options {
             max_cells: 1 << 18,
             whole: false,
             elements: false,
+            stores: false,
             basic_blocks: false,
             ids: false,
         }

@@ -20,9 +20,10 @@ use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
 
 use crate::attributor::{ProcessState, ThreadState};
+use crate::cells::CellKey;
 use crate::columns::Columns;
 use crate::objects::Where;
-use crate::options::{DataFilter, NamesMode, Options};
+use crate::options::{DataFilter, Kinds, NamesMode, Options};
 use crate::places::Place;
 use crate::shadow::NO_STRUCTURE;
 use crate::shared::Shared;
@@ -131,6 +132,10 @@ impl<'a> Pass<'a> {
         if options.is_whole() {
             return match block.touches.is_there() {
                 true => self.run_touches(block),
+                false if options.stores => {
+                    self.shared.cell(CellKey::default());
+                    (0..block.len()).for_each(|row| self.row_whole(block, row));
+                }
                 false => self.run_whole(block),
             };
         }
@@ -221,6 +226,22 @@ impl<'a> Pass<'a> {
     /// Counts an access; `known` is its object and structure, where that is known beforehand.
     #[inline(always)]
     fn access<const PLAIN: bool>(&mut self, access: Access, known: Option<(u32, u32)>) {
+        self.count_access::<PLAIN>(access, known);
+        if !PLAIN {
+            self.mark_stores(access.kind);
+        }
+    }
+
+    /// Notes whether the touches of an access write, where that is asked for.
+    #[inline(always)]
+    fn mark_stores(&mut self, kind: Kind) {
+        if self.options.stores {
+            self.columns.set_stores(Kinds::writes(kind));
+        }
+    }
+
+    #[inline(always)]
+    fn count_access<const PLAIN: bool>(&mut self, access: Access, known: Option<(u32, u32)>) {
         let Access {
             kind,
             pc,
@@ -275,6 +296,7 @@ impl<'a> Pass<'a> {
         let (first, last) = self.granularity.cover(address ^ self.fold, size);
         for item in first + 1..=last {
             if self.columns.len() >= self.piece {
+                self.mark_stores(access.kind);
                 self.hand_over();
             }
             self.columns.push(item, cell);

@@ -69,7 +69,7 @@ pub struct Analysis {
     pub elements: bool,
 
     /// Distances over all threads interleaved, as in a cache that they share, or within each thread, as in one of
-    /// its own
+    /// its own, which stores of others invalidate or not
     #[arg(long, value_enum, default_value = "shared", help_heading = "Analysis")]
     pub sharing: Sharing,
 
@@ -134,6 +134,7 @@ impl Analysis {
             sharing: match self.sharing {
                 Sharing::Shared => locality::Sharing::Shared,
                 Sharing::Private => locality::Sharing::Private,
+                Sharing::Coherent => locality::Sharing::Coherent,
             },
             max_distance: self.max_distance,
             reuse_times: self.times,
@@ -245,6 +246,8 @@ pub enum Sharing {
     Shared,
     /// One thread at a time: a cache for each
     Private,
+    /// One thread at a time, but a store invalidates the other threads' copies
+    Coherent,
 }
 
 /// `auto`, or a power of two.

@@ -971,6 +971,68 @@ fn each_thread_of_a_program_can_have_a_cache_of_its_own() {
 }
 
 #[test]
+fn coherent_caches_count_what_stores_of_other_threads_invalidate() {
+    let place = Place::new();
+    // Both threads load lines 0 and 64; thread 2 stores to the first, which thread 1 then loads twice.
+    let trace = "address,size,type,thread\n0,8,load,1\n64,8,load,1\n0,8,load,2\n0,8,store,2\n0,8,load,1\n0,8,load,1\n64,8,load,1\n";
+    place.write("t.csv", trace);
+    let base = ["t.csv", "--granularity", "64", "--sharing", "coherent"];
+    let json = analyzed(&place, &[&base[..], &["--by", "thread"]].concat()).0;
+    assert_eq!(json["sharing"], "coherent");
+    assert_eq!((&json["accesses"], &json["cold"]), (&7.into(), &3.into()));
+    assert_eq!(
+        (&json["distinct"], &json["invalidated"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(
+        json["histogram"]["counts"],
+        serde_json::json!([[0, 0, 2], [1, 1, 1]])
+    );
+    assert_eq!(json["histogram"]["invalidated"], 1);
+    let lost: u64 = json["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| {
+            let histogram = &group["histogram"];
+            assert_eq!(histogram["invalidated"], group["invalidated"]);
+            assert_eq!(histogram["cold"], group["cold"]);
+            group["invalidated"].as_u64().unwrap()
+        })
+        .sum();
+    assert_eq!(lost, 1);
+    let words = [&["analyze", "-f"], &base[..], &["--csv", "t.out.csv"]].concat();
+    place.run(&words).succeeds().prints(&[
+        "kept coherent",
+        "find it invalidated by another thread's store",
+        "invalidated",
+    ]);
+    let page = String::from_utf8_lossy(&place.read("t.html")).into_owned();
+    assert!(page.contains("first touch or invalidated") && page.contains("Invalidated"));
+    let csv = String::from_utf8_lossy(&place.read("t.out.csv")).into_owned();
+    assert!(
+        csv.lines().next().unwrap().ends_with(",invalidated"),
+        "{csv}"
+    );
+    place
+        .run(&["merge", "t.rlprof", "t.rlprof", "-o", "two.rlprof"])
+        .succeeds();
+    place.run(&["diff", "t.rlprof", "two.rlprof"]).succeeds();
+    for options in [
+        &["--kind", "loads"][..],
+        &["--times"],
+        &["--engine", "parallel"],
+    ] {
+        let words = [&["analyze"], &base[..], options].concat();
+        place.run(&words).fails(2).says(&["--sharing coherent"]);
+    }
+    place
+        .run(&["shard", "1/1", "t.csv", "--sharing", "coherent"])
+        .fails(2)
+        .says(&["piece by piece"]);
+}
+
+#[test]
 fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
     let place = Place::new();
     place.write("t.txt", "a b c a");

@@ -1,67 +1,159 @@
 //! Reuse distances of several cores with caches of their own that are kept coherent.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 
-use reuselens_units::Distance;
+use hashbrown::HashMap;
+use reuselens_units::{Bytes, Distance};
 
+use crate::mix::mix;
 use crate::{CountingTree, Engine};
 
-/// The most cores: a bit each.
-const MAX_CORES: usize = 64;
-
-/// A stack for each core. What one core stores is no longer valid in the others' stacks.
+/// A stack for each core. A store of one core invalidates the item's entries in the other cores' stacks.
 ///
-/// An entry that another core's store made invalid stays where it is, so that distances of other items are what
-/// they were; but the core's own next access to it is cold, as if it were its first. That access puts the item
-/// on top again, valid. Loads leave other stacks alone, so several cores may hold an item.
+/// An invalidated entry keeps its place, so the distances of other items stay what they were. The core's own next access
+/// to the item is cold, and reported as *invalidated*: a private cache of any size misses. That access puts
+/// the item on top again, valid. Loads leave other stacks alone, so several cores may hold an item.
 ///
-/// A stack's order does not depend on what is valid, so each is an exact engine, and validity is a bit for
-/// each core beside it. Shared caches need none of this: one engine for all cores.
+/// A stack's order does not depend on which entries are valid, so each stack is an exact engine. Validity is a number
+/// beside it: an item counts the stores to it, and a core notes that count at each of its accesses to the item. A core's
+/// entry is valid if the count is still the one that the core noted: its own stores are accesses of its own.
 ///
-/// Memory: that of the engines, and 16 bytes or more an item. Source: Schuff, Parsons and Pai, *Multicore-Aware Reuse
-/// Distance Analysis*, IPDPSW 2010, as described in Garrido 2013, section 4.1.1.
+/// Cost per access: that of the engine, and two look-ups in hash tables. Memory: that of the engines, and 17 to 39 bytes
+/// for each item and for each pair of a core and an item. Source: Schuff, Parsons and Pai, *Multicore-Aware
+/// Reuse Distance Analysis*, IPDPSW 2010, as described in Garrido 2013, section 4.1.1.
 pub struct Coherent {
-    cores: Vec<CountingTree>,
-    /// Which cores have a valid entry.
-    valid: HashMap<u64, u64>,
+    cores: BTreeMap<u32, Core>,
+    /// The stores to each item so far.
+    stores: Counters,
+    engine: Box<dyn Fn() -> Box<dyn Engine> + Send>,
+}
+
+/// A number for each item.
+type Counters = HashMap<u64, u64, Mixing>;
+
+struct Core {
+    engine: Box<dyn Engine>,
+    /// The stores to each item at this core's last access to it.
+    noted: Counters,
 }
 
 impl Coherent {
-    /// For so many cores: 1 to 64.
-    ///
-    /// # Panics
-    /// If there are none, or more than 64 (a fault of the caller).
-    pub fn new(cores: usize) -> Coherent {
-        assert!((1..=MAX_CORES).contains(&cores), "1 to {MAX_CORES} cores");
+    /// No cores yet, each to have a counting tree.
+    pub fn new() -> Coherent {
+        Coherent::with(|| Box::new(CountingTree::new()))
+    }
+
+    /// No cores yet, each to have an engine that `engine` makes: one that reports all distances.
+    pub fn with(engine: impl Fn() -> Box<dyn Engine> + Send + 'static) -> Coherent {
         Coherent {
-            cores: (0..cores).map(|_| CountingTree::new()).collect(),
-            valid: HashMap::new(),
+            cores: BTreeMap::new(),
+            stores: Counters::default(),
+            engine: Box::new(engine),
         }
     }
 
     /// Processes the next accesses of one core, in order: `distances[i]` becomes the distance of the access to `items[i]`
     /// in its stack, [`Distance::COLD`] if it is the first, or the first since another core stored to the item.
-    /// `stores[i]` says whether it is a store (an atomic operation is one).
+    /// `stores[i]` says whether it is a store (an atomic operation is one). `invalidated` becomes the indices of the
+    /// accesses that are cold because another core stored to their item, ascending. Any number is a core.
     ///
     /// # Panics
-    /// If slices differ in length, or there is no such core (faults of the caller).
+    /// If slices differ in length (a fault of the caller).
     pub fn process(
         &mut self,
-        core: usize,
+        core: u32,
         items: &[u64],
         stores: &[bool],
         distances: &mut [Distance],
+        invalidated: &mut Vec<u32>,
     ) {
-        assert_eq!(items.len(), stores.len());
-        self.cores[core].process(items, distances);
-        let own = 1 << core;
-        for ((item, &store), distance) in items.iter().zip(stores).zip(distances) {
-            let valid = self.valid.entry(*item).or_default();
-            if *valid & own == 0 {
+        assert_eq!(items.len(), stores.len(), "one kind per item");
+        let new = || Core {
+            engine: (self.engine)(),
+            noted: Counters::default(),
+        };
+        let core = self.cores.entry(core).or_insert_with(new);
+        core.engine.process(items, distances);
+        invalidated.clear();
+        let accesses = items.iter().zip(stores).zip(distances);
+        for (index, ((&item, &store), distance)) in (0..).zip(accesses) {
+            let count = self.stores.entry(item).or_default();
+            let before = *count;
+            *count += u64::from(store);
+            if core
+                .noted
+                .insert(item, *count)
+                .is_some_and(|noted| noted != before)
+            {
                 *distance = Distance::COLD;
+                invalidated.push(index);
             }
-            *valid = if store { own } else { *valid | own };
         }
+    }
+
+    /// Gives up what a core holds: no access of it follows. What it stored stays stored. If one follows after all, it is
+    /// of a new core of that number.
+    pub fn end(&mut self, core: u32) {
+        self.cores.remove(&core);
+    }
+
+    /// The most memory that is held within the next `accesses`: see [`Engine::memory_ahead`].
+    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
+        let core = |core: &Core| core.engine.memory_ahead(accesses) + bytes(&core.noted);
+        let cores = self.cores.values().map(core);
+        cores.fold(bytes(&self.stores), |sum, core| sum + core)
+    }
+}
+
+impl Default for Coherent {
+    fn default() -> Self {
+        Coherent::new()
+    }
+}
+
+/// The memory of a table.
+fn bytes(counters: &Counters) -> Bytes {
+    Bytes(counters.allocation_size() as u64)
+}
+
+/// Hashes an item by [`mix`], with a key that nobody knows, so that nobody can make ids that collide. No result
+/// depends on it.
+#[derive(Clone)]
+struct Mixing(u64);
+
+impl Default for Mixing {
+    fn default() -> Self {
+        Mixing(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Mixing {
+    type Hasher = MixHasher;
+
+    fn build_hasher(&self) -> MixHasher {
+        MixHasher(self.0)
+    }
+}
+
+/// One item's hash in the making.
+struct MixHasher(u64);
+
+impl std::hash::Hasher for MixHasher {
+    fn finish(&self) -> u64 {
+        let mixed = mix(self.0);
+        // The table takes its places from the low bits, and the mix is best in the high ones.
+        mixed ^ mixed >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64((*byte).into());
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.rotate_left(1) ^ number;
     }
 }
 
@@ -69,16 +161,26 @@ impl Coherent {
 mod tests {
     use super::*;
 
+    /// What an access is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Use {
+        First,
+        Invalidated,
+        Again(u64),
+    }
+
     /// The definition: stacks as lists, each entry valid or not.
     struct Stacks(Vec<Vec<(u64, bool)>>);
 
     impl Stacks {
-        fn access(&mut self, core: usize, item: u64, store: bool) -> Distance {
+        fn access(&mut self, core: u32, item: u64, store: bool) -> Use {
+            let core = core as usize;
             let stack = &mut self.0[core];
             let found = stack.iter().position(|entry| entry.0 == item);
-            let distance = match found {
-                Some(at) if stack.remove(at).1 => Distance::new(at as u64),
-                _ => Distance::COLD,
+            let is = match found {
+                None => Use::First,
+                Some(at) if stack.remove(at).1 => Use::Again(at as u64),
+                Some(_) => Use::Invalidated,
             };
             stack.insert(0, (item, true));
             for (other, stack) in self.0.iter_mut().enumerate() {
@@ -89,44 +191,49 @@ mod tests {
                         .for_each(|entry| entry.1 = false);
                 }
             }
-            distance
+            is
         }
     }
 
-    fn one(coherent: &mut Coherent, core: usize, item: u64, store: bool) -> Distance {
-        let mut distance = [Distance::ZERO];
-        coherent.process(core, &[item], &[store], &mut distance);
-        distance[0]
+    fn one(coherent: &mut Coherent, core: u32, item: u64, store: bool) -> Use {
+        let (mut distance, mut invalidated) = ([Distance::ZERO], vec![7]);
+        coherent.process(core, &[item], &[store], &mut distance, &mut invalidated);
+        match (distance[0].items(), &invalidated[..]) {
+            (None, []) => Use::First,
+            (None, [0]) => Use::Invalidated,
+            (Some(items), []) => Use::Again(items),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
-    fn an_invalid_entry_keeps_its_place_and_its_next_use_is_cold() {
-        let mut coherent = Coherent::new(2);
+    fn an_invalid_entry_keeps_its_place_and_its_next_use_is_invalidated() {
+        let mut coherent = Coherent::new();
         let (a, d) = (1, 4);
-        assert!(one(&mut coherent, 1, a, true).is_cold());
-        assert!(one(&mut coherent, 1, d, true).is_cold());
-        assert!(one(&mut coherent, 0, d, true).is_cold());
+        assert_eq!(one(&mut coherent, 1, a, true), Use::First);
+        assert_eq!(one(&mut coherent, 1, d, true), Use::First);
+        assert_eq!(one(&mut coherent, 0, d, true), Use::First);
         // D is not valid any more, and still lies between.
-        assert_eq!(one(&mut coherent, 1, a, true).items(), Some(1));
-        assert!(one(&mut coherent, 1, d, false).is_cold());
-        assert_eq!(one(&mut coherent, 1, d, false).items(), Some(0));
+        assert_eq!(one(&mut coherent, 1, a, true), Use::Again(1));
+        assert_eq!(one(&mut coherent, 1, d, false), Use::Invalidated);
+        assert_eq!(one(&mut coherent, 1, d, false), Use::Again(0));
         // A load leaves the other's entry valid; a store does not.
-        assert_eq!(one(&mut coherent, 0, d, false).items(), Some(0));
-        assert_eq!(one(&mut coherent, 1, d, true).items(), Some(0));
-        assert!(one(&mut coherent, 0, d, false).is_cold());
+        assert_eq!(one(&mut coherent, 0, d, false), Use::Again(0));
+        assert_eq!(one(&mut coherent, 1, d, true), Use::Again(0));
+        assert_eq!(one(&mut coherent, 0, d, false), Use::Invalidated);
     }
 
     #[test]
     fn random_accesses_have_the_distances_of_the_definition() {
         let mut seed = 7_u64;
-        for cores in [1, 2, 3, 5] {
+        for cores in [1, 2, 3, 5, 70] {
             for items in [3, 20] {
-                let mut stacks = Stacks(vec![Vec::new(); cores]);
-                let mut coherent = Coherent::new(cores);
+                let mut stacks = Stacks(vec![Vec::new(); cores as usize]);
+                let mut coherent = Coherent::new();
                 for _ in 0..3000 {
                     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let random = seed >> 33;
-                    let core = (random % cores as u64) as usize;
+                    let core = (random % cores) as u32;
                     let (item, store) = (random / 7 % items, (random / 1000).is_multiple_of(4));
                     let right = stacks.access(core, item, store);
                     assert_eq!(one(&mut coherent, core, item, store), right);
@@ -139,13 +246,31 @@ mod tests {
     fn blocks_of_accesses_are_as_single_ones() {
         let items: Vec<u64> = (0..200).map(|at| at * at % 17).collect();
         let stores: Vec<bool> = (0..200).map(|at| at % 5 == 0).collect();
-        let (mut whole, mut single) = (Coherent::new(2), Coherent::new(2));
+        let (mut whole, mut single) = (Coherent::new(), Coherent::new());
         for core in [0, 1, 0] {
             let mut distances = vec![Distance::ZERO; items.len()];
-            whole.process(core, &items, &stores, &mut distances);
+            let mut invalidated = Vec::new();
+            whole.process(core, &items, &stores, &mut distances, &mut invalidated);
             for at in 0..items.len() {
-                assert_eq!(one(&mut single, core, items[at], stores[at]), distances[at]);
+                let right = match distances[at].items() {
+                    Some(items) => Use::Again(items),
+                    None if invalidated.contains(&(at as u32)) => Use::Invalidated,
+                    None => Use::First,
+                };
+                assert_eq!(one(&mut single, core, items[at], stores[at]), right);
             }
         }
+    }
+
+    #[test]
+    fn a_core_that_ended_holds_nothing_and_begins_anew() {
+        let mut coherent = Coherent::new();
+        assert_eq!(one(&mut coherent, 0, 9, true), Use::First);
+        assert_eq!(one(&mut coherent, 1, 9, true), Use::First);
+        let held = coherent.memory_ahead(1);
+        coherent.end(1);
+        assert!(coherent.memory_ahead(1) < held);
+        assert_eq!(one(&mut coherent, 0, 9, false), Use::Invalidated);
+        assert_eq!(one(&mut coherent, 1, 9, false), Use::First);
     }
 }

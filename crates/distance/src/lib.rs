@@ -13,7 +13,7 @@
 //!
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the limit.
 //! [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
-//! [`Coherent`] has a stack for each core of several, with what other cores store made invalid.
+//! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries of the others.
 //! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
 //! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::group::Tally;
-use crate::{Dimension, FineHistogram, Group, Profile, names};
+use crate::{Dimension, Group, Profile, names};
 
 impl Profile {
     /// The groups by element: most accesses first, then in the order of objects and indices.
@@ -21,7 +21,7 @@ impl Profile {
                     histogram: element.histogram.clone(),
                     sum: element.distance_sum,
                     max: element.distance_max,
-                    forward: FineHistogram::new(),
+                    ..Tally::default()
                 };
                 known.merge(&part);
                 elements
@@ -63,7 +63,7 @@ impl Tally {
             histogram,
             sum: self.sum.saturating_sub(other.sum),
             max: self.max.min(top),
-            forward: FineHistogram::new(),
+            ..Tally::default()
         }
     }
 }

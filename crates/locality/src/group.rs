@@ -120,6 +120,9 @@ pub struct Group {
     pub accesses: u64,
     /// How many of them were the first to their item.
     pub cold: u64,
+    /// How many of them found their item invalidated by another thread's store, which is not cold here but is in
+    /// `histogram`. Not known of elements and paths: 0.
+    pub invalidated: u64,
     /// The distances.
     pub histogram: FineHistogram,
     /// Mean of the finite distances; 0 if there is none.
@@ -154,6 +157,7 @@ pub(crate) struct Tally {
     pub(crate) histogram: FineHistogram,
     pub(crate) sum: u128,
     pub(crate) max: u64,
+    pub(crate) invalidated: u64,
     pub(crate) forward: FineHistogram,
 }
 
@@ -167,13 +171,14 @@ impl Tally {
     pub(crate) fn add_rest(&mut self, cell: &Cell) {
         self.sum = self.sum.saturating_add(cell.distance_sum);
         self.max = self.max.max(cell.distance_max);
+        self.invalidated = self.invalidated.saturating_add(cell.invalidated);
         self.forward.merge(&cell.forward);
     }
 
     pub(crate) fn group(self, by: Dimension, name: String) -> Group {
         let accesses = self.histogram.accesses();
-        let cold = self.histogram.cold();
-        let reuses = accesses - cold;
+        let all_cold = self.histogram.cold();
+        let reuses = accesses - all_cold;
         let mean = if reuses == 0 {
             0.0
         } else {
@@ -183,7 +188,8 @@ impl Tally {
             by,
             name,
             accesses,
-            cold,
+            cold: all_cold.saturating_sub(self.invalidated),
+            invalidated: self.invalidated,
             histogram: self.histogram,
             mean,
             max: self.max,
@@ -202,6 +208,8 @@ impl Profile {
         match by {
             Dimension::Program => {
                 let mut whole = whole(&self.histogram);
+                whole.cold = self.first_touches();
+                whole.invalidated = self.invalidated;
                 whole.forward = self.all_cells().group(by, String::new()).forward;
                 vec![whole]
             }
@@ -262,6 +270,7 @@ pub(crate) fn whole(histogram: &ExactHistogram) -> Group {
         name: "program".to_owned(),
         accesses: fine.accesses(),
         cold: fine.cold(),
+        invalidated: 0,
         histogram: fine,
         mean: histogram.mean().unwrap_or(0.0),
         max: histogram.max().unwrap_or(0),

@@ -29,7 +29,7 @@ pub enum MergeError {
     },
     /// They look back over different accesses.
     #[error(
-        "some of the profiles have distances within each thread and others over all threads, so they do not add up; make them all with the same --sharing"
+        "some of the profiles have another cache for each thread than others, or one for all threads, so they do not add up; make them all with the same --sharing"
     )]
     Sharing,
 }
@@ -78,6 +78,9 @@ impl Profile {
                 .iter()
                 .fold(0, |sum, one| sum.saturating_add(one.references)),
             histogram: ExactHistogram::new(),
+            invalidated: profiles
+                .iter()
+                .fold(0, |sum, one| sum.saturating_add(one.invalidated)),
             reuse_times: reuse_times(profiles),
             // Shares of several runs do not add up.
             paths: first.paths.clone().filter(|_| rest.is_empty()),

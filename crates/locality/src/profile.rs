@@ -60,6 +60,10 @@ pub enum Sharing {
     /// itself, if no other takes lines away from it. An item that several threads touch has a first access
     /// in each of them. All counts are sums over the threads.
     Private,
+    /// As [`Private`](Sharing::Private), in caches that are kept coherent: a store of a thread invalidates the item in the caches of the
+    /// others. An access that finds its item invalidated misses in a cache of any size: it has no distance, and is one of
+    /// [`Profile::invalidated`].
+    Coherent,
 }
 
 impl Sharing {
@@ -96,7 +100,7 @@ pub struct Method {
     pub source: String,
     /// How the order between threads came about.
     pub order: String,
-    /// Whether distances look back over all threads or over one. Stored where it is not shared.
+    /// Whether distances look back over all threads or over one, in caches that are coherent or not. Stored where it is not shared.
     #[serde(default, skip_serializing_if = "Sharing::is_shared")]
     pub sharing: Sharing,
     /// Which accesses count: `all`, `loads` or `stores`.
@@ -221,6 +225,9 @@ pub struct Cell {
     pub distance_sum: u128,
     /// Largest finite distance.
     pub distance_max: u64,
+    /// Of its cold accesses, those whose item another thread's store had invalidated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub invalidated: u64,
     /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
     #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
     pub forward: FineHistogram,
@@ -261,6 +268,10 @@ pub struct Profile {
     pub references: u64,
     /// Exact distances of all accesses (item touches: a reference that covers two items counts twice).
     pub histogram: ExactHistogram,
+    /// Of the cold accesses, those whose item another thread's store had invalidated; 0 unless the sharing is
+    /// [`Sharing::Coherent`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub invalidated: u64,
     /// Reuse times of all accesses, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_times: Option<ReuseTimes>,
@@ -291,6 +302,21 @@ impl Profile {
         let mut warnings = self.warnings.iter();
         warnings.any(|warning| warning.code == Warning::TRUNCATED)
     }
+
+    /// The accesses that were the first of their cache to their item: the cold ones without those that another thread's
+    /// store had invalidated.
+    pub fn first_touches(&self) -> u64 {
+        self.histogram.cold().saturating_sub(self.invalidated)
+    }
+
+    /// The accesses that found their item invalidated, where such accesses are counted apart.
+    pub fn invalidations(&self) -> Option<u64> {
+        (self.method.sharing == Sharing::Coherent).then_some(self.invalidated)
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Stores a bound so that equal bounds are equal bytes: −0 as 0, and what is not finite as none.

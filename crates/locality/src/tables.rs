@@ -287,5 +287,6 @@ fn add(into: &mut Cell, cell: &Cell) {
     into.histogram.merge(&cell.histogram);
     into.distance_sum = into.distance_sum.saturating_add(cell.distance_sum);
     into.distance_max = into.distance_max.max(cell.distance_max);
+    into.invalidated = into.invalidated.saturating_add(cell.invalidated);
     into.forward.merge(&cell.forward);
 }

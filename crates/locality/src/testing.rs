@@ -54,6 +54,7 @@ pub(crate) fn profile() -> Profile {
         granularity: Granularity::LINE_64,
         references: 100,
         histogram: ExactHistogram::new(),
+        invalidated: 0,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

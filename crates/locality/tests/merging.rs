@@ -157,6 +157,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                     granularity: Granularity::LINE_64,
                     references,
                     histogram: ExactHistogram::new(),
+                    invalidated: 0,
                     reuse_times: None,
                     paths: None,
                     builds: Default::default(),

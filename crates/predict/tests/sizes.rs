@@ -49,6 +49,7 @@ fn run(all: u64, start: u64) -> Profile {
         granularity: Granularity::LINE_64,
         references: histogram.accesses(),
         histogram,
+        invalidated: 0,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

@@ -198,7 +198,7 @@ fn choose(
     }
     let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
     // Threads share the last, so that distances within each of them say little of it.
-    if profile.method.sharing == Sharing::Private && levels.len() > 1 {
+    if profile.method.sharing != Sharing::Shared && levels.len() > 1 {
         levels.pop();
     }
     // Of equal ones the last is taken: the smallest comes last.

@@ -52,7 +52,7 @@ pub(crate) fn unlike(before: &Profile, after: &Profile) -> impl Iterator<Item = 
         ),
         (
             old.sharing != new.sharing,
-            "one has a cache for each thread, the other one for all; analyse both with the same --sharing",
+            "they have other caches: one for all threads, or one for each, coherent or not; analyse both with the same --sharing",
         ),
         (
             old.ids != new.ids,

@@ -8,11 +8,12 @@ use crate::json::Bins;
 /// The groups of several dimensions, a row for each: `by, name, accesses, cold, mean, max`, and the
 /// misses of each cache of the machine as `misses_L1d` and so on. The first row names the columns.
 ///
-/// Misses are those of fully associative LRU caches. Rows are ordered as the dimensions are given, and
+/// With coherent caches the last column is `invalidated`, which `cold` does not contain. Misses are those of fully associative LRU caches. Rows are ordered as the dimensions are given, and
 /// by accesses within one.
 pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
     let levels = caches::levels(profile);
-    let mut out = head(&levels);
+    let coherent = profile.invalidations().is_some();
+    let mut out = head(&levels, coherent);
     for group in by.iter().flat_map(|by| profile.groups(*by)) {
         let mut row = vec![
             group.by.to_string(),
@@ -27,13 +28,14 @@ pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
                 .iter()
                 .map(|level| group.misses(level.items).to_string()),
         );
+        row.extend(coherent.then(|| group.invalidated.to_string()));
         push(&mut out, &row);
     }
     out
 }
 
 /// The histogram of the whole run, a row for each bin: `low, high, low_bytes, high_bytes, accesses`, ascending; last the cold
-/// accesses, whose distances are empty. The first row names the columns.
+/// accesses, whose distances are empty (with coherent caches two rows: first touches, then invalidated accesses). The first row names the columns.
 pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
     let histogram = &profile.histogram;
     let rows: Vec<(u64, u64, u64)> = match bins {
@@ -49,22 +51,26 @@ pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
             bytes(high)
         ));
     }
-    out.push_str(&format!(",,,,{}\r\n", histogram.cold()));
+    let without = [Some(profile.first_touches()), profile.invalidations()];
+    for count in without.into_iter().flatten() {
+        out.push_str(&format!(",,,,{count}\r\n"));
+    }
     out
 }
 
-/// The names of the columns: those of the caches come last.
-pub(crate) fn columns(levels: &[Level]) -> Vec<String> {
+/// The names of the columns: those of the caches come after those of all profiles, and last that of coherent caches.
+pub(crate) fn columns(levels: &[Level], coherent: bool) -> Vec<String> {
     let fixed = ["by", "name", "accesses", "cold", "mean", "max"].map(str::to_owned);
     let misses = levels
         .iter()
         .map(|level| format!("misses_{}", level.short()));
-    fixed.into_iter().chain(misses).collect()
+    let last = coherent.then(|| "invalidated".to_owned());
+    fixed.into_iter().chain(misses).chain(last).collect()
 }
 
-fn head(levels: &[Level]) -> String {
+fn head(levels: &[Level], coherent: bool) -> String {
     let mut out = String::new();
-    push(&mut out, &columns(levels));
+    push(&mut out, &columns(levels, coherent));
     out
 }
 

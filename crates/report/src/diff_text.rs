@@ -173,11 +173,12 @@ impl View<'_> {
         let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
         let reach = caches::reach([self.before, self.after]);
         if reach.is_none() {
-            cells.push(
-                self.total("distinct data", old.cold(), new.cold(), |items| {
-                    self.size(items)
-                }),
-            );
+            cells.push(self.total(
+                "distinct data",
+                self.before.first_touches(),
+                self.after.first_touches(),
+                |items| self.size(items),
+            ));
         }
         let mut levels = caches::levels_within(self.before, reach);
         if self.chosen.name.is_none() {

@@ -63,6 +63,7 @@ struct Document<'a> {
     accesses: u64,
     /// Null where distances beyond a limit count as cold.
     distinct: Option<u64>,
+    /// Without those that were invalidated.
     cold: u64,
     histogram: Counts,
     miss_ratio_curve: Vec<Point>,
@@ -78,9 +79,12 @@ struct Document<'a> {
     kinds: &'a str,
     data: &'a str,
     outcome: &'a Outcome,
-    /// Only where distances are within each thread.
+    /// Only where each thread has a cache of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     sharing: Option<Sharing>,
+    /// Only of coherent caches, here and below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invalidated: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_bounds: Option<BoundsJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,6 +148,17 @@ struct Counts {
     bins: &'static str,
     counts: Vec<(u64, u64, u64)>,
     cold: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invalidated: Option<u64>,
+}
+
+impl Counts {
+    /// The counts of which so many accesses that are cold were invalidated.
+    fn with_invalidated(mut self, invalidated: Option<u64>) -> Self {
+        self.invalidated = invalidated;
+        self.cold = self.cold.saturating_sub(invalidated.unwrap_or(0));
+        self
+    }
 }
 
 /// `[items, bytes, miss ratio]`.
@@ -177,6 +192,8 @@ struct GroupJson {
     /// Distances to the next accesses to the same items.
     #[serde(skip_serializing_if = "Option::is_none")]
     forward: Option<Counts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invalidated: Option<u64>,
     /// Of an object whose elements are told apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     elements: Vec<ElementJson>,
@@ -258,9 +275,9 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         error_bound: method.error_bound.filter(|bound| bound.is_finite()),
         granularity_bytes: profile.granularity.bytes(),
         accesses: histogram.accesses(),
-        distinct: method.max_distance.is_none().then(|| histogram.cold()),
-        cold: histogram.cold(),
-        histogram: whole(histogram, options.bins),
+        distinct: (method.max_distance.is_none()).then(|| profile.first_touches()),
+        cold: profile.first_touches(),
+        histogram: whole(histogram, options.bins).with_invalidated(profile.invalidations()),
         miss_ratio_curve: points(profile, &curve),
         groups,
         warnings: &profile.warnings,
@@ -277,6 +294,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         kinds: &method.kinds,
         data: &method.data,
         outcome: &profile.outcome,
+        invalidated: profile.invalidations(),
         sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,
         reuse_times: profile
@@ -310,6 +328,7 @@ fn whole(histogram: &ExactHistogram, bins: Bins) -> Counts {
             bins: "exact",
             counts: Histogram::bins(histogram).collect(),
             cold: histogram.cold(),
+            invalidated: None,
         },
     }
 }
@@ -319,6 +338,7 @@ fn log2(histogram: &Log2Histogram) -> Counts {
         bins: "log2",
         counts: histogram.iter().collect(),
         cold: histogram.cold(),
+        invalidated: None,
     }
 }
 
@@ -329,6 +349,7 @@ fn fine(histogram: &FineHistogram, bins: Bins) -> Counts {
             bins: "fine",
             counts: histogram.iter().collect(),
             cold: histogram.cold(),
+            invalidated: None,
         },
     }
 }
@@ -338,11 +359,15 @@ fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Lev
         Dimension::Program => whole(&profile.histogram, bins),
         _ => fine(&group.histogram, bins),
     };
+    // Of elements it is not known which cold accesses were invalidated.
+    let known = group.by != Dimension::Element;
+    let invalidated = (profile.invalidations().filter(|_| known)).map(|_| group.invalidated);
     GroupJson {
         by: group.by,
         accesses: group.accesses,
         cold: group.cold,
-        histogram,
+        histogram: histogram.with_invalidated(invalidated),
+        invalidated,
         mean: if group.mean.is_finite() {
             group.mean
         } else {

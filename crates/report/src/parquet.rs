@@ -34,7 +34,9 @@ pub fn groups_parquet(profile: &Profile, by: &[Dimension]) -> Result<Vec<u8>, Pa
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(format!("reuselens {}", profile.version))
         .build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema(&levels)?, Arc::new(properties))?;
+    let coherent = profile.invalidations().is_some();
+    let schema = schema(&levels, coherent)?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut rows = writer.next_row_group()?;
     let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
     column::<ByteArrayType>(&mut rows, &values(&groups, |group| text(group.by.name())))?;
@@ -46,11 +48,14 @@ pub fn groups_parquet(profile: &Profile, by: &[Dimension]) -> Result<Vec<u8>, Pa
     for level in &levels {
         count(&mut rows, &groups, |group| group.misses(level.items))?;
     }
+    if coherent {
+        count(&mut rows, &groups, |group| group.invalidated)?;
+    }
     rows.close()?;
     Ok(writer.into_inner()?)
 }
 
-fn schema(levels: &[Level]) -> Result<TypePtr, ParquetError> {
+fn schema(levels: &[Level], coherent: bool) -> Result<TypePtr, ParquetError> {
     let field = |name: String| {
         let (physical, converted) = match name.as_str() {
             "by" | "name" => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
@@ -63,7 +68,7 @@ fn schema(levels: &[Level]) -> Result<TypePtr, ParquetError> {
             .build()
             .map(Arc::new)
     };
-    let fields = csv::columns(levels)
+    let fields = csv::columns(levels, coherent)
         .into_iter()
         .map(field)
         .collect::<Result<Vec<_>, _>>()?;

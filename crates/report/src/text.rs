@@ -131,7 +131,7 @@ pub(crate) fn is_partial(warning: &Warning) -> bool {
 
 fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     let accesses = profile.histogram.accesses();
-    let distinct = profile.histogram.cold();
+    let distinct = profile.first_touches();
     let _ = write!(
         out,
         "\n{} {}",
@@ -160,7 +160,11 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
     }
     let summed = words::summed(&profile.method);
     let share = percent(distinct, accesses);
-    let _ = writeln!(out, "{summed}; {share} are first touches.");
+    let lost = profile.invalidations().map_or_else(String::new, |lost| {
+        let share = percent(lost, accesses);
+        format!(", and {share} find it invalidated by another thread's store")
+    });
+    let _ = writeln!(out, "{summed}; {share} are first touches{lost}.");
 }
 
 /// What misses in the machine's caches, and in one with ways that was asked for.

@@ -69,6 +69,7 @@ pub(crate) fn engine(method: &Method) -> String {
     let sharing = match method.sharing {
         Sharing::Shared => "",
         Sharing::Private => ", a cache for each thread",
+        Sharing::Coherent => ", a cache for each thread, kept coherent",
     };
     let engine = or(&method.engine, "unknown");
     format!("{engine} engine, {worth}{reach}{sharing}")
@@ -86,7 +87,7 @@ pub fn about(method: &Method) -> &'static str {
 pub(crate) fn summed(method: &Method) -> &'static str {
     match method.sharing {
         Sharing::Shared => "",
-        Sharing::Private => ", summed over the threads",
+        Sharing::Private | Sharing::Coherent => ", summed over the threads",
     }
 }
 
@@ -98,6 +99,9 @@ pub(crate) fn cold(profile: &Profile) -> String {
         Some(limit) => format!("first or ≥ {}", caches::size(limit, profile.granularity)),
     }
 }
+
+/// What an access is called whose item another thread's store had invalidated.
+pub(crate) const INVALIDATED: &str = "invalidated";
 
 /// What was sampled, and how far off its miss ratios may be.
 fn bounds(method: &Method) -> String {
@@ -139,6 +143,9 @@ pub(crate) fn order(method: &Method) -> String {
             format!("{order}; all threads share one cache (--sharing private: each has its own)")
         }
         Sharing::Private => order.to_owned(),
+        Sharing::Coherent => {
+            format!("{order}; each thread has a cache, which the stores of others invalidate")
+        }
     }
 }
 

@@ -96,6 +96,12 @@ pub(crate) fn profile(
             cell.forward = forward.get(number).unwrap_or_default().0;
         }
     }
+    if let Some(invalidated) = counted.more.invalidated {
+        profile.invalidated = invalidated.iter().sum();
+        for (cell, &invalidated) in profile.cells.iter_mut().zip(&invalidated) {
+            cell.invalidated = invalidated;
+        }
+    }
     if let Some(paths) = counted.more.paths {
         add_paths(&mut uncounted.profile, paths);
     }

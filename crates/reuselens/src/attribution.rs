@@ -61,6 +61,7 @@ impl Attribution {
             contexts: options.contexts,
             whole: options.whole,
             elements: options.elements,
+            stores: options.sharing == Sharing::Coherent,
             basic_blocks: options.paths,
             ids: !source.has_addresses(),
             ..Options::default()
@@ -181,6 +182,7 @@ impl Attribution {
                 granularity: self.granularity,
                 references,
                 histogram: Default::default(),
+                invalidated: 0,
                 reuse_times: None,
                 paths: None,
                 builds,
@@ -235,6 +237,7 @@ impl Uncounted {
     pub fn whole(mut self) -> Profile {
         let mut cell = self.profile.cells.pop().unwrap_or_default();
         count_all(&mut cell, &self.profile.histogram);
+        cell.invalidated = self.profile.invalidated;
         self.profile.cells = vec![cell];
         self.profile.threads = vec![ProfiledThread {
             name: "all threads".to_owned(),

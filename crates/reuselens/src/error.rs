@@ -50,17 +50,22 @@ pub enum Error {
     NoPlaces,
     /// Distances per program thread from an engine that follows all threads as one stream.
     #[error(
-        "the engine '{engine}' follows all threads of the program as one stream and cannot tell distances within each of them; take --engine counting, or leave out --sharing private"
+        "the engine '{engine}' follows all threads of the program as one stream and cannot tell distances within each of them; take --engine counting, or leave out --sharing {sharing}"
     )]
     NotPrivate {
         /// The engine that was asked for.
         engine: String,
+        /// The sharing that was asked for: `private` or `coherent`.
+        sharing: &'static str,
     },
     /// A sample of distances per program thread.
     #[error(
-        "--sample looks at all threads of the program as one stream and cannot tell distances within each of them; leave out --sample or --sharing private"
+        "--sample looks at all threads of the program as one stream and cannot tell distances within each of them; leave out --sample or --sharing {sharing}"
     )]
-    NoPrivateSample,
+    NoPrivateSample {
+        /// The sharing that was asked for: `private` or `coherent`.
+        sharing: &'static str,
+    },
     /// A trace without statements.
     #[error(
         "the trace has no statements to reorder: the program must name its elements and mark its statements (RecordAccess, RecordStatement), be built with --rl-names, and be recorded: reuselens record -- PROGRAM"

@@ -159,6 +159,7 @@ fn profile(
         granularity,
         references: histogram.accesses(),
         histogram,
+        invalidated: 0,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

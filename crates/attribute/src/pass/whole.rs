@@ -118,6 +118,7 @@ impl Pass<'_> {
         for (&kind, &item) in block.kinds().iter().zip(block.addrs()) {
             if self.options.kinds.counts(kind) {
                 self.columns.push(item, cell);
+                self.mark_stores(kind);
                 self.shared.references += 1;
             }
         }
@@ -252,5 +253,6 @@ impl Pass<'_> {
             };
             self.push_rest(access, NO_STRUCTURE, 0);
         }
+        self.mark_stores(kind);
     }
 }

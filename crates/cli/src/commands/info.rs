@@ -122,7 +122,7 @@ fn what(profile: &Profile) -> String {
         );
     }
     let about = reuselens_report::about(&profile.method);
-    let items = counted(profile.histogram.cold(), "distinct item", "distinct items");
+    let items = counted(profile.first_touches(), "distinct item", "distinct items");
     let size = match profile.method.ids {
         true => String::new(),
         false => format!(" of {}", Bytes(profile.granularity.bytes())),

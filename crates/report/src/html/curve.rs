@@ -141,7 +141,8 @@ fn numbers(out: &mut String, scene: &Scene, points: &[(u64, u64)]) {
     let floor = scene.cold as f64 / scene.accesses.max(1) as f64;
     let _ = write!(
         out,
-        "</tbody></table></div><p class=\"soft\">No cache gets below {}: first touches miss in all of them.</p></details>",
-        super::escape::escape(&ratio_percent(floor))
+        "</tbody></table></div><p class=\"soft\">No cache gets below {}: first touches{} miss in all of them.</p></details>",
+        super::escape::escape(&ratio_percent(floor)),
+        scene.or_invalidated()
     );
 }

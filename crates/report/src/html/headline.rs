@@ -63,7 +63,10 @@ fn lead(scene: &Scene) -> String {
         cache_words(level)
     );
     if misses == scene.cold && scene.profile.method.max_distance.is_none() {
-        text.push_str(": every one of them is the first touch of its data. All reuses hit.");
+        text.push_str(match scene.profile.invalidations() {
+            Some(1..) => ": every one of them is the first touch of its data, or another thread's store had invalidated them. All other reuses hit.",
+            _ => ": every one of them is the first touch of its data. All reuses hit.",
+        });
         return text;
     }
     text.push('.');
@@ -111,8 +114,11 @@ fn next_level(scene: &Scene) -> String {
     let ratio = percent(misses, scene.accesses);
     if misses == scene.cold {
         format!(
-            " {} holds all reuses: only first touches ({ratio}) go past it.",
-            next.label()
+            " {} holds all reuses: only first touches{} ({ratio}) go past it.",
+            next.label(),
+            scene
+                .or_invalidated()
+                .replace("invalidated", "what was invalidated")
         )
     } else {
         format!(" {ratio} also miss in {}.", next.label())
@@ -155,7 +161,7 @@ fn tiles(out: &mut String, scene: &Scene) {
 
 /// What first touches are of.
 fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
-    let distinct = scene.cold;
+    let distinct = scene.profile.first_touches();
     let memory = crate::caches::size(distinct, scene.profile.granularity);
     let about = words::about(&scene.profile.method);
     let number = format!("{about}{}", grouped(distinct));
@@ -172,9 +178,16 @@ fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     );
     tile(
         "First touches",
-        percent(scene.cold, scene.accesses),
+        percent(distinct, scene.accesses),
         "miss in any cache".into(),
     );
+    if let Some(lost) = scene.profile.invalidations() {
+        tile(
+            "Invalidated",
+            percent(lost, scene.accesses),
+            "by another thread's store: miss in any cache".into(),
+        );
+    }
 }
 
 /// Appends what the reader must know.

@@ -89,8 +89,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
     let _ = write!(
         out,
         "<ul class=\"legend\"><li><i class=\"k-hit\"></i>hits in <span data-cache>{chosen}</span></li>\
-         <li><i class=\"k-miss\"></i>misses in it (a bar with both is coloured by their shares)</li><li><i class=\"k-cold\"></i>first touch: misses in any cache</li>\
-         <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>"
+         <li><i class=\"k-miss\"></i>misses in it (a bar with both is coloured by their shares)</li><li><i class=\"k-cold\"></i>first touch{}: misses in any cache</li>\
+         <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>",
+        scene.or_invalidated()
     );
     numbers(out, scene);
 }
@@ -202,9 +203,26 @@ fn numbers(out: &mut String, scene: &Scene) {
     }
     let _ = write!(
         out,
-        "<tr><td>{}</td><td>no cache</td><td>{}</td><td>{}</td></tr></tbody></table></div></details>",
-        crate::words::cold(scene.profile),
-        grouped(scene.cold),
-        percent(scene.cold, scene.accesses)
+        "{}{}</tbody></table></div></details>",
+        without_distance(
+            scene,
+            &crate::words::cold(scene.profile),
+            scene.profile.first_touches()
+        ),
+        scene
+            .profile
+            .invalidations()
+            .map_or_else(String::new, |lost| {
+                without_distance(scene, crate::words::INVALIDATED, lost)
+            })
     );
+}
+
+/// The row of accesses that have no distance.
+fn without_distance(scene: &Scene, what: &str, accesses: u64) -> String {
+    format!(
+        "<tr><td>{what}</td><td>no cache</td><td>{}</td><td>{}</td></tr>",
+        grouped(accesses),
+        percent(accesses, scene.accesses)
+    )
 }

@@ -24,6 +24,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) reason: &'static str,
     pub(crate) axis: Axis,
     pub(crate) accesses: u64,
+    /// The accesses that miss in a cache of any size.
     pub(crate) cold: u64,
     pub(crate) log2: Log2Histogram,
     pub(crate) fine: FineHistogram,
@@ -60,6 +61,14 @@ impl<'a> Scene<'a> {
     /// Exact misses of the whole run in a cache of `items` items.
     pub(crate) fn misses(&self, items: u64) -> u64 {
         self.curve.misses(items)
+    }
+
+    /// What is said after `first touch`, where other accesses have no distance either.
+    pub(crate) fn or_invalidated(&self) -> &'static str {
+        match self.profile.invalidations() {
+            Some(_) => " or invalidated",
+            None => "",
+        }
     }
 
     /// Whether an item is a piece of memory, and not only an id.

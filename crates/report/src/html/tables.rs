@@ -86,6 +86,10 @@ fn write_table(out: &mut String, scene: &Scene, table: &Table) {
         table.head
     );
     for (key, head) in HEADS {
+        let head = match key {
+            "cold" => format!("{head}{}", scene.or_invalidated()),
+            _ => head.to_owned(),
+        };
         let sort = if key == "misses" {
             " aria-sort=\"descending\""
         } else {

@@ -39,6 +39,7 @@ pub(crate) fn histogram(
         .max()
         .unwrap_or(0)
         .max(log2.cold());
+    let first_touches = profile.first_touches();
     let cold = words::cold(profile);
     let bins = bins(&log2, profile);
     let column = column(&bins, &cold);
@@ -78,7 +79,10 @@ pub(crate) fn histogram(
     while let Some(level) = pending.pop() {
         mark(out, level, column, room, paint);
     }
-    line(out, &cold, log2.cold(), Ink::Cold);
+    line(out, &cold, first_touches, Ink::Cold);
+    if let Some(lost) = profile.invalidations() {
+        line(out, words::INVALIDATED, lost, Ink::Cold);
+    }
 }
 
 /// The bins up to the largest distance: where each begins, what it is called, and its accesses.

@@ -203,6 +203,7 @@ pub fn empty() -> Profile {
         granularity: Granularity::LINE_64,
         references: 0,
         histogram: ExactHistogram::new(),
+        invalidated: 0,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

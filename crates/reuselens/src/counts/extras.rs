@@ -17,6 +17,9 @@ pub(crate) struct More {
     pub forward: Option<KeyedHistograms>,
     /// The distances of each cell by path, if they were asked for.
     pub paths: Option<PathCounts>,
+    /// For each cell, the accesses whose item another thread's store had invalidated, if caches are kept coherent. Cells beyond
+    /// the end have none.
+    pub invalidated: Option<Vec<u64>>,
 }
 
 /// A way of counting, and a table of previous accesses beside it.
@@ -128,6 +131,7 @@ impl Counts for Extras {
         let mut counted = inner.finish();
         counted.more = More {
             paths: counted.more.paths,
+            invalidated: counted.more.invalidated,
             reuse_times: times.map(|times| {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))

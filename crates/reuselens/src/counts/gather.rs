@@ -9,6 +9,7 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
         to.elements.resize(to.items.len(), 0);
         to.elements.extend_from_slice(&more.elements);
     }
+    to.stores.extend_from_slice(&more.stores);
     let before = to.items.len() as u32;
     let blocks = more.basic_blocks.iter();
     to.basic_blocks

@@ -1,9 +1,11 @@
 //! From columns of touches to counts of distances: one file per way of counting.
 
+mod coherent;
 mod exact;
 mod extras;
 mod gather;
 mod hp_rda;
+mod lanes;
 mod paths;
 mod piped;
 mod private;
@@ -139,6 +141,13 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     if options.sharing == Sharing::Private {
         return Ok(Box::new(private::begin(options, threads)?));
     }
+    if options.sharing == Sharing::Coherent {
+        let counts: Box<dyn Counts> = Box::new(coherent::begin(options)?);
+        return Ok(match threads.get() > 1 {
+            true => piped::Piped::begin(counts),
+            false => counts,
+        });
+    }
     let counts = more(options, counts(options)?)?;
     // It has its own threads.
     let alone = options.engine == hp_rda::NAME;
@@ -155,9 +164,14 @@ fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         other,
         why,
     };
-    if options.sharing == Sharing::Private {
+    let sharing = match options.sharing {
+        Sharing::Shared => None,
+        Sharing::Private => Some("--sharing private"),
+        Sharing::Coherent => Some("--sharing coherent"),
+    };
+    if let Some(sharing) = sharing {
         return Err(refused(
-            "--sharing private",
+            sharing,
             "paths are counted with distances over all threads",
         ));
     }

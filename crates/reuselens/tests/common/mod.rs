@@ -16,6 +16,9 @@ pub struct Made {
 pub enum What {
     /// Loads: item, instruction.
     Loads(Vec<(u64, u64)>),
+    /// Accesses: kind, item, instruction.
+    #[allow(dead_code, reason = "some of the tests only load")]
+    Accesses(Vec<(Kind, u64, u64)>),
     /// The thread ends.
     #[allow(dead_code, reason = "threads end in some of the tests only")]
     End,
@@ -40,18 +43,24 @@ impl Source for Made {
             return Ok(Step::End);
         };
         self.at += 1;
-        let What::Loads(loads) = what else {
-            return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread))));
-        };
         block.clear();
         (block.process, block.thread) = (ProcessId(*process), ThreadId(*thread));
-        for &(item, pc) in loads {
+        let mut push = |kind, item, pc| {
             block.push(Row {
-                kind: Kind::Load,
+                kind,
                 size: 8,
                 pc,
                 addr: 0x10_0000 + item * 64,
             });
+        };
+        match what {
+            What::Loads(loads) => loads
+                .iter()
+                .for_each(|&(item, pc)| push(Kind::Load, item, pc)),
+            What::Accesses(all) => all
+                .iter()
+                .for_each(|&(kind, item, pc)| push(kind, item, pc)),
+            What::End => return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread)))),
         }
         Ok(Step::Block)
     }

@@ -2,7 +2,8 @@
 //!
 //! # What it is
 //! An engine for each thread of each process, which gets the touches of that thread only. No thread takes a
-//! line away from another: what a store in one thread does to the caches of the others is not modelled.
+//! line away from another: what a store in one thread does to the caches of the others is not modelled
+//! ([`coherent`](super::coherent) does).
 //! Histograms, cells and elements are sums over the threads, and so is the number of first accesses: an item
 //! that three threads touch is cold three times.
 //!
@@ -18,7 +19,6 @@
 //! distances that occurred), and the batches on their way, up to some tens of megabytes. The limit on memory is looked
 //! at between batches, so it is held to within what a batch can add: of the exact histogram, a slot for each touch.
 
-mod lanes;
 mod shelf;
 mod team;
 
@@ -29,9 +29,9 @@ use reuselens_distance::{EngineError, by_name};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
+use super::lanes::Lanes;
 use super::{Counted, Counts, More, PARALLEL, hp_rda};
 use crate::{AnalysisOptions, Error};
-use lanes::Lanes;
 use shelf::{Batch, Recipe};
 use team::{SHELVES, Team};
 
@@ -40,24 +40,37 @@ const BATCH: usize = 1 << 14;
 /// Runs in a batch, for threads that touch little.
 const RUNS: usize = 1 << 10;
 
+/// The name of the engine that each thread gets; `sharing` is the one that was asked for.
+///
+/// # Errors
+/// If there is no such engine, or it cannot do what else is asked for.
+pub(super) fn engine(
+    options: &AnalysisOptions,
+    sharing: &'static str,
+) -> Result<&'static str, Error> {
+    if [PARALLEL, hp_rda::NAME, "sampled"].contains(&options.engine.as_str()) {
+        return Err(Error::NotPrivate {
+            engine: options.engine.clone(),
+            sharing,
+        });
+    }
+    let engine = super::bounded(options, by_name(&options.engine)?)?.name();
+    match (options.engine.as_str(), options.sample) {
+        (_, None) => Ok(engine),
+        ("auto", Some(_)) => Err(Error::NoPrivateSample { sharing }),
+        (name, Some(_)) => {
+            let name = name.to_owned();
+            Err(EngineError::NotSampled { name }.into())
+        }
+    }
+}
+
 /// A new way of counting, as the options have it.
 ///
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(super) fn begin(options: &AnalysisOptions, threads: NonZeroUsize) -> Result<Private, Error> {
-    if [PARALLEL, hp_rda::NAME, "sampled"].contains(&options.engine.as_str()) {
-        let engine = options.engine.clone();
-        return Err(Error::NotPrivate { engine });
-    }
-    let engine = super::bounded(options, by_name(&options.engine)?)?.name();
-    match (options.engine.as_str(), options.sample) {
-        (_, None) => {}
-        ("auto", Some(_)) => return Err(Error::NoPrivateSample),
-        (name, Some(_)) => {
-            let name = name.to_owned();
-            return Err(EngineError::NotSampled { name }.into());
-        }
-    }
+    let engine = engine(options, "private")?;
     let recipe = Recipe {
         engine,
         max_distance: options.max_distance,
@@ -175,6 +188,7 @@ impl Counts for Private {
             elements: sums.elements,
             more: More {
                 paths: None,
+                invalidated: None,
                 reuse_times: recipe.reuse_times.then_some(sums.times),
                 forward: recipe.forward.then_some(sums.forward),
             },
