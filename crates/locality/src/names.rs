@@ -124,9 +124,17 @@ fn line(site: &Site, paths: &ShortPaths) -> String {
             ("", "") => "(unknown line)".to_owned(),
             ("", module) => format!("{module} (unknown line)"),
             (function, "") => format!("{function} (unknown line)"),
+            // A function that is named by its file and address.
+            (function, module) if is_in(function, module) => format!("{function} (unknown line)"),
             (function, module) => format!("{function} in {module} (unknown line)"),
         },
     }
+}
+
+/// Whether a function's name begins with its file's, as in `gzip!fn@4295`.
+fn is_in(function: &str, module: &str) -> bool {
+    let rest = function.strip_prefix(module);
+    rest.is_some_and(|rest| rest.starts_with('!'))
 }
 
 /// `module+0x12ab (file:line)`.

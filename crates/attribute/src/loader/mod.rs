@@ -1,8 +1,10 @@
 //! Names from the program's files: symbol tables and DWARF.
 
+mod bounds;
 mod object_file;
 mod separate;
 mod stubs;
+mod symbol_names;
 mod unnamed;
 mod unread;
 mod variables;
@@ -13,15 +15,17 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use addr2line::demangle_auto;
 use object::{Object, ObjectSymbol, SymbolKind};
 use reuselens_locality::Frame;
 use reuselens_trace::Module;
 
 use crate::Warning;
 use crate::hash::FastMap;
+use crate::naming::file_name;
 use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
+use bounds::FunctionBounds;
 use stubs::Stubs;
+use symbol_names::{demangled, fortran_name, original};
 use unread::Unread;
 
 /// Reads names from the files that modules were mapped from. Opens each file once, at its first use;
@@ -42,6 +46,8 @@ struct Opened {
     named: Named,
     statics: Vec<StaticSymbol>,
     stubs: Stubs,
+    /// Of a file whose symbols were stripped: what its functions are called by. Empty for others.
+    bounds: FunctionBounds,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
     code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
@@ -98,6 +104,14 @@ impl Loader {
         })
     }
 
+    /// The function of a stripped file that an address is in: where it begins. None if a symbol in it names it.
+    fn unnamed_function(&mut self, module: &Module, address: u64) -> Option<u64> {
+        let start = self.opened(module)?.bounds.start_of(address)?;
+        let symbol = self.code(module)?.find_symbol_info(address);
+        let is_named = symbol.is_some_and(|symbol| symbol.address() >= start);
+        (!is_named).then_some(start)
+    }
+
     /// What names the code of a module.
     fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
         let opened = self.opened(module)?;
@@ -141,10 +155,16 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     }
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
+    let is_stripped = separate.is_none() && file.symbol_table().is_none();
+    let bounds = match is_stripped {
+        true => FunctionBounds::of(&file),
+        false => FunctionBounds::default(),
+    };
     Ok(Opened {
         build_id: build_id.to_vec(),
         statics,
         stubs,
+        bounds,
         code: None,
         named: separate.unwrap_or(own),
         variables: None,
@@ -204,6 +224,13 @@ impl SymbolSource for Loader {
                 ..Frame::default()
             }];
         }
+        if let Some(start) = self.unnamed_function(module, address) {
+            let name = bounds::name(file_name(&module.path), start);
+            return vec![Frame {
+                function: format!("{name}+{:#x}", address - start),
+                ..Frame::default()
+            }];
+        }
         let code = self.code(module);
         code.map(|code| frames(code, address)).unwrap_or_default()
     }
@@ -211,6 +238,13 @@ impl SymbolSource for Loader {
     fn function(&mut self, module: &Module, address: u64) -> Option<Function> {
         if let Some(stub) = self.stub(module, address) {
             return Some(stub);
+        }
+        if let Some(start) = self.unnamed_function(module, address) {
+            return Some(Function {
+                name: bounds::name(file_name(&module.path), start),
+                file: String::new(),
+                symbol: format!("fn at {start:#x}"),
+            });
         }
         let code = self.code(module)?;
         let outermost = source_frames(code, address)
@@ -247,34 +281,6 @@ impl SymbolSource for Loader {
     }
 }
 
-/// A symbol's name as its author wrote it. Only mangled names are touched: a C variable `b` would
-/// otherwise read as the mangled type `bool`.
-fn demangled(name: &str) -> String {
-    if ["_Z", "__Z", "_R"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
-    {
-        demangle_auto(name.into(), None).into_owned()
-    } else {
-        name.to_owned()
-    }
-}
-
-/// A symbol without what compilers append to the names of clones and parts of functions.
-fn original(symbol: &str) -> &str {
-    const APPENDED: [&str; 7] = [
-        ".constprop.",
-        ".part.",
-        ".isra.",
-        ".cold",
-        ".llvm.",
-        ".lto_priv.",
-        ".localalias",
-    ];
-    let ends = APPENDED.iter().filter_map(|appended| symbol.find(appended));
-    &symbol[..ends.min().unwrap_or(symbol.len())]
-}
-
 /// The symbol at or before an address, demangled, and the distance from it.
 fn symbol(code: &addr2line::Loader, address: u64) -> Option<(String, u64)> {
     let symbol = code.find_symbol_info(address)?;
@@ -303,19 +309,6 @@ const FORTRAN: [gimli::DwLang; 5] = [
     gimli::DW_LANG_Fortran03,
     gimli::DW_LANG_Fortran08,
 ];
-
-/// A Fortran procedure as its author wrote it: gfortran calls `relax` `relax_` and `relax` of the
-/// module `grid` `__grid_MOD_relax`.
-fn fortran_name(name: &str) -> String {
-    match name
-        .strip_prefix("__")
-        .and_then(|rest| rest.split_once("_MOD_"))
-    {
-        Some((module, procedure)) => format!("{module}::{procedure}"),
-        None if name.ends_with("__") => name.to_owned(),
-        None => name.strip_suffix('_').unwrap_or(name).to_owned(),
-    }
-}
 
 /// The frames that the debug information knows.
 fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
@@ -350,26 +343,4 @@ fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
         }
     }
     frames
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_mangled_names_are_demangled() {
-        for name in ["a", "b", "c", "f", "i", "x", "St", "main"] {
-            assert_eq!(demangled(name), name);
-        }
-        assert_eq!(demangled("_ZN4grid4cellE"), "grid::cell");
-    }
-
-    #[test]
-    fn clones_are_their_function() {
-        assert_eq!(original("_ZL7descendii.constprop.3"), "_ZL7descendii");
-        assert_eq!(original("make.part.0.cold"), "make");
-        // Dots that are part of a name.
-        let name = "_ZN42_$LT$T$u20$as$u20$core..any..Any$GT$7type_id17h0123456789abcdefE";
-        assert_eq!(original(name), name);
-    }
 }

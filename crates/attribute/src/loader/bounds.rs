@@ -1,0 +1,103 @@
+//! Where functions begin and end in a file without symbols, from the table that unwinding needs.
+//!
+//! Nearly every x86-64 program has one, since exceptions and profilers need it: `strip` leaves it in place. Functions
+//! get names by their file and where they begin, `gzip!fn@4295`.
+//!
+//! Source: Linux Standard Base Core, section 10.6 (exception frames).
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use object::{Object, ObjectSection};
+
+/// The functions of a file, in the order of their addresses.
+#[derive(Debug, Default)]
+pub(super) struct FunctionBounds(Vec<(u64, u64)>);
+
+impl FunctionBounds {
+    /// Those that the file's `.eh_frame` describes: all before the first entry that is damaged; none if there is no such
+    /// section. Cost: linear in its entries.
+    pub(super) fn of(file: &object::File) -> FunctionBounds {
+        let Some(section) = file.section_by_name(".eh_frame") else {
+            return FunctionBounds::default();
+        };
+        let data = section.uncompressed_data().unwrap_or_default();
+        let address = |name| {
+            file.section_by_name(name)
+                .map_or(0, |found| found.address())
+        };
+        let bases = BaseAddresses::default()
+            .set_eh_frame(section.address())
+            .set_text(address(".text"))
+            .set_got(address(".got"));
+        let mut frames = EhFrame::new(&data, LittleEndian);
+        frames.set_address_size(if file.is_64() { 8 } else { 4 });
+        let mut entries = frames.entries(&bases);
+        let mut found = Vec::new();
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(partial) = entry else {
+                continue;
+            };
+            let Ok(function) = partial.parse(EhFrame::cie_from_offset) else {
+                break;
+            };
+            let low = function.initial_address();
+            if let Some(high) = low.checked_add(function.len()).filter(|high| *high > low) {
+                found.push((low, high));
+            }
+        }
+        found.sort_unstable();
+        FunctionBounds(found)
+    }
+
+    /// Where the function at an address begins.
+    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
+        let after = self.0.partition_point(|(low, _)| *low <= address);
+        let (low, high) = self.0[..after].last()?;
+        (address < *high).then_some(*low)
+    }
+}
+
+/// What a function without a symbol is called.
+pub(super) fn name(file: &str, start: u64) -> String {
+    format!("{file}!fn@{start:x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_this_test_contain_their_own_code() {
+        let path = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let bounds = FunctionBounds::of(&file);
+        let symbols = file.symbols();
+        let mut checked = 0;
+        for symbol in symbols {
+            use object::{ObjectSymbol, SymbolKind};
+            let named = symbol.name().unwrap_or_default();
+            if symbol.kind() == SymbolKind::Text
+                && symbol.size() > 1
+                && named.contains("FunctionBounds")
+            {
+                let (low, last) = (symbol.address(), symbol.address() + symbol.size() - 1);
+                assert_eq!(bounds.start_of(low), Some(low), "{named}");
+                assert_eq!(bounds.start_of(last), Some(low), "{named}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 0);
+        assert_eq!(bounds.start_of(0), None);
+        assert_eq!(bounds.start_of(u64::MAX), None);
+    }
+
+    #[test]
+    fn gaps_between_functions_belong_to_none() {
+        let bounds = FunctionBounds(vec![(0x10, 0x20), (0x30, 0x38)]);
+        let starts = [0xf, 0x10, 0x1f, 0x20, 0x30, 0x37, 0x38];
+        let found = starts.map(|address| bounds.start_of(address));
+        let (first, second) = (Some(0x10), Some(0x30));
+        assert_eq!(found, [None, first, first, None, second, second, None]);
+        assert_eq!(name("gzip", 0x4295), "gzip!fn@4295");
+    }
+}

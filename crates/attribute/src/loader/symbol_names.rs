@@ -1,0 +1,66 @@
+//! The names of symbols as the authors of a program wrote them.
+
+use addr2line::demangle_auto;
+
+/// A symbol's name as its author wrote it. Only mangled names are touched: a C variable `b` would
+/// otherwise read as the mangled type `bool`.
+pub(super) fn demangled(name: &str) -> String {
+    if ["_Z", "__Z", "_R"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    {
+        demangle_auto(name.into(), None).into_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// A symbol without what compilers append to the names of clones and parts of functions.
+pub(super) fn original(symbol: &str) -> &str {
+    const APPENDED: [&str; 7] = [
+        ".constprop.",
+        ".part.",
+        ".isra.",
+        ".cold",
+        ".llvm.",
+        ".lto_priv.",
+        ".localalias",
+    ];
+    let ends = APPENDED.iter().filter_map(|appended| symbol.find(appended));
+    &symbol[..ends.min().unwrap_or(symbol.len())]
+}
+
+/// A Fortran procedure as its author wrote it: gfortran calls `relax` `relax_` and `relax` of the
+/// module `grid` `__grid_MOD_relax`.
+pub(super) fn fortran_name(name: &str) -> String {
+    match name
+        .strip_prefix("__")
+        .and_then(|rest| rest.split_once("_MOD_"))
+    {
+        Some((module, procedure)) => format!("{module}::{procedure}"),
+        None if name.ends_with("__") => name.to_owned(),
+        None => name.strip_suffix('_').unwrap_or(name).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        for name in ["a", "b", "c", "f", "i", "x", "St", "main"] {
+            assert_eq!(demangled(name), name);
+        }
+        assert_eq!(demangled("_ZN4grid4cellE"), "grid::cell");
+    }
+
+    #[test]
+    fn clones_are_their_function() {
+        assert_eq!(original("_ZL7descendii.constprop.3"), "_ZL7descendii");
+        assert_eq!(original("make.part.0.cold"), "make");
+        // Dots that are part of a name.
+        let name = "_ZN42_$LT$T$u20$as$u20$core..any..Any$GT$7type_id17h0123456789abcdefE";
+        assert_eq!(original(name), name);
+    }
+}
