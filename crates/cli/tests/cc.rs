@@ -634,6 +634,8 @@ fn rust_programs_are_seen_with_the_flags_that_are_printed() {
             "--edition",
             "2024",
             "-O",
+            // As Cargo does for release builds.
+            "-Cstrip=debuginfo",
             &source("count/cells.rs"),
             "-o",
             "cells",
@@ -650,6 +652,8 @@ fn rust_programs_are_seen_with_the_flags_that_are_printed() {
             .sum();
         let wanted = expected(&done.out, kind);
         assert_eq!(wanted, [("zeroed".to_owned(), seen)], "{kind}");
+        let mut lines = json.groups("line").into_iter();
+        assert!(lines.any(|group| group.name.starts_with("cells.rs:")));
     }
     // Alone it runs as it is.
     let mut alone = Command::new(place.path("cells"));

@@ -4,12 +4,14 @@ use super::{RunTimeFiles, WRAPPED};
 use crate::CaptureError;
 
 /// What rustc is told for code that it compiles: LLVM's coverage pass, with nothing but its hooks for accesses.
-const HOOKS: [&str; 6] = [
+const HOOKS: [&str; 7] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=1",
     "-Cllvm-args=-sanitizer-coverage-trace-loads",
     "-Cllvm-args=-sanitizer-coverage-trace-stores",
     "-Cdebuginfo=1",
+    // Cargo strips debug information from release builds; of two such flags rustc takes the last.
+    "-Cstrip=none",
     // Tells the run time that there are hooks.
     "-Clink-arg=-Wl,--defsym=__reuselens_hooks=1",
 ];
