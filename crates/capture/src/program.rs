@@ -189,9 +189,9 @@ impl Launch {
 
 /// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls alone.
 ///
-/// Who asks to be traced is traced by its parent, whoever that is by then: if ours has been killed meanwhile, by a process
-/// that never lets it go on. So this process dies with its parent until it is traced. After that the kernel lets it go if
-/// its tracer dies.
+/// `PTRACE_TRACEME` makes the current parent the tracer. If reuselens was killed after the fork, that
+/// is another process, which never resumes this one. So the kernel kills this process with its parent
+/// until it is traced; a traced process is released when its tracer dies.
 fn be_traced(parent: u32) -> io::Result<()> {
     let check = |result: libc::c_long| match result {
         0 => Ok(()),

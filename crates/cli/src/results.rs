@@ -49,11 +49,23 @@ impl Results {
         again: &str,
     ) -> anyhow::Result<()> {
         let mut profile_path = self.profile_path.clone();
+        let first = match &self.numbered {
+            Some(name) => PathBuf::from(format!("{name}.rlprof")),
+            None => profile_path.clone(),
+        };
         let written = self.write(profile, page).and_then(|path| {
             profile_path = path;
             show.exports(profile)
         });
         let page_path = profile_path.with_extension("html");
+        if show.quiet && profile_path != first {
+            // A script that reads the first name would otherwise take an older run for this one.
+            eprintln!(
+                "reuselens: {} exists, so the profile is {}; -o names it, --force overwrites",
+                first.display(),
+                profile_path.display()
+            );
+        }
         // What cannot be written can still be read: the work may have taken long.
         let told = show.summary(profile);
         show.warn(profile);
@@ -107,7 +119,7 @@ pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     file(&stem, endings[0])
 }
 
-/// `path` with `.ending` behind it (not in place of an ending it has).
+/// `path` with `.ending` appended (not in place of an ending it has).
 pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");

@@ -54,7 +54,7 @@ pub fn of(profile: &Profile, origin: Origin, named: &[PathBuf]) -> BTreeMap<Stri
 
 /// A regular file that is small and a text.
 fn text(path: &Path) -> Option<String> {
-    // To open a pipe waits for who writes to it.
+    // Opening a pipe blocks until a process opens it for writing.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }

@@ -100,7 +100,7 @@ impl<'a> Checked<'a> {
     }
 
     /// What makes the profiles less than they seem.
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let (_, profile) = self.profile;
         match self.base {
             None => comparable::partial(profile),
@@ -258,7 +258,7 @@ pub(crate) fn change(base: f64, now: f64) -> String {
     }
 }
 
-/// A number with so many decimals at most.
+/// A number with at most `decimals` decimals.
 fn short(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

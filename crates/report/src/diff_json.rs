@@ -146,14 +146,13 @@ pub fn diff_json(
 }
 
 fn side<'a>(profile: &'a Profile, name: &'a str) -> Side<'a> {
-    use reuselens_locality::Histogram;
     Side {
         profile: name,
         command: &profile.command,
         engine: &profile.method.engine,
         exact: profile.method.exact,
         accesses: profile.histogram.accesses(),
-        cold: Histogram::cold(&profile.histogram),
+        cold: profile.first_touches(),
         mean: profile.histogram.mean().unwrap_or(0.0),
     }
 }

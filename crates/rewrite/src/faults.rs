@@ -41,7 +41,7 @@ pub fn answer(
         // One instruction of the program is several in the cache.
         Some((position, _)) if steps && !position.begins => true,
         None if steps => true,
-        // Nor does the processor trap between a system call, the return of a handler among them, and what follows it.
+        // The processor does not trap between a system call (or the return of a handler) and the next instruction.
         Some(_) if steps && core::mem::take(&mut thread.returned) => true,
         None => broken(signal, here, at),
         Some((position, _))
@@ -53,7 +53,7 @@ pub fn answer(
         }
         Some((position, _)) => {
             at_instruction(thread, &position, context);
-            // A breakpoint is behind the program when it traps.
+            // After a breakpoint the program counter is one byte past it.
             let behind = signal == SIGTRAP && !steps;
             thread.target = position.pc + u64::from(behind);
             context.registers[RIP] = asm::deliver_address();

@@ -108,6 +108,17 @@ pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
             signals::give_back_stack(thread);
         });
     }
+    // The thread that waits for the others went on without this one: what it had noted is lost.
+    let order = Ordering::SeqCst;
+    if ALL.load(order) == GO
+        && thread
+            .last
+            .compare_exchange(0, process::EMPTY, order, order)
+            .is_ok()
+        && let Some(segment) = Segment::get()
+    {
+        segment.header().lost_events.fetch_add(1, order);
+    }
     let is_ready = |thread: &Thread| {
         let emptied = thread.last.load(Ordering::SeqCst) >= process::EMPTY;
         emptied && ALL.load(Ordering::SeqCst) == GO

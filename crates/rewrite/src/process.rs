@@ -248,8 +248,11 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     if result < 0 || is_vfork {
         // The child of a vfork is gone from this memory once we go on.
         THREADS.lock().retain(|known| *known != own);
-        // SAFETY: nobody runs on it.
-        unsafe { Thread::destroy(own) };
+        // A thread that waits for all others may still look at the state, so then it stays.
+        if !leave::is_time_for_all() {
+            // SAFETY: nobody runs on it.
+            unsafe { Thread::destroy(own) };
+        }
     }
     if result == 0 { ENOMEM } else { result }
 }

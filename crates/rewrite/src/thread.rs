@@ -106,6 +106,8 @@ impl Thread {
             &mut *thread
         };
         thread.own = at;
+        // Readable before the first function of an allocator has begun.
+        thread.block_place = at;
         thread.stack = at + WHOLE;
         thread.buffer = at + BUFFER;
         thread.cursor = thread.buffer;

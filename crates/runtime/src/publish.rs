@@ -100,8 +100,8 @@ pub fn others_run() -> bool {
 /// itself every millisecond.
 const WAKE_EVERY: u32 = 8;
 
-/// So many times who may not ask the system looks whether a block was taken, microseconds apart,
-/// before it takes the consumer for dead: about a minute.
+/// How often a thread that must not make system calls looks whether a block was taken, before it
+/// assumes that the consumer is dead: about a minute.
 const LOOKS: u32 = 1 << 20;
 
 fn push(segment: Segment, block: u32, slot_index: u32) -> bool {

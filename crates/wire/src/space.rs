@@ -6,9 +6,10 @@ pub const UNLIMITED: u64 = u64::MAX;
 /// How much the hard limit is larger yet: what capture may map later, which the soft limit follows.
 const LATER_BYTES: u64 = 1 << 30;
 
-/// The soft and the hard limit for the kernel where a program asks for `wanted`, it knows of the hard limit `known`, the kernel has
-/// the hard limit `actual`, and `ours` bytes are capture's. What only keeps or lowers the hard limit must not seem to raise it, which
-/// takes rights.
+/// The soft and the hard limit to give to the kernel where a program asks for `wanted`. `known` is the
+/// hard limit that the program last saw, `actual` that of the kernel, and `ours` the bytes that
+/// capture has mapped. A hard limit that the program keeps or lowers is never raised above `actual`,
+/// which would take privileges.
 pub fn outer_limits(wanted: [u64; 2], known: u64, actual: u64, ours: u64) -> [u64; 2] {
     let [soft, hard] = wanted;
     let more = hard.saturating_add(ours).saturating_add(LATER_BYTES);

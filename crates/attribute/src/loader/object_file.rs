@@ -18,7 +18,7 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 /// The system's, or what the file is instead, as a clause.
 pub(super) fn read(path: &Path) -> Result<(File, Vec<u8>)> {
     let other = |what: &str| Err(Error::new(ErrorKind::InvalidInput, what));
-    // To open a pipe waits for who writes to it.
+    // Opening a pipe blocks until a process opens it for writing.
     if !std::fs::metadata(path)?.is_file() {
         return other("it is no regular file");
     }

@@ -87,6 +87,12 @@ impl Args {
             });
             write_text(Path::new("-"), &text, false)?;
         }
+        if self.quiet || standard_output {
+            // The table is not shown, and a limit that half a run keeps must not pass in silence.
+            for warning in checked.warnings() {
+                eprintln!("reuselens: warning: {warning}");
+            }
+        }
         Ok(limits::finish(&checked))
     }
 

@@ -70,7 +70,7 @@ impl Counted<'_> {
             self.reaches(metric, u64::MAX)?;
         }
         let histogram = &profile.histogram;
-        let cold = group.map_or_else(|| Histogram::cold(histogram), |group| group.cold);
+        let cold = group.map_or_else(|| profile.first_touches(), |group| group.cold);
         let is_mean = metric == Metric::MeanDistance;
         let value = match metric {
             Metric::Accesses => self.accesses() as f64,

@@ -66,13 +66,22 @@ fn parse(text: &str) -> Parsed<Limit> {
         b'>' => Side::Above,
         _ => Side::Below,
     };
+    let bound = bound(text, sign + 1, metric)?;
+    if let (Metric::MissRatio, Bound::Value(value)) = (metric, bound)
+        && value > 1.0
+    {
+        return fault(
+            sign + 1,
+            "a miss ratio is at most 1, which is 100 %; write for instance 2 % or 0.02",
+        );
+    }
     Ok(Limit {
         text: text.trim().to_owned(),
         metric,
         cache,
         of,
         side,
-        bound: bound(text, sign + 1, metric)?,
+        bound,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::text::{Column, Ink, rows, wrap};
 
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
-    let (old, new) = (before.histogram.cold(), after.histogram.cold());
+    let (old, new) = (before.first_touches(), after.first_touches());
     // Where distances are not told to their end, it is not known how much data there was.
     caches::reach([before, after]).is_none()
         && before.command.first() == after.command.first()
@@ -21,7 +21,7 @@ pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
 
 /// The profile of the smaller input, and that of the larger.
 pub(super) fn by_size<'a>(before: &'a Profile, after: &'a Profile) -> (&'a Profile, &'a Profile) {
-    if before.histogram.cold() > after.histogram.cold() {
+    if before.first_touches() > after.first_touches() {
         (after, before)
     } else {
         (before, after)

@@ -212,7 +212,7 @@ impl<'a> Stage<'a> {
                 grouped(histogram.accesses()),
                 count(histogram.accesses()),
                 match variant.profile.method.max_distance {
-                    None => self.size(histogram.cold()),
+                    None => self.size(variant.profile.first_touches()),
                     Some(_) => "not known".to_owned(),
                 },
             );
