@@ -13,7 +13,8 @@ pub struct Columns {
     /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty where
     /// no touch is of an element that is told apart.
     pub elements: Vec<u32>,
-    /// Whether each touch writes to its item (a store or an atomic operation); empty where that is not asked for.
+    /// Whether each touch writes to its item (a store or an atomic operation); empty where that is
+    /// not asked for.
     pub stores: Vec<bool>,
     /// Basic blocks that began, each with the number of touches before it; empty where they are not asked for.
     pub basic_blocks: Vec<(u32, BasicBlock)>,

@@ -28,7 +28,8 @@ impl Kinds {
         }
     }
 
-    /// Whether an access of this kind writes. Of one that the program names itself that is not known: it counts as a load.
+    /// Whether an access of this kind writes. Of one that the program names itself that is not
+    /// known: it counts as a load.
     pub(crate) const fn writes(kind: Kind) -> bool {
         matches!(kind, Kind::Store | Kind::RangeStore | Kind::Atomic)
     }
@@ -82,7 +83,8 @@ pub struct Options {
     /// Whether the elements of static symbols are told apart too, where their size is known. Those of
     /// named structures always are.
     pub elements: bool,
-    /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one then, which takes about twice the time.
+    /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one
+    /// then, which takes about twice the time.
     pub stores: bool,
     /// Whether basic blocks are handed on beside the touches, where something is told apart.
     pub basic_blocks: bool,
@@ -92,7 +94,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether everything counts, each access for itself, and nothing is asked of accesses one by one.
+    /// Whether everything counts, each access for itself, and nothing is asked of accesses one by
+    /// one.
     pub(crate) fn is_plain(&self) -> bool {
         self.kinds == Kinds::All
             && !self.stores

@@ -139,7 +139,8 @@ fn small_and_huge_items_and_ids_stay_rows() {
         ids: true,
         ..options(1)
     };
-    assert_eq!(Attributor::new(ids).wish(), None);
+    let wish = Attributor::new(ids).wish().unwrap();
+    assert_eq!(wish.granularity, Granularity::BYTE);
     let told_apart = Options {
         whole: false,
         ..options(64)

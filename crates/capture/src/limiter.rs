@@ -124,7 +124,8 @@ impl Limiter {
             .min_by_key(|(count, _)| *count)
     }
 
-    /// What the reader of the report must know. Without `counts` what programs counted is not to be trusted.
+    /// What the reader of the report must know. Without `counts` what programs counted is not to be
+    /// trusted.
     pub fn notes(&self, control: &Control, counts: bool) -> Vec<Note> {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);

@@ -187,11 +187,12 @@ impl Launch {
     }
 }
 
-/// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls alone.
+/// Lets process `parent` trace this one, between `fork` and `exec`: makes async-signal-safe calls
+/// alone.
 ///
-/// `PTRACE_TRACEME` makes the current parent the tracer. If reuselens was killed after the fork, that
-/// is another process, which never resumes this one. So the kernel kills this process with its parent
-/// until it is traced; a traced process is released when its tracer dies.
+/// `PTRACE_TRACEME` makes the current parent the tracer. If reuselens was killed after the fork,
+/// that is another process, which never resumes this one. So the kernel kills this process with its
+/// parent until it is traced; a traced process is released when its tracer dies.
 fn be_traced(parent: u32) -> io::Result<()> {
     let check = |result: libc::c_long| match result {
         0 => Ok(()),

@@ -52,8 +52,8 @@ pub struct Running {
     ending: Ending,
 }
 
-/// How often the queue is looked into once the program has ended: so often all of its cells can be taken. What
-/// processes that go on put into it meanwhile is not waited for, however fast they are.
+/// How often the queue is looked into once the program has ended: so often all of its cells can be
+/// taken. What processes that go on put into it meanwhile is not waited for, however fast they are.
 const LOOKS_AFTER_END: usize = 2 * reuselens_wire::QUEUE_CELLS;
 
 /// What [`Running::next_shaped`] found.
@@ -150,7 +150,8 @@ impl Running {
     /// Whether anything was seen of a program that could have been seen.
     ///
     /// # Errors
-    /// [`CaptureError::Vanished`] if it ended before, [`CaptureError::Damaged`] if it wrote over the shared memory before.
+    /// [`CaptureError::Vanished`] if it ended before, [`CaptureError::Damaged`] if it wrote over
+    /// the shared memory before.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
         if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());

@@ -90,8 +90,8 @@ impl Segment {
         .map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// Whether the header is as programs leave it that write to the segment as they should: `closed` if the end of the
-    /// reading was announced in it.
+    /// Whether the header is as programs leave it that write to the segment as they should:
+    /// `closed` if the end of the reading was announced in it.
     pub fn is_header_intact(&self, closed: bool) -> bool {
         let header = self.header();
         header.magic.load(Ordering::Relaxed) == MAGIC

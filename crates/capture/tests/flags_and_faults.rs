@@ -1,5 +1,5 @@
-//! Flags that a program sets are its own while its code is rewritten, and a fault of the rewriter's own ends the program
-//! with a message.
+//! Flags that a program sets are its own while its code is rewritten, and a fault of the rewriter's
+//! own ends the program with a message.
 
 mod common;
 #[path = "common/programs.rs"]
@@ -24,8 +24,8 @@ struct Done {
     end: Option<ProcessEnd>,
 }
 
-/// Runs a command of the shell as it is or rewritten; its output goes to files. Killed after two minutes: a program that
-/// hangs is to fail, and not to hang the test.
+/// Runs a command of the shell as it is or rewritten; its output goes to files. Killed after two
+/// minutes: a program that hangs is to fail, and not to hang the test.
 fn run(folder: &Path, command: &str, rewritten: bool) -> Done {
     let script = format!("exec timeout -s KILL 120 {command} >output 2>error");
     let words: Vec<OsString> = ["sh".into(), "-c".into(), script.into()].into();

@@ -1,6 +1,6 @@
-//! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 4 done, but the input trace was
-//! incomplete. A broken pipe is success: whoever read our output had enough. Work cut short by a signal
-//! ends with 128 and its number.
+//! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 4 done, but the input trace
+//! was incomplete. A broken pipe is success: whoever read our output had enough. Work cut short by
+//! a signal ends with 128 and its number.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,10 +28,12 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The exit code for a trace that was cut off or damaged: what was made of it holds everything before that.
+/// The exit code for a trace that was cut off or damaged: what was made of it holds everything
+/// before that.
 const INCOMPLETE_INPUT: u8 = 4;
 
-/// What a command ends with that did its work; `incomplete` says whether its input trace was cut off or damaged.
+/// What a command ends with that did its work; `incomplete` says whether its input trace was cut
+/// off or damaged.
 pub fn done(incomplete: bool) -> ExitCode {
     match incomplete {
         true => ExitCode::from(INCOMPLETE_INPUT),

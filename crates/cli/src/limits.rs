@@ -13,12 +13,13 @@ use crate::exit::{LIMIT_BROKEN, Usage};
 /// The rules that fail a check.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Rules {
-    /// Fail if this is so: METRIC[@SIZE] [of line|object|function NAME] >|< NUMBER or ±PERCENT, for instance
-    /// "misses@256K > +5 %", "miss-ratio@L1d of object grid > 2 %" (several allowed)
+    /// Fail if this is so: METRIC[@SIZE] [of line|object|function NAME] >|< NUMBER or ±PERCENT, for
+    /// instance "misses@256K > +5 %", "miss-ratio@L1d of object grid > 2 %" (several allowed)
     #[arg(long, value_name = "RULE", num_args = 1.., help_heading = "Limits")]
     pub fail_if: Vec<Limit>,
 
-    /// Read rules from a file: TOML, for each a [[limit]] with fail-if = "RULE", and a note if you like
+    /// Read rules from a file: TOML, for each a [[limit]] with fail-if = "RULE", and a note if you
+    /// like
     #[arg(long, value_name = "FILE", help_heading = "Limits")]
     pub limits: Option<PathBuf>,
 }
@@ -77,8 +78,9 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
     file.limit.into_iter().map(read).collect()
 }
 
-/// A message on standard error for each limit that does not hold, and what the command ends with: 1 if one cannot be checked,
-/// since a rule that is never checked must not pass; else 3 if one is broken.
+/// A message on standard error for each limit that does not hold, and what the command ends with: 1
+/// if one cannot be checked, since a rule that is never checked must not pass; else 3 if one is
+/// broken.
 pub fn finish(checked: &Checked<'_>) -> ExitCode {
     for message in checked.messages() {
         eprintln!("reuselens: {message}");

@@ -348,7 +348,8 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// Keeps out of the help what a comparison does not export: see [`refuse_tables`](crate::output::Show::refuse_tables).
+/// Keeps out of the help what a comparison does not export: see
+/// [`refuse_tables`](crate::output::Show::refuse_tables).
 pub fn without_tables(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
         "csv" | "csv_curve" | "csv_histogram" | "svg" | "parquet" | "bins" => arg.hide(true),

@@ -21,8 +21,9 @@ pub struct Show {
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
-    /// Rank by misses in a cache of this size: bytes (48K, 2MiB; 48K:12 shows the misses with sets of 12 ways too) or a cache
-    /// of this machine (L1, L2, L3); without it in the one in which misses cost the most time
+    /// Rank by misses in a cache of this size: bytes (48K, 2MiB; 48K:12 shows the misses with sets
+    /// of 12 ways too) or a cache of this machine (L1, L2, L3); without it in the one in which
+    /// misses cost the most time
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub cache: Option<String>,
 
@@ -58,7 +59,8 @@ pub struct Show {
     #[arg(long, help_heading = "Output")]
     pub embed_source: bool,
 
-    /// With --embed-source: take source files below this folder too, not only below the current one (several allowed)
+    /// With --embed-source: take source files below this folder too, not only below the current one
+    /// (several allowed)
     #[arg(
         long,
         value_name = "FOLDER",
@@ -348,7 +350,8 @@ pub fn color() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Columns of the summary: what `COLUMNS` says, else what the terminal has, if a standard stream is one.
+/// Columns of the summary: what `COLUMNS` says, else what the terminal has, if a standard stream is
+/// one.
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
     let columns = std::env::var("COLUMNS").ok();

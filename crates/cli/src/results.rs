@@ -16,13 +16,14 @@ pub struct Results {
     page: AtomicFile,
     /// Where the profile will be.
     pub profile_path: PathBuf,
-    /// The name that gets a number where another run takes both paths meanwhile; `None` if they were asked for.
+    /// The name that gets a number where another run takes both paths meanwhile; `None` if they
+    /// were asked for.
     numbered: Option<String>,
 }
 
 impl Results {
-    /// `output` is what `-o` says; otherwise the files are called `name` and are in this directory: with the next number if
-    /// there are such files, unless they are to be overwritten.
+    /// `output` is what `-o` says; otherwise the files are called `name` and are in this directory:
+    /// with the next number if there are such files, unless they are to be overwritten.
     pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
         let profile_path = match output {
             Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),
@@ -39,8 +40,8 @@ impl Results {
         })
     }
 
-    /// Writes both, then exports and summary, and says what to do next; `again` is how another profile to compare
-    /// with is made.
+    /// Writes both, then exports and summary, and says what to do next; `again` is how another
+    /// profile to compare with is made.
     pub fn finish(
         self,
         profile: &Profile,
@@ -102,8 +103,8 @@ impl Results {
     }
 }
 
-/// A file of this name that is not there yet, nor are files with the other endings: `name.rlprof`, or `name.2.rlprof` and so on
-/// from the second run. The first ending is the file's.
+/// A file of this name that is not there yet, nor are files with the other endings: `name.rlprof`,
+/// or `name.2.rlprof` and so on from the second run. The first ending is the file's.
 pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     let stems = (2..u32::MAX).map(|number| format!("{name}.{number}"));
     let mut stems = std::iter::once(name.to_owned()).chain(stems);

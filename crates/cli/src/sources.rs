@@ -1,5 +1,6 @@
-//! Which source files go into a page. The names come from debug information, and a profile or a trace that somebody
-//! else made may name any file: a page must not carry off what nobody meant to give away.
+//! Which source files go into a page. The names come from debug information, and a profile or a
+//! trace that somebody else made may name any file: a page must not carry off what nobody meant to
+//! give away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,8 +22,8 @@ pub enum Origin {
     Anywhere,
 }
 
-/// The texts of the source files that a profile names, as far as they are there and may be shown. How many are there
-/// and may not is said on the standard error.
+/// The texts of the source files that a profile names, as far as they are there and may be shown.
+/// How many are there and may not is said on the standard error.
 pub fn of(profile: &Profile, origin: Origin, named: &[PathBuf]) -> BTreeMap<String, String> {
     let frames = profile.sites.iter().flat_map(|site| &site.frames);
     let files: BTreeSet<&String> = frames
@@ -83,7 +84,8 @@ impl Folders {
         }
     }
 
-    /// Whether a file is below one of them. Below the current folder hidden ones are not: a home has keys in those.
+    /// Whether a file is below one of them. Below the current folder hidden ones are not: a home
+    /// has keys in those.
     fn hold(&self, path: &Path) -> bool {
         let current = self.current.as_ref();
         let below = current.and_then(|folder| path.strip_prefix(folder).ok());

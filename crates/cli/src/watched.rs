@@ -4,7 +4,8 @@ use reuselens::trace::{Block, Event, Note, Source, Step, TraceError};
 
 /// Another source, of which it notices whether it was cut off or damaged.
 ///
-/// It delivers rows as they are, without asking for a projection or for segments of the other source.
+/// It delivers rows as they are, without asking for a projection or for segments of the other
+/// source.
 pub struct Watched<S> {
     source: S,
     damage: Option<String>,
@@ -19,8 +20,8 @@ impl<S: Source> Watched<S> {
         }
     }
 
-    /// What was wrong with it so far, if anything was: an error after which its rest is missing, or the note
-    /// of a copy of such a trace.
+    /// What was wrong with it so far, if anything was: an error after which its rest is missing, or
+    /// the note of a copy of such a trace.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

@@ -28,8 +28,8 @@ const STORES: u64 = 10 + 4_000;
 /// Where Debian's allocators are.
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
 
-/// Profiles a program that has the functions of an allocator from a library, or libc's; one function
-/// may be missing there.
+/// Profiles a program that has the functions of an allocator from a library, or libc's; one
+/// function may be missing there.
 fn blocks_are_known(library: Option<&str>, missing: Option<&str>) {
     let library = library.map(|library| format!("{LIBRARIES}/{library}"));
     if let Some(library) = library.as_ref()

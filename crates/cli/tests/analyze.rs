@@ -973,7 +973,8 @@ fn each_thread_of_a_program_can_have_a_cache_of_its_own() {
 #[test]
 fn coherent_caches_count_what_stores_of_other_threads_invalidate() {
     let place = Place::new();
-    // Both threads load lines 0 and 64; thread 2 stores to the first, which thread 1 then loads twice.
+    // Both threads load lines 0 and 64; thread 2 stores to the first, which thread 1 then loads
+    // twice.
     let trace = "address,size,type,thread\n0,8,load,1\n64,8,load,1\n0,8,load,2\n0,8,store,2\n0,8,load,1\n0,8,load,1\n64,8,load,1\n";
     place.write("t.csv", trace);
     let base = ["t.csv", "--granularity", "64", "--sharing", "coherent"];

@@ -1,5 +1,6 @@
-//! Programs that write over the memory they share with reuselens: it ends by itself, or when it is asked to, with a
-//! report or an error in words. `programs/hostile/scribble` runs more of them, by hand or at night.
+//! Programs that write over the memory they share with reuselens: it ends by itself, or when it is
+//! asked to, with a report or an error in words. `programs/hostile/scribble` runs more of them, by
+//! hand or at night.
 
 mod common;
 
@@ -8,8 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use common::{Place, source};
 
-/// Far above what a run takes on a busy machine, in seconds: the program is asked to end then, and reuselens killed if it
-/// has not ended after as long again.
+/// Far above what a run takes on a busy machine, in seconds: the program is asked to end then, and
+/// reuselens killed if it has not ended after as long again.
 const LIMIT: &str = "60";
 
 /// Runs reuselens under that limit; how it ended, and what it said.

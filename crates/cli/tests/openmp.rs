@@ -18,8 +18,8 @@ fn has_clang_openmp() -> bool {
     there
 }
 
-/// Builds nested parallel regions as C or C++ with these words, and runs them with 1, 2 and 8 threads
-/// beside a build without us.
+/// Builds nested parallel regions as C or C++ with these words, and runs them with 1, 2 and 8
+/// threads beside a build without us.
 fn runs_as_natively(verb: &str, words: &[&str]) {
     let place = Place::new();
     let name = if verb == "cc" { "team.c" } else { "team.cc" };

@@ -783,7 +783,8 @@ fn nothing_is_overwritten_without_force() {
             .succeeds();
         assert!(place.read(kept) != b"precious");
     }
-    // Without a name of their own, the outputs of a second run get a number, and of a third the next.
+    // Without a name of their own, the outputs of a second run get a number, and of a third the
+    // next.
     std::fs::remove_file(place.path("marker.html")).unwrap();
     let before = place.read("marker.rlprof");
     for number in [2, 3] {

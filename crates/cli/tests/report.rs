@@ -222,7 +222,8 @@ fn the_width_is_that_of_the_terminal() {
     assert!(narrow <= 64 && wide > 100 && wide <= 140, "{narrow} {wide}");
 }
 
-/// A cache with sets stands beside those of the machine, with what the model says of it, worked out here by hand.
+/// A cache with sets stands beside those of the machine, with what the model says of it, worked out
+/// here by hand.
 #[test]
 fn a_cache_with_ways_is_reported_with_its_sets() {
     let place = Place::new();
@@ -241,7 +242,8 @@ fn a_cache_with_ways_is_reported_with_its_sets() {
         .succeeds();
     let json = Json::parse(&json.out).0;
     let cache = json["caches"].as_array().unwrap().last().unwrap();
-    // It has 4 sets of 2 lines: a hit has 0 or 1 of the 4 others in its set, (3/4)^4 + 4 (1/4) (3/4)^3.
+    // It has 4 sets of 2 lines: a hit has 0 or 1 of the 4 others in its set, (3/4)^4 + 4 (1/4)
+    // (3/4)^3.
     let hit = 0.75_f64.powi(4) + 0.75_f64.powi(3);
     let misses = (5.0 + 100.0 * (1.0 - hit)).round();
     assert_eq!((&cache["ways"], &cache["misses"]), (&2.into(), &5.into()));
@@ -280,7 +282,8 @@ fn sources_go_into_the_page_only_when_asked_for() {
         .succeeds();
     let code = "uint32_t value = row[i]";
     assert!(!place.text("without.html").contains(code));
-    // A profile may be from anybody and name any file, so one elsewhere is not taken unless its folder was named.
+    // A profile may be from anybody and name any file, so one elsewhere is not taken unless its
+    // folder was named.
     place
         .run(&[
             "report",

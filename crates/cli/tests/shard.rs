@@ -14,7 +14,8 @@ fn same(place: &Place, trace: &str, of: u32, options: &[&str]) {
     same_ending_with(0, place, trace, of, options);
 }
 
-/// The same of a trace of which the last piece, and so all that is made of it, ends with that exit code.
+/// The same of a trace of which the last piece, and so all that is made of it, ends with that exit
+/// code.
 fn same_ending_with(code: i32, place: &Place, trace: &str, of: u32, options: &[&str]) {
     let words = [
         &["analyze", "-f", trace, "-o", "whole", "--json", "w.json"],

@@ -9,19 +9,23 @@ use reuselens_units::{Bytes, Distance};
 use crate::mix::mix;
 use crate::{CountingTree, Engine};
 
-/// A stack for each core. A store of one core invalidates the item's entries in the other cores' stacks.
+/// A stack for each core. A store of one core invalidates the item's entries in the other cores'
+/// stacks.
 ///
-/// An invalidated entry keeps its place, so the distances of other items stay what they were. The core's own next access
-/// to the item is cold, and reported as *invalidated*: a private cache of any size misses. That access puts
-/// the item on top again, valid. Loads leave other stacks alone, so several cores may hold an item.
+/// An invalidated entry keeps its place, so the distances of other items stay what they were. The
+/// core's own next access to the item is cold, and reported as *invalidated*: a private cache of
+/// any size misses. That access puts the item on top again, valid. Loads leave other stacks alone,
+/// so several cores may hold an item.
 ///
-/// A stack's order does not depend on which entries are valid, so each stack is an exact engine. Validity is a number
-/// beside it: an item counts the stores to it, and a core notes that count at each of its accesses to the item. A core's
-/// entry is valid if the count is still the one that the core noted: its own stores are accesses of its own.
+/// A stack's order does not depend on which entries are valid, so each stack is an exact engine.
+/// Validity is a number beside it: an item counts the stores to it, and a core notes that count at
+/// each of its accesses to the item. A core's entry is valid if the count is still the one that the
+/// core noted: its own stores are accesses of its own.
 ///
-/// Cost per access: that of the engine, and two look-ups in hash tables. Memory: that of the engines, and 17 to 39 bytes
-/// for each item and for each pair of a core and an item. Source: Schuff, Parsons and Pai, *Multicore-Aware
-/// Reuse Distance Analysis*, IPDPSW 2010, as described in Garrido 2013, section 4.1.1.
+/// Cost per access: that of the engine, and two look-ups in hash tables. Memory: that of the
+/// engines, and 17 to 39 bytes for each item and for each pair of a core and an item. Source:
+/// Schuff, Parsons and Pai, *Multicore-Aware Reuse Distance Analysis*, IPDPSW 2010, as described in
+/// Garrido 2013, section 4.1.1.
 pub struct Coherent {
     cores: BTreeMap<u32, Core>,
     /// The stores to each item so far.
@@ -53,10 +57,11 @@ impl Coherent {
         }
     }
 
-    /// Processes the next accesses of one core, in order: `distances[i]` becomes the distance of the access to `items[i]`
-    /// in its stack, [`Distance::COLD`] if it is the first, or the first since another core stored to the item.
-    /// `stores[i]` says whether it is a store (an atomic operation is one). `invalidated` becomes the indices of the
-    /// accesses that are cold because another core stored to their item, ascending. Any number is a core.
+    /// Processes the next accesses of one core, in order: `distances[i]` becomes the distance of
+    /// the access to `items[i]` in its stack, [`Distance::COLD`] if it is the first, or the first
+    /// since another core stored to the item. `stores[i]` says whether it is a store (an atomic
+    /// operation is one). `invalidated` becomes the indices of the accesses that are cold because
+    /// another core stored to their item, ascending. Any number is a core.
     ///
     /// # Panics
     /// If slices differ in length (a fault of the caller).
@@ -92,8 +97,8 @@ impl Coherent {
         }
     }
 
-    /// Gives up what a core holds: no access of it follows. What it stored stays stored. If one follows after all, it is
-    /// of a new core of that number.
+    /// Gives up what a core holds: no access of it follows. What it stored stays stored. If one
+    /// follows after all, it is of a new core of that number.
     pub fn end(&mut self, core: u32) {
         self.cores.remove(&core);
     }
@@ -117,8 +122,8 @@ fn bytes(counters: &Counters) -> Bytes {
     Bytes(counters.allocation_size() as u64)
 }
 
-/// Hashes an item by [`mix`], with a key that nobody knows, so that nobody can make ids that collide. No result
-/// depends on it.
+/// Hashes an item by [`mix`], with a key that nobody knows, so that nobody can make ids that
+/// collide. No result depends on it.
 #[derive(Clone)]
 struct Mixing(u64);
 

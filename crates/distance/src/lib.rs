@@ -11,11 +11,12 @@
 //! | [`OlkenTree`] | O(log M), misses in a chain | 43–87 | comparison with the literature |
 //! | [`BruteForce`] | O(M) | 8 | an oracle for tests |
 //!
-//! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the limit.
-//! [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
-//! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries of the others.
-//! A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its error.
-//! [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
+//! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the
+//! limit. [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
+//! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries
+//! of the others. A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve,
+//! with a bound on its error. [`HpRda`] is approximate: the parallel analysis of the literature, to
+//! compare with.
 //!
 //! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines that
 //! share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the

@@ -120,8 +120,8 @@ pub struct Group {
     pub accesses: u64,
     /// How many of them were the first to their item.
     pub cold: u64,
-    /// How many of them found their item invalidated by another thread's store, which is not cold here but is in
-    /// `histogram`. Not known of elements and paths: 0.
+    /// How many of them found their item invalidated by another thread's store, which is not cold
+    /// here but is in `histogram`. Not known of elements and paths: 0.
     pub invalidated: u64,
     /// The distances.
     pub histogram: FineHistogram,

@@ -1,8 +1,8 @@
 //! Limits: rules about a profile's numbers that a check holds it against.
 //!
-//! A rule is written `METRIC[@SIZE] [of line|object|function NAME] >|< BOUND` and is *broken* where that
-//! is true: `misses@L1d > +5 %`, `misses@64 > 10`, `miss-ratio@256K of object grid > 2 %`. The bound is a
-//! number, or a change in percent against another profile.
+//! A rule is written `METRIC[@SIZE] [of line|object|function NAME] >|< BOUND` and is *broken* where
+//! that is true: `misses@L1d > +5 %`, `misses@64 > 10`, `miss-ratio@256K of object grid > 2 %`. The
+//! bound is a number, or a change in percent against another profile.
 
 mod counted;
 mod named;

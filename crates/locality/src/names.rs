@@ -154,7 +154,8 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
 
 /// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.
 fn contexts(contexts: &[Context]) -> Vec<String> {
-    // Calls on the path to each context, itself among them, and the context where the path has `SHOWN` of them.
+    // Calls on the path to each context, itself among them, and the context where the path has
+    // `SHOWN` of them.
     let mut depths = vec![0_usize; contexts.len()];
     let mut tops = vec![0_usize; contexts.len()];
     let mut names = Vec::with_capacity(contexts.len());
@@ -338,7 +339,8 @@ mod tests {
         assert!(contexts(&[]).is_empty());
     }
 
-    /// The path to each of many contexts is not gone through from end to end: that would take hours here.
+    /// The path to each of many contexts is not gone through from end to end: that would take hours
+    /// here.
     #[test]
     fn the_deepest_contexts_have_names() {
         let call = |parent| Context {

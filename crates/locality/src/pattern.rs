@@ -90,11 +90,12 @@ impl Pattern {
 /// width of its own; its nominal bounds are taken instead, on either side of the comparison. A pattern also ends
 /// where `rule` says; the bin of the minimum is its last.
 ///
-/// Distances are compared to within a bin of [`FineHistogram`], a sixteenth of an octave, which is all that is known of
-/// them where they were not counted by path: the lowest and the highest of a bin are taken as the edges of the fine bins
-/// that hold them, distances in one fine bin as one distance, and bins that are narrower than a fine bin (from 32,768
-/// items on) as one. So the same accesses form the same patterns however they were counted. The lowest, highest and
-/// mean distance of a pattern are as exact as those of its bins.
+/// Distances are compared to within a bin of [`FineHistogram`], a sixteenth of an octave, which is
+/// all that is known of them where they were not counted by path: the lowest and the highest of a
+/// bin are taken as the edges of the fine bins that hold them, distances in one fine bin as one
+/// distance, and bins that are narrower than a fine bin (from 32,768 items on) as one. So the same
+/// accesses form the same patterns however they were counted. The lowest, highest and mean distance
+/// of a pattern are as exact as those of its bins.
 ///
 /// Cost: linear in the bins, if valleys are near the slopes behind them.
 ///
@@ -262,7 +263,8 @@ mod tests {
 
     #[test]
     fn patterns_do_not_depend_on_how_distances_were_counted() {
-        // One distance in each of two neighbouring bins, beyond those that fine bins keep one by one.
+        // One distance in each of two neighbouring bins, beyond those that fine bins keep one by
+        // one.
         let pairs = [(40, 10), (100, 10)];
         let mut fine = FineHistogram::new();
         for (items, count) in pairs {

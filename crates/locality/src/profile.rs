@@ -60,9 +60,9 @@ pub enum Sharing {
     /// itself, if no other takes lines away from it. An item that several threads touch has a first access
     /// in each of them. All counts are sums over the threads.
     Private,
-    /// As [`Private`](Sharing::Private), in caches that are kept coherent: a store of a thread invalidates the item in the caches of the
-    /// others. An access that finds its item invalidated misses in a cache of any size: it has no distance, and is one of
-    /// [`Profile::invalidated`].
+    /// As [`Private`](Sharing::Private), in caches that are kept coherent: a store of a thread
+    /// invalidates the item in the caches of the others. An access that finds its item invalidated
+    /// misses in a cache of any size: it has no distance, and is one of [`Profile::invalidated`].
     Coherent,
 }
 
@@ -100,7 +100,8 @@ pub struct Method {
     pub source: String,
     /// How the order between threads came about.
     pub order: String,
-    /// Whether distances look back over all threads or over one, in caches that are coherent or not. Stored where it is not shared.
+    /// Whether distances look back over all threads or over one, in caches that are coherent or
+    /// not. Stored where it is not shared.
     #[serde(default, skip_serializing_if = "Sharing::is_shared")]
     pub sharing: Sharing,
     /// Which accesses count: `all`, `loads` or `stores`.
@@ -268,8 +269,8 @@ pub struct Profile {
     pub references: u64,
     /// Exact distances of all accesses (item touches: a reference that covers two items counts twice).
     pub histogram: ExactHistogram,
-    /// Of the cold accesses, those whose item another thread's store had invalidated; 0 unless the sharing is
-    /// [`Sharing::Coherent`].
+    /// Of the cold accesses, those whose item another thread's store had invalidated; 0 unless the
+    /// sharing is [`Sharing::Coherent`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub invalidated: u64,
     /// Reuse times of all accesses, if they were measured.
@@ -303,8 +304,8 @@ impl Profile {
         warnings.any(|warning| warning.code == Warning::TRUNCATED)
     }
 
-    /// The accesses that were the first of their cache to their item: the cold ones without those that another thread's
-    /// store had invalidated.
+    /// The accesses that were the first of their cache to their item: the cold ones without those
+    /// that another thread's store had invalidated.
     pub fn first_touches(&self) -> u64 {
         self.histogram.cold().saturating_sub(self.invalidated)
     }

@@ -6,8 +6,8 @@ use reuselens_locality::Path;
 
 use crate::BasicBlock;
 
-/// Neighbours of a block, by address, that are asked whether they overlap it. A rewriter's block has at most 64
-/// instructions, and each other block that overlaps it begins at one of them.
+/// Neighbours of a block, by address, that are asked whether they overlap it. A rewriter's block
+/// has at most 64 instructions, and each other block that overlaps it begins at one of them.
 const MOST_NEIGHBOURS: usize = 64;
 
 /// What is known of a block.
@@ -41,8 +41,9 @@ struct Overlap {
 
 /// Blocks by address, numbered as they come.
 ///
-/// Blocks may overlap: a block that is known by where it was entered goes on to the next branch, past
-/// places that other branches lead to. When one runs, the code of those that begin inside it runs as well.
+/// Blocks may overlap: a block that is known by where it was entered goes on to the next branch,
+/// past places that other branches lead to. When one runs, the code of those that begin inside it
+/// runs as well.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     blocks: Vec<Seen>,
@@ -205,8 +206,8 @@ impl Known {
         &self.blocks[number as usize].path
     }
 
-    /// The path to the first instruction of a block when it ran last, by itself or within another block; none if that was
-    /// not in this call.
+    /// The path to the first instruction of a block when it ran last, by itself or within another
+    /// block; none if that was not in this call.
     #[inline]
     pub fn ran_in(&self, number: u32, activation: u32) -> Option<&Path> {
         let mut newest = &self.blocks[number as usize];
@@ -224,7 +225,8 @@ impl Known {
         (newest.activation == activation).then_some(&newest.path)
     }
 
-    /// A loop begins with this block, and the edge from the code before `high` closes it. Whether that was not known.
+    /// A loop begins with this block, and the edge from the code before `high` closes it. Whether
+    /// that was not known.
     pub fn loops(&mut self, number: u32, high: u64) -> bool {
         let block = &mut self.blocks[number as usize];
         let (new, least) = (block.high == 0, block.start.saturating_add(1));

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// Instances of statements, in the order in which they ran: the items that each accessed, in its order, and which of
-/// them it wrote.
+/// Instances of statements, in the order in which they ran: the items that each accessed, in its
+/// order, and which of them it wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statements {
     items: Vec<u64>,
@@ -25,7 +25,8 @@ impl Statements {
         Self::default()
     }
 
-    /// Adds the next statement: the items that it accesses, in its order, and whether it writes each.
+    /// Adds the next statement: the items that it accesses, in its order, and whether it writes
+    /// each.
     ///
     /// # Errors
     /// If there are more than 2³¹ accesses.

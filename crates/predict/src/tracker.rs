@@ -47,22 +47,25 @@ struct Call {
 /// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So a loop that begins
 /// keeps the path to it; after every so many iterations, and when it is left, the path is what it was.
 ///
-/// An edge closes a loop if it goes backwards, to an address before the end of the block that it comes from, in the
-/// same call, and it is the taken edge of a conditional branch, or its block says so, or the code there has run in this
-/// call already: the jump at the end of a function to an earlier one does not. When a loop is closed for the first time
-/// of all, the path to it is the one on which its first block ran last in this call. From then on the block is
-/// remembered, and the loop begins where the thread comes to it. A loop is left when the thread goes on, in the same
+/// An edge closes a loop if it goes backwards, to an address before the end of the block that it
+/// comes from, in the same call, and it is the taken edge of a conditional branch, or its block
+/// says so, or the code there has run in this call already: the jump at the end of a function to an
+/// earlier one does not. When a loop is closed for the first time of all, the path to it is the one
+/// on which its first block ran last in this call. From then on the block is remembered, and the
+/// loop begins where the thread comes to it. A loop is left when the thread goes on, in the same
 /// call, at an address outside of the code from the first block to the last edge that closed it.
 ///
-/// Blocks may overlap. A loop that is entered by falling through begins inside a longer block: it begins
-/// when that block runs, and paths are those that they would be if each instruction were a block of its own.
+/// Blocks may overlap. A loop that is entered by falling through begins inside a longer block: it
+/// begins when that block runs, and paths are those that they would be if each instruction were a
+/// block of its own.
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration; what was run in it stays in the path,
 /// but for its loops. A return finds its call by the address that it goes to, past others if an exception left
 /// them; one that no call fits changes nothing.
 ///
-/// Cost: per block, one look at a table where the next block is as last time, else a hashed look-up; for a block that
-/// is new, the blocks at the nearest addresses. Memory: 120 bytes per block of code.
+/// Cost: per block, one look at a table where the next block is as last time, else a hashed
+/// look-up; for a block that is new, the blocks at the nearest addresses. Memory: 120 bytes per
+/// block of code.
 ///
 /// Source: Fang et al. 2006, section 3.2. Where loops begin and end, and calls, are not in the paper.
 #[derive(Clone, Debug)]
@@ -226,7 +229,8 @@ impl PathTracker {
         match mine {
             Some(at) => self.leave_loops(outermost + at + 1),
             None => {
-                // Entered from below, as a loop whose condition is at its end: the outcome that led here is the loop's.
+                // Entered from below, as a loop whose condition is at its end: the outcome that led
+                // here is the loop's.
                 let before = *self.known.path(self.last_number);
                 let entry = match self.leave_others(outermost, start) {
                     // If a loop was left, its outcomes are gone from the path to this one.
@@ -350,8 +354,9 @@ fn within(around: &[Loop], (low, high): (u64, u64)) -> (u64, u64) {
     }
 }
 
-/// What a block adds to the trace of blocks: where it ends, which is the same for all blocks that were entered at
-/// different places and go on to one branch. Where it begins follows from what led there.
+/// What a block adds to the trace of blocks: where it ends, which is the same for all blocks that
+/// were entered at different places and go on to one branch. Where it begins follows from what led
+/// there.
 #[inline]
 fn tag(block: &BasicBlock) -> u64 {
     block.after()

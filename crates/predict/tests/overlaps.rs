@@ -61,7 +61,8 @@ impl Writer {
         self.ops.extend((0..count).map(|_| Op::Plain));
     }
 
-    /// Some statements; `around` is where the loops around them begin again and end, the innermost last.
+    /// Some statements; `around` is where the loops around them begin again and end, the innermost
+    /// last.
     fn statements(&mut self, depth: u32, around: &mut Vec<(usize, usize)>) {
         for _ in 0..1 + self.random.below(3) {
             self.plain();
@@ -213,8 +214,8 @@ impl Writer {
     }
 }
 
-/// The blocks of what ran, each with the numbers of its instructions there. A block ends with an instruction that
-/// leads elsewhere, after `most` instructions, or before an address of `cuts`.
+/// The blocks of what ran, each with the numbers of its instructions there. A block ends with an
+/// instruction that leads elsewhere, after `most` instructions, or before an address of `cuts`.
 fn blocks(
     ran: &[Instruction],
     most: usize,
@@ -249,8 +250,8 @@ fn blocks(
     blocks
 }
 
-/// Holds the paths of blocks against those of their instructions, and their traces: paths that are the same by the
-/// definition have the same.
+/// Holds the paths of blocks against those of their instructions, and their traces: paths that are
+/// the same by the definition have the same.
 fn check(ran: &[Instruction], keep: u32, most: usize, cuts: &BTreeSet<u64>) {
     let mut reference = Reference::new(keep);
     let expected: Vec<Path> = ran.iter().map(|one| *reference.run(*one)).collect();
@@ -267,8 +268,8 @@ fn check(ran: &[Instruction], keep: u32, most: usize, cuts: &BTreeSet<u64>) {
                 "at {:x} in {block:x?}, instruction {at}",
                 ran[at].address
             );
-            // The branch that ends a block is in the trace from the block's begin on, so an instruction is to be in
-            // blocks that end alike.
+            // The branch that ends a block is in the trace from the block's begin on, so an
+            // instruction is to be in blocks that end alike.
             if most == usize::MAX {
                 let key = (ran[at].address, expected);
                 let known = *traces.entry(key).or_insert(path.trace);
@@ -301,7 +302,8 @@ proptest! {
 
 #[test]
 fn a_loop_that_begins_inside_a_longer_block_leaves_nothing_behind() {
-    // 1: if, else; 10, 20 and 30: loops of one block, entered by falling through from the block before.
+    // 1: if, else; 10, 20 and 30: loops of one block, entered by falling through from the block
+    // before.
     let branch = |start: u64, end: u64, taken: u64| BasicBlock {
         start,
         length: (end - start) as u32,

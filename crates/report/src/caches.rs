@@ -27,7 +27,8 @@ pub(crate) struct Level {
 const PENALTIES: (u64, u64, u64) = (10, 35, 200);
 
 impl Level {
-    /// The cache that was asked for, which has no name. Its ways are left out where they do not divide its lines.
+    /// The cache that was asked for, which has no name. Its ways are left out where they do not
+    /// divide its lines.
     fn asked(cache: CacheSize, granularity: Granularity) -> Self {
         let mut level = Level::custom(cache.bytes, granularity);
         level.model = cache.model(granularity).ok().flatten();

@@ -18,7 +18,8 @@ pub(crate) fn partial(profile: &Profile) -> Vec<String> {
     found
 }
 
-/// What was seen of the two, where that is not the same, and that one is a part or did not come to its end.
+/// What was seen of the two, where that is not the same, and that one is a part or did not come to
+/// its end.
 pub(crate) fn seen(before: &Profile, after: &Profile) -> Vec<String> {
     let both = [("before", before), ("after", after)];
     let mut found = Vec::new();

@@ -8,8 +8,9 @@ use crate::json::Bins;
 /// The groups of several dimensions, a row for each: `by, name, accesses, cold, mean, max`, and the
 /// misses of each cache of the machine as `misses_L1d` and so on. The first row names the columns.
 ///
-/// With coherent caches the last column is `invalidated`, which `cold` does not contain. Misses are those of fully associative LRU caches. Rows are ordered as the dimensions are given, and
-/// by accesses within one.
+/// With coherent caches the last column is `invalidated`, which `cold` does not contain. Misses are
+/// those of fully associative LRU caches. Rows are ordered as the dimensions are given, and by
+/// accesses within one.
 pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
     let levels = caches::levels(profile);
     let coherent = profile.invalidations().is_some();
@@ -34,8 +35,9 @@ pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
     out
 }
 
-/// The histogram of the whole run, a row for each bin: `low, high, low_bytes, high_bytes, accesses`, ascending; last the cold
-/// accesses, whose distances are empty (with coherent caches two rows: first touches, then invalidated accesses). The first row names the columns.
+/// The histogram of the whole run, a row for each bin: `low, high, low_bytes, high_bytes,
+/// accesses`, ascending; last the cold accesses, whose distances are empty (with coherent caches
+/// two rows: first touches, then invalidated accesses). The first row names the columns.
 pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
     let histogram = &profile.histogram;
     let rows: Vec<(u64, u64, u64)> = match bins {
@@ -58,7 +60,8 @@ pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {
     out
 }
 
-/// The names of the columns: those of the caches come after those of all profiles, and last that of coherent caches.
+/// The names of the columns: those of the caches come after those of all profiles, and last that of
+/// coherent caches.
 pub(crate) fn columns(levels: &[Level], coherent: bool) -> Vec<String> {
     let fixed = ["by", "name", "accesses", "cold", "mean", "max"].map(str::to_owned);
     let misses = levels

@@ -9,7 +9,8 @@ use crate::words;
 /// Shares below this, in percent, have no place in the picture.
 const LEAST: f64 = 0.001;
 
-/// The miss-ratio curve as an SVG file: both axes logarithmic, the caches of the machine marked. Ends with a line break.
+/// The miss-ratio curve as an SVG file: both axes logarithmic, the caches of the machine marked.
+/// Ends with a line break.
 pub fn curve_svg(profile: &Profile) -> String {
     let bytes = profile.granularity.bytes() as f64;
     let (x, title) = match profile.method.ids {
@@ -42,8 +43,9 @@ pub fn curve_svg(profile: &Profile) -> String {
     chart(&[panel])
 }
 
-/// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an octave up to where it is flat:
-/// `items, bytes, misses, miss_ratio` of a fully associative LRU cache. The first row names the columns.
+/// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an
+/// octave up to where it is flat: `items, bytes, misses, miss_ratio` of a fully associative LRU
+/// cache. The first row names the columns.
 pub fn curve_csv(profile: &Profile) -> String {
     let mut out = "items,bytes,misses,miss_ratio\r\n".to_owned();
     for (items, misses, ratio) in points(profile) {

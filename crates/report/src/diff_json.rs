@@ -86,8 +86,9 @@ struct GroupJson {
     misses_after: Option<Vec<u64>>,
 }
 
-/// The comparison as JSON, with what `checked` says of limits: all cache sizes, bins and groups, in a canonical order. Ends with
-/// a line break. Misses are those of fully associative LRU caches unless they are called otherwise.
+/// The comparison as JSON, with what `checked` says of limits: all cache sizes, bins and groups, in
+/// a canonical order. Ends with a line break. Misses are those of fully associative LRU caches
+/// unless they are called otherwise.
 ///
 /// # Errors
 /// If the profiles count items of different sizes.

@@ -496,7 +496,8 @@ fn small_shares_get_heights_that_can_be_seen() {
         "logScale(0.001).ticks.map(tickLabel).join()",
         "logScale(0.001).of(0.0316).toFixed(2)",
         "[logScale(0.001).of(1), logScale(0.001).of(0), logScale(0).of(1)].join()",
-        // Distances 0, 3, 5 and 9 with 10 accesses each, in a cache of 6 items: the bar of 4 to 7 misses in part.
+        // Distances 0, 3, 5 and 9 with 10 accesses each, in a cache of 6 items: the bar of 4 to 7
+        // misses in part.
         "octaves([7, null, 0, 10, 3, 10, 2, 10, 4, 10]).map((bar) => [bar.low, bar.end, bar.n]).join(' ')",
         "missing(octaves([7, null, 0, 10, 3, 10, 2, 10, 4, 10]), 6, (at) => misses([7, null, 0, 10, 3, 10, 2, 10, 4, 10], at)).map((bar) => [bar.low, bar.n]).join(' ')",
         "missing(octaves([7, null, 0, 10, 5, 10]), 5, (at) => misses([7, null, 0, 10, 5, 10], at)).map((bar) => [bar.low, bar.n]).join(' ')",
@@ -557,7 +558,8 @@ fn the_script_writes_numbers_as_the_page_does() {
     );
 }
 
-/// A recursion that went 200,000 calls deep: what is done for each call must not go through all of its callers.
+/// A recursion that went 200,000 calls deep: what is done for each call must not go through all of
+/// its callers.
 #[test]
 fn contexts_of_any_depth_are_shown() {
     let mut profile = common::tiny();

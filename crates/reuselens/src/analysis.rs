@@ -26,9 +26,11 @@ pub struct Progress {
 /// latest after some hundred thousand accesses. Where the source breaks off, or the analysis would need more memory than it may have, the
 /// profile holds everything before that and says so.
 ///
-/// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the engine's
-/// bytes per distinct item, and the histograms. Where only items are asked for, a file that can be read at any place is read in segments by several threads, each with an
-/// engine; where that needs more memory than there may be, or something is wrong with the trace, in a second pass as the others.
+/// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the
+/// engine's bytes per distinct item, and the histograms. Where only items are asked for, a file
+/// that can be read at any place is read in segments by several threads, each with an engine; where
+/// that needs more memory than there may be, or something is wrong with the trace, in a second pass
+/// as the others.
 ///
 /// # Errors
 /// If there is no such engine, or the source cannot be read at all: also if it breaks off before there

@@ -247,7 +247,8 @@ impl Uncounted {
         self.profile
     }
 
-    /// The profile in which all accesses are of the only cell; there is none if there were no accesses.
+    /// The profile in which all accesses are of the only cell; there is none if there were no
+    /// accesses.
     pub fn one_cell(mut self) -> Profile {
         if let Some(cell) = self.profile.cells.first_mut() {
             count_all(cell, &self.profile.histogram);

@@ -75,8 +75,9 @@ impl AnalysisOptions {
         options.is_whole()
     }
 
-    /// Whether all accesses of `source` are of one cell: it has ids, which no instruction or object is known of, and one thread. Their
-    /// counts are then those of the whole trace, and need not be broken down. Samples are: their estimate of a cell is one of its own.
+    /// Whether all accesses of `source` are of one cell: it has ids, which no instruction or object
+    /// is known of, and one thread. Their counts are then those of the whole trace, and need not be
+    /// broken down. Samples are: their estimate of a cell is one of its own.
     pub(crate) fn has_one_cell(&self, source: &dyn Source) -> bool {
         !source.has_addresses()
             && source.is_of_one_thread()
@@ -86,7 +87,8 @@ impl AnalysisOptions {
             && (self.engine == AUTO || counts::is_exact(&self.engine))
     }
 
-    /// The options to count `source` with, after which what [`Self::has_one_cell`] is put into that cell.
+    /// The options to count `source` with, after which what [`Self::has_one_cell`] is put into that
+    /// cell.
     pub(crate) fn to_count(&self, source: &dyn Source) -> AnalysisOptions {
         AnalysisOptions {
             whole: self.whole || self.has_one_cell(source),

@@ -25,13 +25,15 @@ pub struct Reordered {
 /// Reads a trace in which the program names its data and marks its statements, and moves every statement up to the one
 /// that it shares data with, as far as dependences permit.
 ///
-/// A mark begins a statement: what a thread names until its next mark is one, and each access before its first mark is
-/// one by itself. Elements count once per statement, where they are named first, so the distances in program order are
-/// those of the program in statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)).
+/// A mark begins a statement: what a thread names until its next mark is one, and each access
+/// before its first mark is one by itself. Elements count once per statement, where they are named
+/// first, so the distances in program order are those of the program in statement mode
+/// ([`NamesMode::Statement`](crate::attribute::NamesMode)).
 ///
-/// The element that a statement names last is taken as written, all others as read. So a statement that names one element is taken to write it; where it only reads, that keeps an order
-/// that need not be kept. Data that the program does not name have no dependences. The result is checked: each element
-/// is written in the same order as before, and read after the same write.
+/// The element that a statement names last is taken as written, all others as read. So a statement
+/// that names one element is taken to write it; where it only reads, that keeps an order that need
+/// not be kept. Data that the program does not name have no dependences. The result is checked:
+/// each element is written in the same order as before, and read after the same write.
 ///
 /// Cost: linear in the trace, which is in memory: about 60 bytes per access.
 ///

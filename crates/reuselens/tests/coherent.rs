@@ -1,5 +1,5 @@
-//! Caches of program threads that are kept coherent: distances and invalidations are those of the definition, whatever
-//! is told apart and however many threads count.
+//! Caches of program threads that are kept coherent: distances and invalidations are those of the
+//! definition, whatever is told apart and however many threads count.
 
 mod common;
 
@@ -49,7 +49,8 @@ struct Definition {
 }
 
 impl Definition {
-    /// Stacks as lists of an item and whether it is valid, one for each thread; processes share no items.
+    /// Stacks as lists of an item and whether it is valid, one for each thread; processes share no
+    /// items.
     fn of(trace: &Made) -> Definition {
         let mut definition = Definition::default();
         let mut stacks: BTreeMap<Who, Vec<(u64, bool)>> = BTreeMap::new();

@@ -6,8 +6,9 @@ use super::channel::Channel;
 use super::descriptor::{Access, Op};
 use super::thread::Thread;
 
-/// The functions, each with what it does. Their numbers are their places here. The first that begins
-/// counts, and what it calls does not: `operator new` is the allocation, not the `malloc` in it.
+/// The functions, each with what it does. Their numbers are their places here. The first that
+/// begins counts, and what it calls does not: `operator new` is the allocation, not the `malloc` in
+/// it.
 const FUNCTIONS: &[(&[u8], Does)] = &[
     (b"malloc", Does::Allocate(0)),
     (b"calloc", Does::AllocateProduct),
@@ -81,7 +82,8 @@ enum Does {
     /// The same to the product of the second and the third argument.
     ReallocateProduct,
     Free,
-    /// Allocates as many bytes as the third argument says, and stores the block where the first points.
+    /// Allocates as many bytes as the third argument says, and stores the block where the first
+    /// points.
     Store,
 }
 
@@ -132,8 +134,8 @@ impl Calls {
     }
 }
 
-/// A function of an allocator begins, or one returns that may be such, as a block has noted it in words;
-/// `address` is that of the access.
+/// A function of an allocator begins, or one returns that may be such, as a block has noted it in
+/// words; `address` is that of the access.
 #[inline]
 pub fn noted(thread: &mut Thread, access: &Access, address: u64, word: impl Fn(u16) -> u64) {
     match access.op {

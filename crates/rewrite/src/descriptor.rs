@@ -26,11 +26,11 @@ pub enum Op {
     Enter { back: u64 },
     /// A function is left.
     Exit,
-    /// A function of an allocator begins; its three arguments and where it returns are in words from
-    /// `words` on.
+    /// A function of an allocator begins; its three arguments and where it returns are in words
+    /// from `words` on.
     Allocator { function: u8, words: u16 },
-    /// A function returns the number in the word, at the stack pointer in the word `pointer`. The block
-    /// that it has stored is in the word `stored`, where it is a function that does so.
+    /// A function returns the number in the word, at the stack pointer in the word `pointer`. The
+    /// block that it has stored is in the word `stored`, where it is a function that does so.
     Result {
         pointer: u16,
         delta: i32,

@@ -1,7 +1,7 @@
 //! Faults: the program's, which it gets as signals, and what came about only because of us.
 //!
-//! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code the
-//! thread may hold any lock.
+//! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code
+//! the thread may hold any lock.
 
 use super::{Context, ORDER, RIP, SIGBUS, SIGSEGV, SIGTRAP};
 use crate::image::blocks::{Position, Spilled};
@@ -15,8 +15,8 @@ const DENIED: i32 = 2;
 /// The code of a trap that says: TF is set, and an instruction has run.
 const TRACE: i32 = 2;
 
-/// Answers a fault of this code at this address. True if the program need not know; else the thread goes on to the
-/// signal's delivery, with its registers as the program knows them.
+/// Answers a fault of this code at this address. True if the program need not know; else the thread
+/// goes on to the signal's delivery, with its registers as the program knows them.
 pub fn answer(
     thread: &mut Thread,
     signal: u32,
@@ -41,7 +41,8 @@ pub fn answer(
         // One instruction of the program is several in the cache.
         Some((position, _)) if steps && !position.begins => true,
         None if steps => true,
-        // The processor does not trap between a system call (or the return of a handler) and the next instruction.
+        // The processor does not trap between a system call (or the return of a handler) and the
+        // next instruction.
         Some(_) if steps && core::mem::take(&mut thread.returned) => true,
         None => broken(signal, here, at),
         Some((position, _))
@@ -62,7 +63,8 @@ pub fn answer(
     }
 }
 
-/// The buffer is full: what the block has noted so far moves to its beginning. False if the block notes nothing.
+/// The buffer is full: what the block has noted so far moves to its beginning. False if the block
+/// notes nothing.
 fn makes_room(thread: &mut Thread, position: &Position, context: &mut Context) -> bool {
     let note = thread.cursor;
     let pointer = match position.spilled {
@@ -77,8 +79,8 @@ fn makes_room(thread: &mut Thread, position: &Position, context: &mut Context) -
     true
 }
 
-/// Gives the registers the values that they have in the program before an instruction, and hands on what was noted
-/// up to there.
+/// Gives the registers the values that they have in the program before an instruction, and hands on
+/// what was noted up to there.
 fn at_instruction(thread: &mut Thread, position: &Position, context: &mut Context) {
     let note = thread.cursor;
     let mut registers = ORDER.map(|at| context.registers[at]);
@@ -94,8 +96,9 @@ fn at_instruction(thread: &mut Thread, position: &Position, context: &mut Contex
     }
 }
 
-/// A fault in our own code: a mistake of ours. Locks may be held and what they guard half done, so that the program can go
-/// on neither in the cache nor without it: it ends by the signal, as by a fault of its own.
+/// A fault in our own code: a mistake of ours. Locks may be held and what they guard half done, so
+/// that the program can go on neither in the cache nor without it: it ends by the signal, as by a
+/// fault of its own.
 fn broken(signal: u32, here: u64, at: u64) -> ! {
     let mut line = Line::default();
     line.text("reuselens: the rewriter failed (signal ");

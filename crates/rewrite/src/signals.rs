@@ -134,10 +134,11 @@ fn install(signal: u32, action: &Action) -> i64 {
     let ours = if caught {
         Action {
             handler: asm::signal_address(),
-            // A fault that is blocked ends the process without a word: one of our own is to be reported.
-            flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | SA_NODEFER | action.flags & FOR_KERNEL,
+            // A fault that is blocked ends the process without a word: one of our own is to be
+            // reported.
+            flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | action.flags & FOR_KERNEL,
             restorer: asm::restorer_address(),
-            mask: !FAULTS,
+            mask: !0,
         }
     } else {
         *action

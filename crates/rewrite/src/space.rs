@@ -1,4 +1,5 @@
-//! Limits that the program sets for its memory: what is ours in it does not count (`RLIMIT_AS`), and is not locked (`mlockall`).
+//! Limits that the program sets for its memory: what is ours in it does not count (`RLIMIT_AS`),
+//! and is not locked (`mlockall`).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -15,7 +16,8 @@ static OURS: AtomicU64 = AtomicU64::new(0);
 static LIMITS: [AtomicU64; 2] = [const { AtomicU64::new(UNLIMITED) }; 2];
 static ARE_SET: AtomicU32 = AtomicU32::new(0);
 
-/// The program starts, with so many bytes of ours in it. A soft limit is raised by what is ours where that may be done.
+/// The program starts, with so many bytes of ours in it. A soft limit is raised by what is ours
+/// where that may be done.
 pub fn begin(bytes: u64) {
     OURS.store(bytes, Ordering::Relaxed);
     let limits = kernel_limits();
@@ -24,8 +26,8 @@ pub fn begin(bytes: u64) {
     }
 }
 
-/// Whether the program is under a limit that what is ours counts for. A program that another one has become inherits a limit that
-/// is larger by what was ours there.
+/// Whether the program is under a limit that what is ours counts for. A program that another one
+/// has become inherits a limit that is larger by what was ours there.
 pub fn is_limited() -> bool {
     ARE_SET.load(Ordering::Relaxed) == 0 && kernel_limits()[0] != UNLIMITED
 }
@@ -49,8 +51,8 @@ fn follow() {
     }
 }
 
-/// A system call of the program, if it is about such limits: its result. The child of a `vfork` (`borrowed`) has limits of its
-/// own, but its memory is its parent's.
+/// A system call of the program, if it is about such limits: its result. The child of a `vfork`
+/// (`borrowed`) has limits of its own, but its memory is its parent's.
 pub fn before(number: u64, arguments: [u64; 4], borrowed: bool) -> Option<i64> {
     let [one, two, three, four] = arguments;
     let is_own = |pid: u64| pid == 0 || pid == u64::from(sys::pid());
@@ -65,7 +67,8 @@ pub fn before(number: u64, arguments: [u64; 4], borrowed: bool) -> Option<i64> {
     }
 }
 
-/// `prlimit` of the program: reads new limits from one place and writes the old ones to another, if there are such places.
+/// `prlimit` of the program: reads new limits from one place and writes the old ones to another, if
+/// there are such places.
 fn change(new: u64, old: u64, keep: bool) -> i64 {
     let mut words = [0_u8; 16];
     if new != 0 && !sys::peek(new, &mut words) {
@@ -105,7 +108,8 @@ fn kernel_limits() -> [u64; 2] {
     limits
 }
 
-/// Sets the program's limits, and with `keep` remembers them: the kernel's are larger by what is ours.
+/// Sets the program's limits, and with `keep` remembers them: the kernel's are larger by what is
+/// ours.
 fn set(wanted: [u64; 2], keep: bool) -> i64 {
     if wanted[0] > wanted[1] {
         return sys::EINVAL;
@@ -138,7 +142,8 @@ pub fn tell() {
     }
 }
 
-/// `mlockall` of the program: its own mappings are locked one by one. `None` if the kernel is to be asked as the program does.
+/// `mlockall` of the program: its own mappings are locked one by one. `None` if the kernel is to be
+/// asked as the program does.
 fn lock_all(flags: u64) -> Option<i64> {
     const CURRENT: u64 = 1;
     const ON_FAULT: u64 = 4;

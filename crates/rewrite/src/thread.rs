@@ -46,8 +46,8 @@ pub struct Thread {
     pub in_call: AtomicU32,
     /// Whether a signal waits to be delivered.
     pub pending: AtomicU32,
-    /// When the process ends or is left: 1 = somebody empties the buffer for the last time, 2 = it is
-    /// empty; see `process::last`.
+    /// When the process ends or is left: 1 = somebody empties the buffer for the last time, 2 = it
+    /// is empty; see `process::last`.
     pub last: AtomicU32,
     /// The program's base of fs.
     pub fs_base: u64,
@@ -60,7 +60,8 @@ pub struct Thread {
     /// The program's registers while our code runs, in the order of their numbers.
     pub registers: [u64; 16],
     pub flags: u64,
-    /// Where the function of an allocator that began last stores its block, if it is one that does so.
+    /// Where the function of an allocator that began last stores its block, if it is one that does
+    /// so.
     pub block_place: u64,
     pub vectors: [[u64; 2]; 16],
     /// Not used by code in the cache from here on.

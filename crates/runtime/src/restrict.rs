@@ -1,7 +1,7 @@
 //! Programs that restrict what their code may do, by a filter of system calls (`seccomp`) for one:
 //! a call of ours could end them. From then on the run time makes none, and goes on recording:
-//! blocks go out without waking anybody, and a thread that has to wait spins. Threads and processes that
-//! begin later are not recorded: that takes calls.
+//! blocks go out without waking anybody, and a thread that has to wait spins. Threads and processes
+//! that begin later are not recorded: that takes calls.
 //!
 //! `prctl` and `syscall` are replaced, by which filters come (libseccomp's too); they do what
 //! libc's do. Programs that make the call with an instruction of their own are not noticed.

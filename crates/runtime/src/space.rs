@@ -1,5 +1,6 @@
-//! Limits that the program sets for its memory: the shared segment in it does not count (`RLIMIT_AS`), and is not
-//! brought in by `mlockall`. libc's functions are replaced; they do what libc's do.
+//! Limits that the program sets for its memory: the shared segment in it does not count
+//! (`RLIMIT_AS`), and is not brought in by `mlockall`. libc's functions are replaced; they do what
+//! libc's do.
 
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -113,7 +114,8 @@ unsafe extern "C" fn both(pid: c_int, resource: c_uint, new: *const u64, old: *m
     unsafe { report(change(pid, resource, new, old)) as c_int }
 }
 
-/// Where the segment is mapped, what there is by now is locked as it is used, and not brought in at once.
+/// Where the segment is mapped, what there is by now is locked as it is used, and not brought in at
+/// once.
 unsafe extern "C" fn lock_all(flags: c_int) -> c_int {
     const CURRENT: c_int = 1;
     const ON_FAULT: c_int = 4;

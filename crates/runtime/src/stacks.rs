@@ -1,9 +1,10 @@
 //! Where the stacks of threads are, and the libc function that says so.
 //!
-//! glibc's `pthread_getattr_np` holds the lock of the thread that it describes while it allocates. An
-//! allocation may be the first event of the calling thread, which is when the run time asks for the
-//! bounds of that thread's stack: it would wait for a lock that its own thread holds. So the program's
-//! calls go through the function here, which keeps the hooks of the calling thread silent meanwhile.
+//! glibc's `pthread_getattr_np` holds the lock of the thread that it describes while it allocates.
+//! An allocation may be the first event of the calling thread, which is when the run time asks for
+//! the bounds of that thread's stack: it would wait for a lock that its own thread holds. So the
+//! program's calls go through the function here, which keeps the hooks of the calling thread silent
+//! meanwhile.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -25,8 +26,8 @@ unsafe extern "C" {
     fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
 }
 
-/// Looks libc's function up while the process begins. Later a thread that begins could wait there for
-/// one that loads a library and waits for it.
+/// Looks libc's function up while the process begins. Later a thread that begins could wait there
+/// for one that loads a library and waits for it.
 pub fn find_function() {
     real(&REAL_GET_ATTRIBUTES, c"pthread_getattr_np");
 }

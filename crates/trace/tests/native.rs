@@ -79,7 +79,8 @@ fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
     assert!(matches!(open(&[], None), Err(TraceError::Empty { .. })));
 }
 
-/// What was read of a file of which only the index or the trailer is damaged: what it holds, and a note.
+/// What was read of a file of which only the index or the trailer is damaged: what it holds, and a
+/// note.
 fn without_note(mut read: Vec<Piece>) -> Vec<Piece> {
     let note = read.pop();
     assert!(

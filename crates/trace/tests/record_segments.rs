@@ -1,4 +1,5 @@
-//! Files of records in segments: together they deliver the items of the rows that the file delivers.
+//! Files of records in segments: together they deliver the items of the rows that the file
+//! delivers.
 
 #[path = "common/binary.rs"]
 mod binary;

@@ -209,7 +209,8 @@ fn without_a_sound_index_all_is_read() {
         damaged[at] ^= 0x10;
         let survey = surveyed(&damaged);
         assert!(survey.no_index.is_some(), "byte {at}");
-        // A damaged head of the index hides the ending; of all other damage it is known that nothing is missing.
+        // A damaged head of the index hides the ending; of all other damage it is known that
+        // nothing is missing.
         let mut summary = survey.summary.clone();
         if survey.incomplete.is_none() {
             let note = summary.events.pop();

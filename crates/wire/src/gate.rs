@@ -20,9 +20,9 @@ pub struct Range {
     pub high: u64,
 }
 
-/// The state of a thread. Numbers only: any bytes are a valid one, so it can be read from the memory of a
-/// process that was killed, or that has written over it. No number makes [`Gate::sort`] take longer than its
-/// records do.
+/// The state of a thread. Numbers only: any bytes are a valid one, so it can be read from the
+/// memory of a process that was killed, or that has written over it. No number makes [`Gate::sort`]
+/// take longer than its records do.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {

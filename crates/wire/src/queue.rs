@@ -4,9 +4,9 @@
 //! D. Vyukov). A producer that is killed between claiming a cell and filling it leaves that cell
 //! unready; [`Queue::skip`] lets the consumer pass it once the producer is known to be dead.
 //!
-//! The consumer's own place is not in shared memory, and the producers' is never trusted to be more than
-//! [`QUEUE_CELLS`] ahead of it, so that a program that writes over the queue cannot make the consumer
-//! take or pass more cells than there are.
+//! The consumer's own place is not in shared memory, and the producers' is never trusted to be more
+//! than [`QUEUE_CELLS`] ahead of it, so that a program that writes over the queue cannot make the
+//! consumer take or pass more cells than there are.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,7 +18,8 @@ pub const QUEUE_CELLS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// The consumer's place in the queue: how many cells it has taken or passed. It belongs to the consumer alone.
+/// The consumer's place in the queue: how many cells it has taken or passed. It belongs to the
+/// consumer alone.
 #[derive(Debug, Default)]
 pub struct Tail(u64);
 
@@ -114,8 +115,8 @@ impl Queue {
             } else if turn < position {
                 return Err(Full);
             } else {
-                // A cell is ahead only once another producer has moved the head: if the head has not moved, the
-                // cell was written over, and would be ahead for ever.
+                // A cell is ahead only once another producer has moved the head: if the head has
+                // not moved, the cell was written over, and would be ahead for ever.
                 let before = core::mem::replace(&mut position, self.head.0.load(Ordering::Relaxed));
                 if position == before {
                     return Err(Full);
@@ -148,8 +149,8 @@ impl Queue {
         skips
     }
 
-    /// Whether the queue is one that producers can have left behind: for the consumer, which finds out so that
-    /// a program has written over it.
+    /// Whether the queue is one that producers can have left behind: for the consumer, which finds
+    /// out so that a program has written over it.
     pub fn is_intact(&self, tail: &Tail) -> bool {
         let turn = self.cell(tail.0).turn.load(Ordering::Acquire);
         // The next cell is free or claimed, or filled.

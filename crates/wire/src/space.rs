@@ -1,15 +1,15 @@
-//! Limits that a program sets for its address space (`RLIMIT_AS`), where memory of capture's is mapped in it too: the kernel is
-//! given larger ones.
+//! Limits that a program sets for its address space (`RLIMIT_AS`), where memory of capture's is
+//! mapped in it too: the kernel is given larger ones.
 
 /// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
 /// How much the hard limit is larger yet: what capture may map later, which the soft limit follows.
 const LATER_BYTES: u64 = 1 << 30;
 
-/// The soft and the hard limit to give to the kernel where a program asks for `wanted`. `known` is the
-/// hard limit that the program last saw, `actual` that of the kernel, and `ours` the bytes that
-/// capture has mapped. A hard limit that the program keeps or lowers is never raised above `actual`,
-/// which would take privileges.
+/// The soft and the hard limit to give to the kernel where a program asks for `wanted`. `known` is
+/// the hard limit that the program last saw, `actual` that of the kernel, and `ours` the bytes that
+/// capture has mapped. A hard limit that the program keeps or lowers is never raised above
+/// `actual`, which would take privileges.
 pub fn outer_limits(wanted: [u64; 2], known: u64, actual: u64, ours: u64) -> [u64; 2] {
     let [soft, hard] = wanted;
     let more = hard.saturating_add(ours).saturating_add(LATER_BYTES);

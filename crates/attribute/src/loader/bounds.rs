@@ -1,7 +1,7 @@
 //! Where functions begin and end in a file without symbols, from the table that unwinding needs.
 //!
-//! Nearly every x86-64 program has one, since exceptions and profilers need it: `strip` leaves it in place. Functions
-//! get names by their file and where they begin, `gzip!fn@4295`.
+//! Nearly every x86-64 program has one, since exceptions and profilers need it: `strip` leaves it
+//! in place. Functions get names by their file and where they begin, `gzip!fn@4295`.
 //!
 //! Source: Linux Standard Base Core, section 10.6 (exception frames).
 
@@ -13,8 +13,8 @@ use object::{Object, ObjectSection};
 pub(super) struct FunctionBounds(Vec<(u64, u64)>);
 
 impl FunctionBounds {
-    /// Those that the file's `.eh_frame` describes: all before the first entry that is damaged; none if there is no such
-    /// section. Cost: linear in its entries.
+    /// Those that the file's `.eh_frame` describes: all before the first entry that is damaged;
+    /// none if there is no such section. Cost: linear in its entries.
     pub(super) fn of(file: &object::File) -> FunctionBounds {
         let Some(section) = file.section_by_name(".eh_frame") else {
             return FunctionBounds::default();

@@ -104,7 +104,8 @@ impl Loader {
         })
     }
 
-    /// The function of a stripped file that an address is in: where it begins. None if a symbol in it names it.
+    /// The function of a stripped file that an address is in: where it begins. None if a symbol in
+    /// it names it.
     fn unnamed_function(&mut self, module: &Module, address: u64) -> Option<u64> {
         let start = self.opened(module)?.bounds.start_of(address)?;
         let symbol = self.code(module)?.find_symbol_info(address);

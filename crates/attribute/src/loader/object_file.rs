@@ -1,18 +1,18 @@
-//! Opens the files that a trace names. A trace may come from anywhere and name anything: a pipe that nobody writes
-//! to, a device without end, a file that is none of its business.
+//! Opens the files that a trace names. A trace may come from anywhere and name anything: a pipe
+//! that nobody writes to, a device without end, a file that is none of its business.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that, debug information
-/// included.
+/// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that,
+/// debug information included.
 const MOST: u64 = 4 << 30;
 /// What programs and libraries begin with.
 const MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// The file at `path`, and its content. Only a regular file that begins as a program or a library does is read
-/// further than its first bytes.
+/// The file at `path`, and its content. Only a regular file that begins as a program or a library
+/// does is read further than its first bytes.
 ///
 /// # Errors
 /// The system's, or what the file is instead, as a clause.

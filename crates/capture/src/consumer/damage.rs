@@ -12,8 +12,9 @@ const THREADS_MOST: u32 = 1 << 22;
 const EVENTS_MOST: u64 = 1 << 56;
 
 impl Consumer {
-    /// Whether a program has written over the segment. From where that is found on nothing is read from it, and
-    /// programs are told that nobody reads: who waits for room in the queue would wait for ever.
+    /// Whether a program has written over the segment. From where that is found on nothing is read
+    /// from it, and programs are told that nobody reads: who waits for room in the queue would wait
+    /// for ever.
     pub fn check(&mut self) -> bool {
         let intact = self.segment.is_header_intact(self.closed)
             && self.segment.header().queue.is_intact(&self.tail)

@@ -7,7 +7,8 @@ use reuselens_wire::{BLOCK_BYTES, BLOCK_HEADER_BYTES, NO_BLOCK, SlotState};
 use super::{Consumer, RawBlock, raw_of};
 
 impl Consumer {
-    /// What of a dead or resting thread's stage is wanted; `report` if nobody else will tell what of it is not.
+    /// What of a dead or resting thread's stage is wanted; `report` if nobody else will tell what
+    /// of it is not.
     pub(super) fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
         let (slot, mut gate, sorting) = self.segment.stage(index)?;
         if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {

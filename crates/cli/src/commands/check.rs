@@ -11,7 +11,8 @@ use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::output::{color, terminal_width, write_text};
 
-/// Hold a profile against limits: exit code 3 if one is broken, for instance in continuous integration
+/// Hold a profile against limits: exit code 3 if one is broken, for instance in continuous
+/// integration
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens check PROFILE [--against BASE] --fail-if RULE…")]
 pub struct Args {

@@ -46,7 +46,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     sizes: Vec<f64>,
 
-    /// Predict for a cache of this size too, beside those of the machine: 48K, or 48K:12 with sets of 12 ways
+    /// Predict for a cache of this size too, beside those of the machine: 48K, or 48K:12 with sets
+    /// of 12 ways
     #[arg(long, value_name = "SIZE[:WAYS]")]
     cache: Option<String>,
 

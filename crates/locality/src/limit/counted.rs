@@ -2,7 +2,6 @@
 
 use super::{Certainty, CheckError, Measured, Metric};
 use crate::difference::unsure;
-use crate::histogram::Histogram;
 use crate::{CacheSize, Group, Profile};
 
 /// The accesses of a profile, or of one group.

@@ -68,9 +68,9 @@ fn alternatives(names: &[String], by: Dimension) -> String {
 }
 
 impl Named<'_> {
-    /// The group of this name: the whole name; else, if it is one group alone, an object or a function without what follows
-    /// in parentheses (`grid` for `grid (a.c)`), or a line with more or fewer folders (`a.c:12` for `src/a.c:12`).
-    /// `profile` is what errors call the profile.
+    /// The group of this name: the whole name; else, if it is one group alone, an object or a
+    /// function without what follows in parentheses (`grid` for `grid (a.c)`), or a line with more
+    /// or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the profile.
     ///
     /// # Errors
     /// If there is no such group, or more than one.
@@ -125,7 +125,8 @@ fn is_begin(name: &str, begin: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('('))
 }
 
-/// Names that look like this one, the most alike first; of equally alike ones those with more accesses.
+/// Names that look like this one, the most alike first; of equally alike ones those with more
+/// accesses.
 fn alike(groups: &[Group], name: &str) -> Vec<String> {
     let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
     let wanted = bare(name);

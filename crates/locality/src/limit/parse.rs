@@ -43,7 +43,8 @@ impl FromStr for Limit {
 }
 
 fn parse(text: &str) -> Parsed<Limit> {
-    // Names of functions have such signs too (`vector<int>`), bounds have none: the last one counts.
+    // Names of functions have such signs too (`vector<int>`), bounds have none: the last one
+    // counts.
     let Some(sign) = text.rfind(['>', '<']) else {
         return fault(
             text.trim_end().len(),
@@ -211,8 +212,8 @@ fn number(text: &str) -> Option<f64> {
     decimal(digits.trim_end(), power)
 }
 
-/// Digits, at most one point and `_` between them, times a power of ten: the nearest number, so that `2 %` is what 2 misses in
-/// 100 accesses are.
+/// Digits, at most one point and `_` between them, times a power of ten: the nearest number, so
+/// that `2 %` is what 2 misses in 100 accesses are.
 fn decimal(text: &str, power: i32) -> Option<f64> {
     let digits = text.replace('_', "");
     let bare = digits.strip_prefix('-').unwrap_or(&digits);

@@ -110,11 +110,13 @@ pub enum CheckError {
 }
 
 impl Limit {
-    /// Holds the limit against a profile, and against the base that it is compared with. `base` is not looked at where the bound
-    /// is a number. A cache's name is one of the profile's machine, and its size is taken for both.
+    /// Holds the limit against a profile, and against the base that it is compared with. `base` is
+    /// not looked at where the bound is a number. A cache's name is one of the profile's machine,
+    /// and its size is taken for both.
     ///
-    /// Estimates with a bound on their error break a limit only if they do so by more than they may be off. Those without one
-    /// are taken as they are. Cost: linear in the profiles' cells where the limit is of a line, an object or a function.
+    /// Estimates with a bound on their error break a limit only if they do so by more than they may
+    /// be off. Those without one are taken as they are. Cost: linear in the profiles' cells where
+    /// the limit is of a line, an object or a function.
     ///
     /// # Errors
     /// If the profiles do not tell whether the limit holds: see [`CheckError`].

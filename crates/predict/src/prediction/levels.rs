@@ -13,7 +13,8 @@ pub(super) struct CacheLevel {
     pub(super) sets: Option<SetAssociative>,
 }
 
-/// The data caches of the machine of a run, whose lines are the items (none if items have no size), and the one asked for.
+/// The data caches of the machine of a run, whose lines are the items (none if items have no size),
+/// and the one asked for.
 pub(super) fn levels(run: &Profile, asked: Option<CacheSize>) -> Vec<CacheLevel> {
     let nothing = Machine::default();
     let machine = if run.method.ids {

@@ -47,8 +47,8 @@ struct Call {
     loops: Vec<Loop>,
 }
 
-/// The path to an instruction: outcomes, and for each of the last 32 branches, the newest first, a sum of where it is and
-/// of all jumps, calls and returns until the next one.
+/// The path to an instruction: outcomes, and for each of the last 32 branches, the newest first, a
+/// sum of where it is and of all jumps, calls and returns until the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path {
     pub outcomes: u32,
@@ -217,7 +217,8 @@ impl Reference {
         }
     }
 
-    /// Leaves the loops that an address is outside of, and those inside them; whether there are any.
+    /// Leaves the loops that an address is outside of, and those inside them; whether there are
+    /// any.
     fn leave_others(&mut self, address: u64) -> bool {
         let outside = |l: &Loop| address < l.header || address >= l.high;
         let left = self.loops().iter().position(outside);

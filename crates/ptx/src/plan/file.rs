@@ -79,8 +79,8 @@ enum Value {
 }
 
 impl Plan {
-    /// Reads a description. Paths of kernels and of folders to include are relative to its folder; its buffers' files
-    /// are in `data`, or beside it too.
+    /// Reads a description. Paths of kernels and of folders to include are relative to its folder;
+    /// its buffers' files are in `data`, or beside it too.
     ///
     /// # Errors
     /// What cannot be read, and what is none.

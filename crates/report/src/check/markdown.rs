@@ -6,8 +6,8 @@ use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
 use crate::words;
 
-/// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base; below it a line for each
-/// broken limit that says which lines it is about. Ends with a line break.
+/// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;
+/// below it a line for each broken limit that says which lines it is about. Ends with a line break.
 pub fn check_markdown(checked: &Checked<'_>) -> String {
     let mut out = format!("### Locality: {}\n\n", checked.outcome());
     out.push_str("| | limit | now | base | change |\n|---|---|---:|---:|---:|\n");

@@ -312,8 +312,8 @@ fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: 
     }
 }
 
-/// For each context the node of it, or of its nearest caller that is shown; the first node if none is. Callers come
-/// first, so one pass is enough, however deep they are.
+/// For each context the node of it, or of its nearest caller that is shown; the first node if none
+/// is. Callers come first, so one pass is enough, however deep they are.
 fn nearest(parents: &[usize], shown: &[Option<usize>]) -> Vec<usize> {
     let mut nearest = vec![0; parents.len()];
     for (context, parent) in parents.iter().enumerate() {

@@ -16,8 +16,9 @@ const FEWEST: usize = 10;
 /// Rows that a table shows without JavaScript, at most.
 const STATIC: usize = 40;
 
-/// The rows that a table shows at first, of rows in the order of their misses: those with a percent of all misses, and
-/// [`FEWEST`] in any case. The script shows the others on request, and decides by the same rule when the cache changes.
+/// The rows that a table shows at first, of rows in the order of their misses: those with a percent
+/// of all misses, and [`FEWEST`] in any case. The script shows the others on request, and decides
+/// by the same rule when the cache changes.
 fn shown(rows: &[(u64, &Row)], all: u64) -> usize {
     let large = rows
         .iter()

@@ -1,14 +1,16 @@
 //! Each program thread has a cache of its own, and stores of others invalidate what it holds.
 //!
 //! # What it is
-//! An engine for each thread of each process, as with private caches, and for each item the number of stores to it
-//! ([`reuselens_distance::Coherent`]). The first access of a thread to an item after another thread's store to it is
-//! cold, and counted as *invalidated* for its cell. All counts are sums over the threads.
+//! An engine for each thread of each process, as with private caches, and for each item the number
+//! of stores to it ([`reuselens_distance::Coherent`]). The first access of a thread to an item
+//! after another thread's store to it is cold, and counted as *invalidated* for its cell. All
+//! counts are sums over the threads.
 //!
 //! # Cost
-//! Stores of one thread matter to all others, so the touches are counted in the order of the trace, by one thread of this
-//! program. Per access that of the engine and two look-ups. Memory: that of the engines of all threads that live, and 17 to 39 bytes
-//! for each item and each pair of a thread and an item.
+//! Stores of one thread matter to all others, so the touches are counted in the order of the trace,
+//! by one thread of this program. Per access that of the engine and two look-ups. Memory: that of
+//! the engines of all threads that live, and 17 to 39 bytes for each item and each pair of a thread
+//! and an item.
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Coherent as Caches, CountingTree, Engine, by_name};
@@ -96,7 +98,8 @@ pub(super) struct Coherent {
     /// For each cell, the accesses to items that another thread's store had invalidated.
     invalidated: Vec<u64>,
     accesses: u64,
-    /// Memory for the distances of a piece, for those that are not near, and for which of its accesses are invalidated.
+    /// Memory for the distances of a piece, for those that are not near, and for which of its
+    /// accesses are invalidated.
     distances: Vec<Distance>,
     far: Vec<Distance>,
     lost: Vec<u32>,

@@ -17,8 +17,8 @@ pub(crate) struct More {
     pub forward: Option<KeyedHistograms>,
     /// The distances of each cell by path, if they were asked for.
     pub paths: Option<PathCounts>,
-    /// For each cell, the accesses whose item another thread's store had invalidated, if caches are kept coherent. Cells beyond
-    /// the end have none.
+    /// For each cell, the accesses whose item another thread's store had invalidated, if caches are
+    /// kept coherent. Cells beyond the end have none.
     pub invalidated: Option<Vec<u64>>,
 }
 

@@ -27,8 +27,8 @@ use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 pub(crate) use paths::PathCounts;
 
-/// The name of `counting` by as many threads as there are: it reads a trace in segments where that can be ([`crate::abreast`]), and
-/// else as `counting` does.
+/// The name of `counting` by as many threads as there are: it reads a trace in segments where that
+/// can be ([`crate::abreast`]), and else as `counting` does.
 pub(crate) const PARALLEL: &str = "parallel";
 
 /// Whether the engine of this name is exact.

@@ -4,9 +4,9 @@
 //! Our code uses the general and the sixteen vector registers, whose upper halves it leaves alone; so
 //! those are all that is saved.
 //!
-//! Our code also relies on flags that the program may set: it copies backwards with DF, faults at an
-//! unaligned access with AC, and traps after each instruction with TF. On every way into it these are
-//! cleared; the program's own come back with its registers.
+//! Our code also relies on flags that the program may set: it copies backwards with DF, faults at
+//! an unaligned access with AC, and traps after each instruction with TF. On every way into it
+//! these are cleared; the program's own come back with its registers.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -109,7 +109,8 @@ global_asm!(
     "mov rsp, gs:[{stack}]",
     "call {begins}",
     "jmp rl_resume",
-    // Where all signals arrive. The kernel clears DF and TF for a handler, and leaves AC as the program had it.
+    // Where all signals arrive. The kernel clears DF and TF for a handler, and leaves AC as the
+    // program had it.
     ".globl rl_signal\nrl_signal:",
     "push {plain}\npopfq",
     "jmp {handle}",
@@ -143,7 +144,8 @@ global_asm!(
 
 /// The flags that our code runs with at first: interrupts, and the bit that is always set.
 const PLAIN: u32 = 1 << 9 | 1 << 1;
-/// Flags that our code must not run with: trap (TF), direction (DF), nested task (NT), alignment check (AC).
+/// Flags that our code must not run with: trap (TF), direction (DF), nested task (NT), alignment
+/// check (AC).
 const UNWANTED: u32 = 1 << 8 | 1 << 10 | 1 << 14 | 1 << 18;
 
 unsafe extern "C" {

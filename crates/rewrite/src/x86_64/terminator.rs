@@ -161,9 +161,9 @@ fn leave(body: &mut Body, last: &Instruction, results: Results) {
     body.emit.add(RSP, RSP, 8 + more);
 }
 
-/// Notes the block that a function has stored before it returns 0; the word's number. Where it returns
-/// another number nothing may be there: a word of the thread's state is read instead. Flags are free
-/// where a function returns.
+/// Notes the block that a function has stored before it returns 0; the word's number. Where it
+/// returns another number nothing may be there: a word of the thread's state is read instead. Flags
+/// are free where a function returns.
 fn note_stored_block(body: &mut Body) -> u16 {
     let scratch = body.take_scratch();
     let place = core::mem::offset_of!(Thread, block_place);

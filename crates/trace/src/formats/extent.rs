@@ -1,13 +1,14 @@
-//! How many bytes an access that a text states may cover: each item of it costs time, and memory if it is new.
+//! How many bytes an access that a text states may cover: each item of it costs time, and memory if
+//! it is new.
 
-/// The most bytes of one instruction's access: 64 KiB. `xsave` stores the most, 11 KiB with all registers that
-/// processors have today.
+/// The most bytes of one instruction's access: 64 KiB. `xsave` stores the most, 11 KiB with all
+/// registers that processors have today.
 pub(super) const INSTRUCTION: u64 = 1 << 16;
 /// The most bytes of one request to a disk or a store: 1 GiB, 16 million lines of 64 bytes.
 pub(super) const REQUEST: u64 = 1 << 30;
 
-/// Whether a trace may have an access of `size` bytes at `addr` if none has more than `most`. Those of less than
-/// 256 bytes are all fine: they are rows as any others, and cost no more.
+/// Whether a trace may have an access of `size` bytes at `addr` if none has more than `most`. Those
+/// of less than 256 bytes are all fine: they are rows as any others, and cost no more.
 #[inline(always)]
 pub(super) fn fits(addr: u64, size: u64, most: u64) -> bool {
     size < 256 || (size <= most && addr.checked_add(size - 1).is_some())

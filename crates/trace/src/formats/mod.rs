@@ -242,8 +242,9 @@ pub(crate) fn detected_or_named(
     Ok(found)
 }
 
-/// Refuses a file whose name says that it is packed and whose content is not, if its format could be any bytes: a
-/// packed file with a damaged beginning would be read as numbers, and nothing would show.
+/// Refuses a file whose name says that it is packed and whose content is not, if its format could
+/// be any bytes: a packed file with a damaged beginning would be read as numbers, and nothing would
+/// show.
 fn check_packing(input: &mut Input, format: &FormatInfo) -> Result<(), TraceError> {
     if !ending::tells(format.name) || !ending::is_packed(input.path()) {
         return Ok(());

@@ -1,7 +1,8 @@
 //! Formats of records of one length, one after the other: the reader that they share.
 //!
-//! Where a record begins is known without reading those before it. So a plain file can be read in segments by several
-//! threads ([`Source::stretches`]), and a reader that is asked for items only makes no rows ([`Source::condense`]).
+//! Where a record begins is known without reading those before it. So a plain file can be read in
+//! segments by several threads ([`Source::stretches`]), and a reader that is asked for items only
+//! makes no rows ([`Source::condense`]).
 
 use std::path::Path;
 
@@ -28,13 +29,15 @@ pub trait Layout: Clone + Send + 'static {
     /// Where the accesses come from; see [`Source::describe`].
     fn describe(&self, path: &Path) -> String;
 
-    /// Appends the rows of whole records, up to the first that is not valid. Returns how many records these are.
+    /// Appends the rows of whole records, up to the first that is not valid. Returns how many
+    /// records these are.
     fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize;
 
     /// As [`Self::rows`], but appends the items that the accesses touch, of the kinds that count.
     fn items(&mut self, records: &[u8], wish: Wish, items: &mut Vec<u64>) -> usize;
 
-    /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full stop.
+    /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full
+    /// stop.
     fn invalid(&self) -> String {
         "a record is not valid".to_owned()
     }
@@ -80,7 +83,8 @@ impl<L: Layout> RecordReader<L> {
         L::HAS_ADDRESSES || (wish.granularity == Granularity::BYTE && wish.counts(Kind::Load))
     }
 
-    /// A reader of `left` records from byte `offset` of the same file on, if the file can be read at any place.
+    /// A reader of `left` records from byte `offset` of the same file on, if the file can be read
+    /// at any place.
     fn segment(
         &self,
         wish: Wish,
@@ -202,7 +206,8 @@ impl<L: Layout> Records<L> {
                     valid
                 }
             };
-            // Of items as many records, so that a file in which no access counts is read in blocks too.
+            // Of items as many records, so that a file in which no access counts is read in blocks
+            // too.
             made = match self.wish {
                 None => block.len(),
                 Some(_) => made + valid,

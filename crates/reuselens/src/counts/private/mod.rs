@@ -1,11 +1,11 @@
 //! Each program thread for itself: distances within a thread, as a cache of its own would see them.
 //!
 //! # What it is
-//! An engine for each thread of each process, which gets the touches of that thread only. No thread takes a
-//! line away from another: what a store in one thread does to the caches of the others is not modelled
-//! ([`coherent`](super::coherent) does).
-//! Histograms, cells and elements are sums over the threads, and so is the number of first accesses: an item
-//! that three threads touch is cold three times.
+//! An engine for each thread of each process, which gets the touches of that thread only. No thread
+//! takes a line away from another: what a store in one thread does to the caches of the others is
+//! not modelled ([`coherent`](super::coherent) does). Histograms, cells and elements are sums over
+//! the threads, and so is the number of first accesses: an item that three threads touch is cold
+//! three times.
 //!
 //! # How it goes on several threads
 //! This thread reads and attributes, and gathers the touches of each shelf ([`mod@shelf`]), which holds every

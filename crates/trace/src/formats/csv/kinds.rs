@@ -12,8 +12,9 @@ const BOTH: &[&str] = &[
     "m", "modify", "rmw", "atomic", "update", "cas", "incr", "decr",
 ];
 
-/// Codes of SCSI commands that read and write, in hexadecimal: READ and WRITE of 6, 10, 12 and 16 bytes, WRITE AND
-/// VERIFY of 10, 12 and 16. Source: SCSI Block Commands (SBC-3), table of commands. libCacheSim's tables have them.
+/// Codes of SCSI commands that read and write, in hexadecimal: READ and WRITE of 6, 10, 12 and 16
+/// bytes, WRITE AND VERIFY of 10, 12 and 16. Source: SCSI Block Commands (SBC-3), table of
+/// commands. libCacheSim's tables have them.
 const SCSI_READS: &[&str] = &["08", "28", "a8", "88"];
 const SCSI_WRITES: &[&str] = &["0a", "2a", "aa", "8a", "2e", "ae", "8e"];
 

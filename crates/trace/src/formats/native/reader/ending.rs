@@ -23,7 +23,8 @@ impl Reader {
         Ok(())
     }
 
-    /// What to say of the index or the trailer if they are damaged: nothing that was recorded is missing then.
+    /// What to say of the index or the trailer if they are damaged: nothing that was recorded is
+    /// missing then.
     ///
     /// # Errors
     /// If there is more after the trace, or if this is a segment, which began where the index says.
