@@ -134,8 +134,8 @@ fn install(signal: u32, action: &Action) -> i64 {
     let ours = if caught {
         Action {
             handler: asm::signal_address(),
-            // A fault that is blocked ends the process without a word: one of our own is to be
-            // reported.
+            // All signals wait while the handler runs, also those of faults that processes send: a
+            // storm of these would nest until the stack overflows.
             flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | action.flags & FOR_KERNEL,
             restorer: asm::restorer_address(),
             mask: !0,

@@ -47,17 +47,24 @@ proptest! {
     }
 }
 
+/// Whether no row is missing: an index that is damaged or cut off is a remark and no error.
+fn is_complete(read: &[Piece]) -> bool {
+    common::rows(read) == common::rows(&sample())
+}
+
 #[test]
 fn files_that_are_cut_or_changed_end_at_the_same_place() {
     let bytes = native(&sample(), 1);
     for length in (1..bytes.len()).step_by(5) {
-        assert!(same_for_all(&bytes[..length]).1.is_some(), "{length}");
+        let (read, error) = same_for_all(&bytes[..length]);
+        assert!(error.is_some() || is_complete(&read), "{length}");
     }
     let mut random = Random(4);
     for _ in 0..300 {
         let mut changed = bytes.clone();
         changed[random.below(bytes.len())] ^= 1 << random.below(8);
-        assert!(same_for_all(&changed).1.is_some());
+        let (read, error) = same_for_all(&changed);
+        assert!(error.is_some() || is_complete(&read));
     }
     let mut longer = bytes;
     longer.push(0);

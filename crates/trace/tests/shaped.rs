@@ -415,7 +415,14 @@ fn a_changed_byte_is_an_error_and_never_other_rows() {
             continue;
         };
         let (read, error) = drain(&mut source);
-        assert!(error.is_some(), "byte {at} of {}", bytes.len());
-        assert!(all.starts_with(&common::rows(&read)));
+        let read = common::rows(&read);
+        // An index that is damaged is a remark: no row is missing.
+        let is_complete = error.is_none() && read == all;
+        assert!(
+            is_complete || error.is_some(),
+            "byte {at} of {}",
+            bytes.len()
+        );
+        assert!(all.starts_with(&read));
     }
 }
