@@ -42,7 +42,8 @@ fn runs_as_natively(verb: &str, words: &[&str]) {
         // One store and one load of each cell.
         assert_eq!(json.object("cells"), 2 * 64 * 256, "{verb} {words:?}");
         let outer: usize = threads.parse().unwrap();
-        assert!(json.groups("thread").len() >= 2 * outer, "{threads}");
+        // Each outer thread works in its inner region; whether helpers get work there is chance.
+        assert!(json.groups("thread").len() >= outer, "{threads}");
     }
 }
 
