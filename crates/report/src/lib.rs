@@ -4,7 +4,8 @@
 //! bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
-//! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken; [`diff_json`]: two profiles.
+//! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
+//!   [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`]: curves, dots and squares of any numbers, as SVG; [`sheet`]: tables and those, as one HTML file.

@@ -1,4 +1,4 @@
-//! Where the stacks of threads are, and the libc function that says so.
+//! The bounds of threads' stacks, and the libc function that returns them.
 //!
 //! glibc's `pthread_getattr_np` holds the lock of the thread that it describes while it allocates.
 //! An allocation may be the first event of the calling thread, which is when the run time asks for
