@@ -85,8 +85,9 @@ struct Entry {
   int64_t Displacement;
   GlobalValue *Global; // for FROM_HERE
   DebugLoc Place;
-  /// Of a basic block: itself, and where it leads.
-  BasicBlock *Self = nullptr, *Taken = nullptr;
+  /// Of a basic block: itself, or the call before it; and where it leads, or the call at its end,
+  /// whose block is the one to return to.
+  Value *Self = nullptr, *Taken = nullptr;
 };
 
 /// What a stretch of code does.
@@ -128,7 +129,7 @@ public:
 
 private:
   void block(BasicBlock &Block);
-  void begun(Instruction &I, BasicBlock *Self);
+  void begun(Instruction &I, Value *Self);
   void instruction(Instruction &I);
   void access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of);
   void bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes);
@@ -169,7 +170,7 @@ private:
   Function *Shadow = nullptr;
   /// The entry of the basic block that is looked at: its segment, and its number there.
   std::pair<size_t, size_t> Begun;
-  DenseMap<BasicBlock *, size_t> Sites;
+  DenseMap<Value *, size_t> Sites;
 };
 
 bool isSeen(const Function &F) {
@@ -388,8 +389,8 @@ void Pass::instruction(Instruction &I) {
     if (Blocks && !C->isInlineAsm() && !isa<UnreachableInst>(Next)) {
       Entry &Before = Segments[Begun.first].Entries[Begun.second];
       Before.Size = Calls;
-      Before.Taken = nullptr;
-      begun(Next, nullptr);
+      Before.Taken = C;
+      begun(Next, C);
     }
     if (C->hasFnAttr(Attribute::ReturnsTwice))
       entered(Next, true);
@@ -397,7 +398,7 @@ void Pass::instruction(Instruction &I) {
 }
 
 /// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its block ends there.
-void Pass::begun(Instruction &I, BasicBlock *Self) {
+void Pass::begun(Instruction &I, Value *Self) {
   if (!Blocks)
     return;
   BasicBlock &Block = *I.getParent();
@@ -417,8 +418,12 @@ void Pass::begun(Instruction &I, BasicBlock *Self) {
       How |= TAKEN_LOOPS;
   } else if (isa<SwitchInst, IndirectBrInst>(Last)) {
     How = Indirect;
-  } else if (isa<InvokeInst, CallBrInst>(Last)) {
+  } else if (auto *Invoke = dyn_cast<InvokeInst>(Last)) {
     How = Calls;
+    Taken = Invoke->getNormalDest();
+  } else if (auto *Asm = dyn_cast<CallBrInst>(Last)) {
+    How = Calls;
+    Taken = Asm->getDefaultDest();
   } else if (isa<ReturnInst>(Last)) {
     How = Returns;
   }

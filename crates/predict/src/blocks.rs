@@ -23,9 +23,10 @@ pub enum BlockEnd {
 pub struct BasicBlock {
     /// Address of its first byte, by which it is known.
     pub start: u64,
-    /// Its bytes.
+    /// Its bytes; 0 if that is not known.
     pub length: u32,
-    /// Where it goes on if the conditional branch at its end is taken; without such a branch of no meaning.
+    /// Where it goes on if the conditional branch at its end is taken. Of a call at the end of a block
+    /// of unknown length: where it returns to. Else of no meaning.
     pub taken: u64,
     /// How it ends.
     pub end: BlockEnd,
@@ -36,8 +37,18 @@ pub struct BasicBlock {
 }
 
 impl BasicBlock {
-    /// The address after its last byte.
+    /// The address after its last byte; after its first one if its length is not known.
+    #[inline]
     pub fn after(&self) -> u64 {
-        self.start.saturating_add(u64::from(self.length))
+        self.start.saturating_add(u64::from(self.length.max(1)))
+    }
+
+    /// Where the call at its end returns to.
+    #[inline]
+    pub fn back(&self) -> u64 {
+        match self.length {
+            0 => self.taken,
+            _ => self.after(),
+        }
     }
 }

@@ -61,7 +61,8 @@ struct Call {
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration; what was run in it stays in the path,
 /// but for its loops. A return finds its call by the address that it goes to, past others if an exception left
-/// them; one that no call fits changes nothing.
+/// them; one that no call fits changes nothing. A call whose next block is the one that it returns to
+/// called code that is not seen, and is none.
 ///
 /// Cost: per block, one look at a table where the next block is as last time, else a hashed
 /// look-up; for a block that is new, the blocks at the nearest addresses. Memory: 120 bytes per
@@ -135,8 +136,9 @@ impl PathTracker {
             BlockEnd::Indirect => self.path.trace.go_on(block.start),
             _ => {}
         }
-        if self.last.end == BlockEnd::Call {
-            self.call(self.last.after());
+        // A call of code that is not seen leads on behind it at once.
+        if self.last.end == BlockEnd::Call && block.start != self.last.back() {
+            self.call(self.last.back());
             self.begin(number);
         } else if self.last.end == BlockEnd::Return && self.returned(block.start) {
             self.begin(number);
@@ -247,8 +249,7 @@ impl PathTracker {
     /// Whether the edge to this block closes a loop.
     #[inline]
     fn closes(&self, start: u64, number: u32) -> bool {
-        // The length of a block may be unknown, and 0.
-        if start > self.last.start && start >= self.last.after() {
+        if start >= self.last.after() {
             return false;
         }
         let taken = start == self.last.taken;

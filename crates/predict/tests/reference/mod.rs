@@ -1,6 +1,8 @@
 //! The definition of paths, from instructions: what trackers of blocks are held against.
 #![allow(dead_code, reason = "each file of tests uses its own part of this")]
 
+pub mod programs;
+
 use std::collections::HashMap;
 
 /// Where an instruction leads.
@@ -12,6 +14,8 @@ pub enum Leads {
     Branch(u64),
     /// To a fixed address.
     Jump(u64),
+    /// To a fixed address, and that is known to close a loop.
+    Loop(u64),
     /// To a computed address.
     Indirect,
     /// Into a function.
@@ -90,7 +94,8 @@ impl Reference {
             let before = self.path;
             self.outcome(&last, address);
             match last.leads {
-                Leads::Call => {
+                // Else what it calls is not seen.
+                Leads::Call if address != last.after => {
                     self.call(last.after);
                     self.begin(address);
                 }
@@ -164,6 +169,7 @@ impl Reference {
         address <= last.address
             && match last.leads {
                 Leads::Branch(taken) => taken == address,
+                Leads::Loop(_) => true,
                 Leads::Jump(_) | Leads::Indirect => ran || innermost,
                 _ => false,
             }
