@@ -11,7 +11,7 @@ use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, Tex
 use crate::exit::Usage;
 use crate::options::dimension;
 pub use crate::results::{Results, numbered, with_ending, write_text, write_whole};
-use crate::sources::{self, Origin};
+use crate::sources::{Embedding, Origin};
 
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
@@ -55,19 +55,8 @@ pub struct Show {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub svg: Option<PathBuf>,
 
-    /// Put the source lines into the HTML page (they then leave the machine with it)
-    #[arg(long, help_heading = "Output")]
-    pub embed_source: bool,
-
-    /// With --embed-source: take source files below this folder too, not only below the current one
-    /// (several allowed)
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        requires = "embed_source",
-        help_heading = "Output"
-    )]
-    pub source_folder: Vec<PathBuf>,
+    #[command(flatten)]
+    pub sources: Embedding,
 
     /// How many lines, objects and so on the summary names
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = top, help_heading = "Output")]
@@ -242,14 +231,10 @@ impl Show {
 
     /// The page of a profile from there.
     pub fn page(&self, profile: &Profile, title: &str, origin: Origin) -> anyhow::Result<String> {
-        let sources = match self.embed_source {
-            true => sources::of(profile, origin, &self.source_folder),
-            false => Default::default(),
-        };
         let options = HtmlOptions {
             title: title.to_owned(),
             cache: self.cache(profile)?,
-            sources,
+            sources: self.sources.texts(profile, origin),
             ..HtmlOptions::default()
         };
         Ok(reuselens_report::page(profile, &options))

@@ -1,56 +1,96 @@
-//! Which source files go into a page. The names come from debug information, and a profile or a
-//! trace that somebody else made may name any file: a page must not carry off what nobody meant to
-//! give away.
+//! Which source files go into a page: those of the user's own project, unless an option asks for
+//! more or for none. The names of the files come from debug information, and a profile or a trace
+//! from another person may name any file: a page must not reveal a file that its user did not mean
+//! to publish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use clap::Args;
 use reuselens::locality::Profile;
 use reuselens::units::counted;
 
 /// The most bytes of a file that goes into a page.
 const MOST: u64 = 1 << 20;
 
+/// Endings of source files, in lower case. A file with another ending goes into a page only with
+/// `--embed-source`.
+const ENDINGS: &[&str] = &[
+    "adb", "ads", "asm", "c", "c++", "cc", "cl", "cpp", "cu", "cuh", "cxx", "d", "def", "f", "f03",
+    "f08", "f77", "f90", "f95", "for", "go", "h", "h++", "hh", "hpp", "hs", "hxx", "inc", "inl",
+    "ipp", "jl", "l", "m", "ml", "mli", "mm", "nim", "pas", "rs", "s", "swift", "tcc", "tpp", "y",
+    "zig",
+];
+
+/// Folders that mark the top of a project.
+const PROJECT_MARKS: &[&str] = &[".git", ".hg", ".jj", ".svn"];
+
+/// Options of which source files go into a page.
+#[derive(Args, Clone, Debug)]
+pub struct Embedding {
+    /// Put all source lines into the HTML page, not only those of files of this project (they leave
+    /// the machine with the page)
+    #[arg(long, help_heading = "Output")]
+    embed_source: bool,
+
+    /// Put no source lines into the HTML page
+    #[arg(
+        long,
+        conflicts_with_all = ["embed_source", "source_folder"],
+        help_heading = "Output"
+    )]
+    no_embed_source: bool,
+
+    /// Put the lines of source files below this folder into the HTML page too (several allowed)
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    source_folder: Vec<PathBuf>,
+}
+
 /// Where a profile is from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Its program ran here just now, and could read all that we can: its sources may be anywhere.
+    /// Its program just ran here with the user's rights, and could have read any file itself.
     RanHere,
-    /// Its sources have to be below the current folder, or below one that the user named.
+    /// Another person may have made it, with names of files of their choice.
     Anywhere,
 }
 
-/// The texts of the source files that a profile names, as far as they are there and may be shown.
-/// How many are there and may not is said on the standard error.
-pub fn of(profile: &Profile, origin: Origin, named: &[PathBuf]) -> BTreeMap<String, String> {
-    let frames = profile.sites.iter().flat_map(|site| &site.frames);
-    let files: BTreeSet<&String> = frames
-        .map(|frame| &frame.file)
-        .filter(|file| !file.is_empty())
-        .collect();
-    let folders = (origin == Origin::Anywhere).then(|| Folders::new(named));
-    let (mut texts, mut left_out) = (BTreeMap::new(), 0_u64);
-    for file in files {
-        // Links are followed first: what counts is where a file really is.
-        let Ok(path) = std::fs::canonicalize(file) else {
-            continue;
-        };
-        if folders.as_ref().is_some_and(|folders| !folders.hold(&path)) {
-            left_out += u64::from(path.is_file());
-        } else if let Some(text) = text(&path) {
-            texts.insert(file.clone(), text);
+impl Embedding {
+    /// The texts of the source files that a profile names and that may be shown, by name. A warning
+    /// on standard error says how many `--embed-source` could not take.
+    pub fn texts(&self, profile: &Profile, origin: Origin) -> BTreeMap<String, String> {
+        if self.no_embed_source {
+            return BTreeMap::new();
         }
+        let frames = profile.sites.iter().flat_map(|site| &site.frames);
+        let files: BTreeSet<&String> = frames
+            .map(|frame| &frame.file)
+            .filter(|file| !file.is_empty())
+            .collect();
+        let rule = Rule::new(self, origin);
+        let (mut texts, mut left_out) = (BTreeMap::new(), 0_u64);
+        for file in files {
+            // Links are followed first: what counts is where a file really is.
+            let Ok(path) = std::fs::canonicalize(file) else {
+                continue;
+            };
+            if !rule.allows(&path) {
+                left_out += u64::from(path.is_file());
+            } else if let Some(text) = text(&path) {
+                texts.insert(file.clone(), text);
+            }
+        }
+        if self.embed_source && left_out > 0 {
+            eprintln!(
+                "reuselens: warning: {} left out of the page, since only files of the project in the current folder are embedded; \
+                 to show those of another folder, add --source-folder FOLDER",
+                counted(left_out, "source file is", "source files are")
+            );
+        }
+        texts
     }
-    if left_out > 0 {
-        eprintln!(
-            "reuselens: warning: {} left out of the page, since only files below the current folder are embedded; to \
-             show those of another one, add --source-folder FOLDER",
-            counted(left_out, "source file is", "source files are")
-        );
-    }
-    texts
 }
 
 /// A regular file that is small and a text.
@@ -65,32 +105,62 @@ fn text(path: &Path) -> Option<String> {
     Some(text).filter(|text| (text.len() as u64) < MOST)
 }
 
-/// Folders whose files may be shown.
-struct Folders {
+/// Which files may be shown.
+struct Rule {
+    /// All files: the program ran here, and the user asked for them.
+    all: bool,
+    /// Whether files below the project need no ending of a source file.
+    any_ending: bool,
+    /// Folders that the user named.
     named: Vec<PathBuf>,
-    /// Not if it is the root: then nobody chose it.
-    current: Option<PathBuf>,
+    /// The folder of the project; `None` if it would be the root, which nobody chose.
+    project: Option<PathBuf>,
 }
 
-impl Folders {
-    fn new(named: &[PathBuf]) -> Folders {
-        let named = named
+impl Rule {
+    fn new(options: &Embedding, origin: Origin) -> Rule {
+        let named = options
+            .source_folder
             .iter()
             .filter_map(|folder| std::fs::canonicalize(folder).ok());
         let current = std::env::current_dir().and_then(std::fs::canonicalize);
-        Folders {
+        let project = current.ok().map(project_of);
+        Rule {
+            all: options.embed_source && origin == Origin::RanHere,
+            any_ending: options.embed_source,
             named: named.collect(),
-            current: current.ok().filter(|folder| folder.parent().is_some()),
+            project: project.filter(|folder| folder.parent().is_some()),
         }
     }
 
-    /// Whether a file is below one of them. Below the current folder hidden ones are not: a home
-    /// has keys in those.
-    fn hold(&self, path: &Path) -> bool {
-        let current = self.current.as_ref();
-        let below = current.and_then(|folder| path.strip_prefix(folder).ok());
-        let is_hidden = |part: Component| part.as_os_str().to_string_lossy().starts_with('.');
-        self.named.iter().any(|folder| path.starts_with(folder))
-            || below.is_some_and(|below| !below.components().any(is_hidden))
+    fn allows(&self, path: &Path) -> bool {
+        self.all
+            || self.named.iter().any(|folder| path.starts_with(folder))
+            || (self.is_of_project(path) && (self.any_ending || has_source_ending(path)))
     }
+
+    /// Whether a file is below the project's folder and not below a hidden one: a home has keys in
+    /// those.
+    fn is_of_project(&self, path: &Path) -> bool {
+        let project = self.project.as_ref();
+        let below = project.and_then(|folder| path.strip_prefix(folder).ok());
+        let is_hidden = |part: Component| part.as_os_str().to_string_lossy().starts_with('.');
+        below.is_some_and(|below| !below.components().any(is_hidden))
+    }
+}
+
+/// The nearest folder at or above `folder` that version control marks as the top of a project, else
+/// `folder`. (A program is often built and run in a folder beside that of its sources.)
+fn project_of(folder: PathBuf) -> PathBuf {
+    let is_marked = |above: &&Path| {
+        let mut marks = PROJECT_MARKS.iter();
+        marks.any(|mark| above.join(mark).exists())
+    };
+    let top = folder.ancestors().find(is_marked).map(Path::to_path_buf);
+    top.unwrap_or(folder)
+}
+
+fn has_source_ending(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+    ENDINGS.iter().any(|known| ending == *known)
 }

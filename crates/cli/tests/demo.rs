@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, has, is_offline_page};
+use common::{Done, Place, has, is_offline_page};
 
 /// Builds and runs a demo and looks at all that it leaves behind.
 fn runs(name: &str, compiler: &str, source: &str, variants: &[&str]) {
@@ -41,6 +41,16 @@ fn runs(name: &str, compiler: &str, source: &str, variants: &[&str]) {
         std::fs::read_to_string(common::source(&format!("{name}/{source}"))).unwrap()
     );
     assert_eq!(place.files(), ["out"]);
+}
+
+#[test]
+fn a_missing_compiler_is_named_before_anything_is_made() {
+    let place = Place::new();
+    let mut command = place.command(&["demo", "stencil"]);
+    Done::of(command.env("PATH", "/nonexistent"))
+        .fails(1)
+        .says(&["'gcc' is missing", "apt install gcc", "REUSELENS_CC="]);
+    assert_eq!(place.files(), [""; 0]);
 }
 
 #[test]

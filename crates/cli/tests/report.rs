@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{DIMENSIONS, Done, Json, Place, is_offline_page};
+use std::process::Command;
+
+use common::{DIMENSIONS, Done, Json, Place, has, is_offline_page};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// A folder with `count.rlprof` and the JSON that was written with it.
@@ -255,48 +257,70 @@ fn a_cache_with_ways_is_reported_with_its_sets() {
     assert!(!plain.out.contains("\"ways\": 2"), "{}", plain.out);
 }
 
+/// What the pages of `count` hold of its source.
+const SOURCE_LINE: &str = "uint32_t value = row[i]";
+
 #[test]
-fn sources_go_into_the_page_only_when_asked_for() {
+fn page_holds_source_files_of_the_project_only() {
     let (place, _) = profiled();
-    let line = "the compiler may\n * neither drop";
-    assert!(
-        std::fs::read_to_string(common::source("count/count.c"))
-            .unwrap()
-            .contains(line)
-    );
-    place
-        .run(&["report", "count.rlprof", "--html", "without.html"])
-        .succeeds();
     let file = common::source("count/count.c");
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains(SOURCE_LINE)
+    );
     let folder = file.trim_end_matches("/count.c");
-    place
-        .run(&[
-            "report",
-            "count.rlprof",
-            "--html",
-            "with.html",
-            "--embed-source",
-            "--source-folder",
-            folder,
-        ])
-        .succeeds();
-    let code = "uint32_t value = row[i]";
-    assert!(!place.text("without.html").contains(code));
+    let page = |name: &str, options: &[&str]| {
+        let command = ["report", "count.rlprof", "--html", name];
+        let done = place.run(&[&command, options].concat()).succeeds();
+        is_offline_page(&place.read(name));
+        (done, place.text(name).contains(SOURCE_LINE))
+    };
     // A profile may be from anybody and name any file, so one elsewhere is not taken unless its
     // folder was named.
-    place
-        .run(&[
-            "report",
-            "count.rlprof",
-            "--html",
-            "other.html",
-            "--embed-source",
-        ])
-        .succeeds()
-        .says(&["left out of the page", "--source-folder"]);
-    assert!(!place.text("other.html").contains(code));
-    assert!(place.text("with.html").contains(code));
-    is_offline_page(&place.read("with.html"));
+    assert!(!page("without.html", &[]).1);
+    assert!(page("named.html", &["--source-folder", folder]).1);
+    let (done, has_source) = page("other.html", &["--embed-source"]);
+    done.says(&["left out of the page", "--source-folder"]);
+    assert!(!has_source);
+}
+
+#[test]
+fn page_of_a_program_holds_its_source_unless_refused() {
+    let place = Place::new();
+    if !has("gcc") {
+        return;
+    }
+    for folder in ["project/.git", "project/build", "other"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    std::fs::copy(
+        common::source("count/count.c"),
+        place.path("project/count.c"),
+    )
+    .unwrap();
+    let compiled = Command::new("gcc")
+        .args(["-g", "-pthread", "../count.c", "-o", "../count"])
+        .current_dir(place.path("project/build"))
+        .status();
+    assert!(compiled.unwrap().success());
+    for (folder, options, has_source) in [
+        ("project/build", &[][..], true),
+        ("project", &["--no-embed-source"], false),
+        ("other", &[], false),
+        ("other", &["--embed-source"], true),
+    ] {
+        let program = place.path("project/count").display().to_string();
+        let begin = ["profile", "-f", "-o", "p"];
+        let command = [&begin, options, &["--", &program, "20", "2"]].concat();
+        Done::of(place.command(&command).current_dir(place.path(folder))).succeeds();
+        let page = place.text(&format!("{folder}/p.html"));
+        assert_eq!(
+            page.contains(SOURCE_LINE),
+            has_source,
+            "{options:?} in {folder}"
+        );
+    }
 }
 
 #[test]

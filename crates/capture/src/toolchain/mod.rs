@@ -49,6 +49,12 @@ impl Language {
             Language::Fortran => "REUSELENS_FC",
         }
     }
+
+    /// The compiler that [`compile`] runs unless its arguments name another or ask for LLVM: the
+    /// one that [`Self::variable`] names, else [`Self::default_compiler`].
+    pub fn usual_compiler(self) -> OsString {
+        std::env::var_os(self.variable()).unwrap_or_else(|| self.default_compiler().into())
+    }
 }
 
 /// Runs the compiler as asked and waits for it.
@@ -134,9 +140,7 @@ fn compiler(language: Language, arguments: &Arguments) -> OsString {
     if arguments.llvm {
         return named.unwrap_or_else(|| language.llvm_compiler().into());
     }
-    named
-        .or_else(|| std::env::var_os(language.variable()))
-        .unwrap_or_else(|| language.default_compiler().into())
+    named.unwrap_or_else(|| language.usual_compiler())
 }
 
 fn is_clang(compiler: &OsStr) -> bool {

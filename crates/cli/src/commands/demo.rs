@@ -1,8 +1,9 @@
 //! `reuselens demo`: a program to look at, built, profiled in its variants, compared on one page.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 use reuselens::AnalysisOptions;
@@ -58,6 +59,7 @@ impl Args {
             );
         };
         let demo = files.read()?;
+        check_compiler(files.name, language(&demo))?;
         let directory = self.directory()?;
         self.check(files, &demo, &directory)?;
         self.show.say(&format!("{}\n", demo.title))?;
@@ -226,16 +228,40 @@ fn list(show: &Show) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+fn language(demo: &Demo) -> Language {
+    match demo.compiler.as_str() {
+        "fortran" => Language::Fortran,
+        "c++" => Language::Cxx,
+        _ => Language::C,
+    }
+}
+
+/// Fails if the compiler that builds the demo of this name is missing.
+fn check_compiler(name: &str, language: Language) -> anyhow::Result<()> {
+    let compiler = language.usual_compiler();
+    let found = Command::new(&compiler).arg("--version").output();
+    let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let (package, others) = match language {
+        Language::C => ("gcc", "gcc"),
+        Language::Cxx => ("g++", "gcc-c++"),
+        Language::Fortran => ("gfortran", "gcc-gfortran"),
+    };
+    anyhow::ensure!(
+        !is_missing,
+        "the demo '{name}' is compiled here, and its compiler '{}' is missing; install it (Debian, Ubuntu: sudo apt install \
+         {package} libc6-dev; Fedora: sudo dnf install {others}), or name another one: {}=COMPILER reuselens demo {name}",
+        compiler.display(),
+        language.variable()
+    );
+    Ok(())
+}
+
 /// Writes the sources and compiles them.
 fn build(files: &Files, demo: &Demo, directory: &Path) -> anyhow::Result<PathBuf> {
     for (name, content) in files.sources {
         write_whole(&directory.join(name), content.as_bytes(), true)?;
     }
-    let language = match demo.compiler.as_str() {
-        "fortran" => Language::Fortran,
-        "c++" => Language::Cxx,
-        _ => Language::C,
-    };
+    let language = language(demo);
     let program = directory.join(files.name);
     let mut arguments: Vec<OsString> = demo.flags.iter().map(OsString::from).collect();
     if demo.names {

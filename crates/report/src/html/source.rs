@@ -17,6 +17,9 @@ const AROUND: usize = 4;
 const FILES: usize = 25;
 /// Lines of a file that are shown at most.
 const LINES: usize = 3000;
+/// Bytes of the page that all lines together take at most: sources are in most pages, and a page
+/// has less than 2 MB.
+const BYTES: usize = 600 << 10;
 
 /// The distances of the lines of one file, by line number.
 type Lines = BTreeMap<usize, FineHistogram>;
@@ -89,9 +92,11 @@ pub(crate) fn write(out: &mut String, scene: &Scene, files: &[File]) {
     let _ = write!(
         out,
         "<section id=\"source\"><h2>The source, with its misses</h2><p class=\"explain\">Misses in a cache of \
-         <b data-cache>{}</b>. The darker the count, the larger the line's part of all misses.</p>",
+         <b data-cache>{}</b>. The darker the count, the larger the line's part of all misses. This page contains these lines; \
+         <code>--no-embed-source</code> leaves them out.</p>",
         scene.chosen.label()
     );
+    let end = out.len() + BYTES;
     for (index, file) in files.iter().enumerate() {
         let open = if index == 0 { " open" } else { "" };
         let _ = write!(
@@ -106,61 +111,80 @@ pub(crate) fn write(out: &mut String, scene: &Scene, files: &[File]) {
                 scene.misses(scene.chosen.items).max(file.misses)
             ),
         );
-        write_file(out, scene, index, file);
+        write_file(out, scene, index, file, end);
         out.push_str("</tbody></table></div></details>");
     }
     out.push_str("</section>");
 }
 
-fn write_file(out: &mut String, scene: &Scene, index: usize, file: &File) {
-    let all = scene.misses(scene.chosen.items);
+/// Appends the rows of a file, until the page is `end` bytes long.
+fn write_file(out: &mut String, scene: &Scene, index: usize, file: &File, end: usize) {
     let near = |number: usize| {
         file.lines
             .range(number.saturating_sub(AROUND)..=number + AROUND)
             .next()
             .is_some()
     };
-    let mut skipped = 0;
-    let mut shown = 0;
-    for (number, text) in (1..).zip(file.text.lines()) {
-        if !near(number) || shown == LINES {
+    let (mut skipped, mut shown) = (0, 0);
+    let mut lines = (1..).zip(file.text.lines()).peekable();
+    while let Some((number, text)) = lines.next_if(|_| shown < LINES && out.len() < end) {
+        if !near(number) {
             skipped += 1;
             continue;
         }
-        gap(out, &mut skipped);
+        gap(out, skipped, "without accesses");
+        skipped = 0;
         shown += 1;
-        let _ = write!(out, "<tr id=\"s{index}-{number}\">");
-        match file.lines.get(&number) {
-            Some(line) => {
-                let (misses, accesses) = (line.misses(scene.chosen.items), line.accesses());
-                let _ = write!(
-                    out,
-                    "<td class=\"m\" style=\"--heat:{:.3}\" title=\"{}\">{}</td><td>{}</td><td>{}</td>",
-                    (misses as f64 / all.max(1) as f64).min(1.0),
-                    grouped(misses),
-                    count(misses),
-                    percent(misses, accesses),
-                    count(accesses)
-                );
-            }
-            None => out.push_str("<td></td><td></td><td></td>"),
-        }
-        let _ = write!(
-            out,
-            "<td class=\"no\">{number}</td><td class=\"text\">{}</td></tr>",
-            escape(text)
-        );
+        write_line(out, scene, index, file, number, text);
     }
-    gap(out, &mut skipped);
+    if lines.peek().is_none() {
+        gap(out, skipped, "without accesses");
+    } else {
+        let rest = skipped + lines.count();
+        gap(out, rest, "more, left out so that the page stays small");
+    }
 }
 
-fn gap(out: &mut String, skipped: &mut usize) {
-    if *skipped > 0 {
-        let lines = crate::numbers::noun(*skipped as u64, "line", "lines");
+/// Appends the row of a line: its misses, their ratio, its accesses, its number and its text.
+fn write_line(
+    out: &mut String,
+    scene: &Scene,
+    index: usize,
+    file: &File,
+    number: usize,
+    text: &str,
+) {
+    let all = scene.misses(scene.chosen.items);
+    let _ = write!(out, "<tr id=\"s{index}-{number}\">");
+    match file.lines.get(&number) {
+        Some(line) => {
+            let (misses, accesses) = (line.misses(scene.chosen.items), line.accesses());
+            let _ = write!(
+                out,
+                "<td class=\"m\" style=\"--heat:{:.3}\" title=\"{}\">{}</td><td>{}</td><td>{}</td>",
+                (misses as f64 / all.max(1) as f64).min(1.0),
+                grouped(misses),
+                count(misses),
+                percent(misses, accesses),
+                count(accesses)
+            );
+        }
+        None => out.push_str("<td></td><td></td><td></td>"),
+    }
+    let _ = write!(
+        out,
+        "<td class=\"no\">{number}</td><td class=\"text\">{}</td></tr>",
+        escape(text)
+    );
+}
+
+/// Appends a row for lines that are not shown, if there are any, and why.
+fn gap(out: &mut String, lines: usize, why: &str) {
+    if lines > 0 {
+        let lines = crate::numbers::noun(lines as u64, "line", "lines");
         let _ = write!(
             out,
-            "<tr class=\"gap\"><td colspan=\"5\">{lines} without accesses</td></tr>"
+            "<tr class=\"gap\"><td colspan=\"5\">{lines} {why}</td></tr>"
         );
-        *skipped = 0;
     }
 }
