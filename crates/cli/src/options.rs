@@ -131,6 +131,7 @@ impl Analysis {
             most_paths: self.most_paths.unwrap_or(MOST_PATHS),
             whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
+            weigh_bytes: false,
             sharing: match self.sharing {
                 Sharing::Shared => locality::Sharing::Shared,
                 Sharing::Private => locality::Sharing::Private,

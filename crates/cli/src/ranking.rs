@@ -27,6 +27,7 @@ impl Show {
     pub fn check_cache(&self, addresses: bool, options: &AnalysisOptions) -> anyhow::Result<()> {
         let machine = reuselens::this_machine();
         let granularity = match (addresses, options.granularity) {
+            (false, _) if options.weigh_bytes => options.weight_unit(),
             (false, _) => Granularity::BYTE,
             (true, asked) => asked
                 .or_else(|| machine.line())

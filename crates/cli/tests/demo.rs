@@ -169,5 +169,5 @@ fn what_there_is_not_is_told() {
         .says(&["reuselens report"]);
     let mut command = place.command(&["demo", "matmul", "-o", "out"]);
     let done = common::Done::of(command.env("REUSELENS_CC", "no-such-compiler")).fails(1);
-    done.says(&["no-such-compiler", "--rl-compiler"]);
+    done.says(&["'no-such-compiler' is missing", "REUSELENS_CC="]);
 }

@@ -112,7 +112,7 @@ impl FenwickTree {
 
 /// The lowest bit that is set: how many times a node stands for.
 #[inline(always)]
-fn lowest(time: usize) -> usize {
+pub(crate) fn lowest(time: usize) -> usize {
     time & time.wrapping_neg()
 }
 

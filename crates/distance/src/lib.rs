@@ -14,7 +14,7 @@
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the
 //! limit. [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
 //! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries
-//! of the others. A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve,
+//! of the others. [`WeightedTree`] has distances in bytes, of objects that have sizes. A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve,
 //! with a bound on its error. [`HpRda`] is approximate: the parallel analysis of the literature, to
 //! compare with.
 //!
@@ -46,6 +46,7 @@ mod sampled;
 mod shard;
 mod simd;
 mod tally;
+mod weighted;
 
 pub use bounded::Bounded;
 pub use brute::BruteForce;
@@ -63,3 +64,4 @@ pub use sampled::{
 pub use shard::{Recency, Shard};
 pub use simd::Simd;
 pub use tally::Tally;
+pub use weighted::WeightedTree;

@@ -32,6 +32,11 @@ pub enum MergeError {
         "some of the profiles have another cache for each thread than others, or one for all threads, so they do not add up; make them all with the same --sharing"
     )]
     Sharing,
+    /// Distances of some are sums of sizes.
+    #[error(
+        "some of the profiles weigh objects by their sizes and others do not, so their distances do not add up; make them all with --weigh bytes, or none"
+    )]
+    Weight,
 }
 
 impl Profile {
@@ -65,6 +70,9 @@ impl Profile {
             if first.method.sharing != other.method.sharing {
                 return Err(MergeError::Sharing);
             }
+            if first.requested_bytes.is_some() != other.requested_bytes.is_some() {
+                return Err(MergeError::Weight);
+            }
         }
         let tables = Tables::new(profiles);
         let mut merged = Profile {
@@ -81,6 +89,7 @@ impl Profile {
             invalidated: profiles
                 .iter()
                 .fold(0, |sum, one| sum.saturating_add(one.invalidated)),
+            requested_bytes: requested_bytes(profiles),
             reuse_times: reuse_times(profiles),
             // Shares of several runs do not add up.
             paths: first.paths.clone().filter(|_| rest.is_empty()),
@@ -122,6 +131,19 @@ impl Profile {
             self.drop_forward();
         }
     }
+}
+
+/// The bytes requested in all of the runs, by distance.
+fn requested_bytes(profiles: &[Profile]) -> Option<ExactHistogram> {
+    let all = profiles
+        .iter()
+        .map(|profile| profile.requested_bytes.as_ref());
+    let all: Option<Vec<&ExactHistogram>> = all.collect();
+    let mut merged = ExactHistogram::new();
+    for histogram in all? {
+        merged.merge(histogram);
+    }
+    Some(merged)
 }
 
 fn check(first: Granularity, other: Granularity) -> Result<(), MergeError> {

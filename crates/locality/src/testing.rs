@@ -55,6 +55,7 @@ pub(crate) fn profile() -> Profile {
         references: 100,
         histogram: ExactHistogram::new(),
         invalidated: 0,
+        requested_bytes: None,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use reuselens_locality::{
-    Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, Method,
-    Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, Site,
-    Warning,
+    Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, MergeError,
+    Method, Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes,
+    Site, Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -158,6 +158,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                     references,
                     histogram: ExactHistogram::new(),
                     invalidated: 0,
+                    requested_bytes: None,
                     reuse_times: None,
                     paths: None,
                     builds: Default::default(),
@@ -172,6 +173,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                     warnings: vec![warning],
                 };
                 fill(&mut profile, rows, forward);
+                profile.requested_bytes = Some(profile.histogram.clone());
                 if times {
                     profile.reuse_times = Some(reuse_times(&profile.histogram));
                 }
@@ -242,6 +244,15 @@ proptest! {
         prop_assert_eq!(left.to_bytes(), bytes.clone());
         let right = merge(&[merge(&[b, c]), merge(&[a])]);
         prop_assert_eq!(right.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn weighed_profiles_merge_with_weighed_ones_only(weighed in profile()) {
+        let other = Profile { requested_bytes: None, ..weighed.clone() };
+        let merged = merge(&[weighed.clone(), weighed.clone()]);
+        let bytes = merged.requested_bytes.map(|bytes| bytes.accesses());
+        prop_assert_eq!(bytes, Some(2 * weighed.histogram.accesses()));
+        prop_assert_eq!(Profile::merge(&[weighed, other]), Err(MergeError::Weight));
     }
 
     #[test]

@@ -50,6 +50,7 @@ fn run(all: u64, start: u64) -> Profile {
         references: histogram.accesses(),
         histogram,
         invalidated: 0,
+        requested_bytes: None,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

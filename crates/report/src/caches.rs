@@ -237,7 +237,7 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
     } else if profile.histogram.accesses() == 0 {
         "there are no accesses to choose by"
     } else if level.name.is_none() && profile.method.ids {
-        "assumed: ids have no size, so no cache of the machine is theirs"
+        "assumed: no cache of the machine holds what ids stand for"
     } else if level.name.is_none() && !profile.machine.data_caches().is_empty() {
         "assumed: distances are not told as far as the machine's caches"
     } else if level.name.is_none() {

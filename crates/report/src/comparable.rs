@@ -60,6 +60,10 @@ pub(crate) fn unlike(before: &Profile, after: &Profile) -> impl Iterator<Item = 
             "the items of one are ids, those of the other bytes at addresses; an id may be a line or a page, so sizes \
              are not comparable",
         ),
+        (
+            before.requested_bytes.is_some() != after.requested_bytes.is_some(),
+            "one weighs objects by their sizes and the other counts them; analyse both with --weigh bytes, or neither",
+        ),
     ];
     unlike
         .into_iter()

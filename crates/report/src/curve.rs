@@ -1,6 +1,6 @@
 //! The miss-ratio curve by itself: as a picture and as a table.
 
-use reuselens_locality::{MissRatioCurve, Profile};
+use reuselens_locality::{ExactHistogram, MissRatioCurve, Profile};
 
 use crate::caches;
 use crate::chart::{Line, Look, Panel, chart};
@@ -13,7 +13,8 @@ const LEAST: f64 = 0.001;
 /// Ends with a line break.
 pub fn curve_svg(profile: &Profile) -> String {
     let bytes = profile.granularity.bytes() as f64;
-    let (x, title) = match profile.method.ids {
+    let in_items = profile.method.ids && profile.requested_bytes.is_none();
+    let (x, title) = match in_items {
         true => (
             "items in the cache",
             "Misses per access, by items in the cache",
@@ -23,18 +24,30 @@ pub fn curve_svg(profile: &Profile) -> String {
             "Misses per access, by size of the cache",
         ),
     };
-    let points = points(profile).into_iter();
-    let points = points.map(|(items, _, ratio)| (items as f64 * bytes, ratio * 100.0));
+    let line = |name: String, histogram, look| {
+        let points = points(profile, histogram).into_iter();
+        let points = points.map(|(items, _, ratio)| (items as f64 * bytes, ratio * 100.0));
+        Line {
+            name,
+            points: points.filter(|point| point.1 >= LEAST).collect(),
+            look,
+        }
+    };
+    let mut lines = vec![line(
+        words::command(profile),
+        &profile.histogram,
+        Look::Strong,
+    )];
+    if let Some(requested) = &profile.requested_bytes {
+        lines[0].name = "of the requests".to_owned();
+        lines.push(line("of the bytes".to_owned(), requested, Look::Soft));
+    }
     let levels = caches::levels(profile);
     let panel = Panel::Lines {
         title: title.to_owned(),
         x: x.to_owned(),
         y: "% of accesses".to_owned(),
-        lines: vec![Line {
-            name: words::command(profile),
-            points: points.filter(|point| point.1 >= LEAST).collect(),
-            look: Look::Strong,
-        }],
+        lines,
         marks: levels
             .iter()
             .map(|level| (level.bytes.get() as f64, level.short().to_owned()))
@@ -45,20 +58,28 @@ pub fn curve_svg(profile: &Profile) -> String {
 
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an
 /// octave up to where it is flat: `items, bytes, misses, miss_ratio` of a fully associative LRU
-/// cache. The first row names the columns.
+/// cache, and `missed_bytes, byte_miss_ratio` if objects were weighed by their sizes. The first row
+/// names the columns.
 pub fn curve_csv(profile: &Profile) -> String {
-    let mut out = "items,bytes,misses,miss_ratio\r\n".to_owned();
-    for (items, misses, ratio) in points(profile) {
+    let requested = profile.requested_bytes.as_ref();
+    let more = requested.map_or("", |_| ",missed_bytes,byte_miss_ratio");
+    let mut out = format!("items,bytes,misses,miss_ratio{more}\r\n");
+    for (items, misses, ratio) in points(profile, &profile.histogram) {
         let bytes = items.saturating_mul(profile.granularity.bytes());
-        out.push_str(&format!("{items},{bytes},{misses},{ratio}\r\n"));
+        out.push_str(&format!("{items},{bytes},{misses},{ratio}"));
+        if let Some(requested) = requested {
+            let (missed, ratio) = (requested.misses(items), requested.miss_ratio(items));
+            out.push_str(&format!(",{missed},{ratio}"));
+        }
+        out.push_str("\r\n");
     }
     out
 }
 
-/// Items, misses and miss ratio, as far as distances are known.
-fn points(profile: &Profile) -> Vec<(u64, u64, f64)> {
+/// Items, misses and miss ratio of a histogram of the profile, as far as distances are known.
+fn points(profile: &Profile, histogram: &ExactHistogram) -> Vec<(u64, u64, f64)> {
     let reach = profile.method.max_distance.unwrap_or(u64::MAX);
-    let points = MissRatioCurve::new(&profile.histogram).default_points();
+    let points = MissRatioCurve::new(histogram).default_points();
     let known = points.iter().filter(|point| point.items <= reach);
     known
         .map(|point| (point.items, point.misses, point.miss_ratio))

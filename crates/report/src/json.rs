@@ -85,6 +85,9 @@ struct Document<'a> {
     /// Only of coherent caches, here and below.
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidated: Option<u64>,
+    /// Bytes requested by distance, only where objects were weighed by their sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested_bytes: Option<Counts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_bounds: Option<BoundsJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,6 +298,10 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         data: &method.data,
         outcome: &profile.outcome,
         invalidated: profile.invalidations(),
+        requested_bytes: profile
+            .requested_bytes
+            .as_ref()
+            .map(|bytes| whole(bytes, options.bins)),
         sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,
         reuse_times: profile

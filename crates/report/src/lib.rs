@@ -30,6 +30,7 @@ mod numbers;
 mod parquet;
 mod text;
 mod times;
+mod weights;
 mod words;
 
 pub use chart::{Line, Look, Panel, Row, chart};

@@ -12,7 +12,7 @@ use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
-use crate::words;
+use crate::{weights, words};
 
 pub(crate) use paint::{Ink, Paint, wrap};
 pub(crate) use tables::{Column, rows};
@@ -63,6 +63,7 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
         times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
         let asked = options.cache.filter(|cache| cache.ways > 0);
+        weighted_misses(&mut out, profile, paint);
         which_miss_ratio(&mut out, profile, &levels, asked.map(|_| &chosen), paint);
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
@@ -83,6 +84,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .collect();
     let none = match profile.machine.caches.is_empty() {
         true => "caches not known",
+        false if profile.requested_bytes.is_some() => "its caches hold no objects",
         false if profile.method.ids => "its caches say nothing about ids",
         false => "no cache whose misses are known",
     };
@@ -94,7 +96,10 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
     let method = format!(
         "{}; {}; {}",
         words::engine(&profile.method),
-        words::items(profile.granularity),
+        match profile.requested_bytes.is_some() {
+            true => words::weighed(profile.granularity),
+            false => words::items(profile.granularity),
+        },
         words::filter(&profile.method)
     );
     let facts = [
@@ -130,6 +135,10 @@ pub(crate) fn is_partial(warning: &Warning) -> bool {
 }
 
 fn totals(out: &mut String, profile: &Profile, paint: Paint) {
+    if let Some(text) = weights::totals(profile) {
+        let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, &text));
+        return;
+    }
     let accesses = profile.histogram.accesses();
     let distinct = profile.first_touches();
     let _ = write!(
@@ -165,6 +174,26 @@ fn totals(out: &mut String, profile: &Profile, paint: Paint) {
         format!(", and {share} find it invalidated by another thread's store")
     });
     let _ = writeln!(out, "{summed}; {share} are first touches{lost}.");
+}
+
+/// What misses in caches of objects, if those were weighed.
+fn weighted_misses(out: &mut String, profile: &Profile, paint: Paint) {
+    let misses = weights::misses(profile);
+    if misses.is_empty() {
+        return;
+    }
+    let title = paint.ink(Ink::Strong, "What misses in a cache of objects (LRU model)");
+    let _ = writeln!(out, "\n{title}");
+    let columns = [
+        Column::right("size"),
+        Column::right("of the requests"),
+        Column::right("of the bytes"),
+    ];
+    let cells: Vec<Vec<String>> = misses
+        .into_iter()
+        .map(|row| vec![row.size, row.requests, row.bytes])
+        .collect();
+    rows(out, &columns, &cells, usize::MAX, paint);
 }
 
 /// What misses in the machine's caches, and in one with ways that was asked for.

@@ -16,6 +16,12 @@ pub(crate) fn items(granularity: Granularity) -> String {
     }
 }
 
+/// What distances are of objects that were weighed.
+pub(crate) fn weighed(unit: Granularity) -> String {
+    let unit = reuselens_units::Bytes(unit.bytes());
+    format!("objects weighed by their sizes, in units of {unit}")
+}
+
 /// The command as it would be typed.
 pub(crate) fn command(profile: &Profile) -> String {
     let quote = |word: &String| {

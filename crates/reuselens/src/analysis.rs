@@ -9,7 +9,7 @@ use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
-use crate::{abreast, path_warnings};
+use crate::{abreast, path_warnings, weighed};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +42,11 @@ pub fn analyze(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Profile, Error> {
     attribution::check(source, options)?;
+    if options.weigh_bytes {
+        weighed::check(source, options)?;
+    }
     let machine = this_machine();
     let to_count = options.to_count(source);
-    let attribution = Attribution::new(source, &machine, &to_count);
-    let analysis = Analysis::new(attribution, &to_count)?;
     let mut told = Accesses(0);
     let mut tell = |now: Progress| {
         // Who begins anew says nothing until that is news.
@@ -54,11 +55,28 @@ pub fn analyze(
             progress(now);
         }
     };
-    let pass = match abreast::count(source, &machine, &to_count, &mut tell)? {
-        Some(pass) => pass,
-        None => analysis.run(source, &mut tell)?,
+    let pass = if options.weigh_bytes {
+        weighed::count(source, &machine, &to_count, &mut tell)?
+    } else {
+        count(source, &machine, &to_count, &mut tell)?
     };
     Ok(profile(pass, source, command, machine, options))
+}
+
+/// Counts all of `source`: in segments by several threads where that can be, else in one pass.
+fn count(
+    source: &mut dyn Source,
+    machine: &Machine,
+    options: &AnalysisOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Pass, Error> {
+    // Before anything is read: options that do not go together are refused.
+    let attribution = Attribution::new(source, machine, options);
+    let analysis = Analysis::new(attribution, options)?;
+    match abreast::count(source, machine, options, progress)? {
+        Some(pass) => Ok(pass),
+        None => analysis.run(source, progress),
+    }
 }
 
 /// The profile of what a pass over `source` has found.
@@ -104,6 +122,12 @@ pub(crate) fn profile(
             cell.invalidated = invalidated;
         }
     }
+    if let Some(bytes) = counted.more.requested_bytes {
+        profile.granularity = options.weight_unit();
+        profile.references = accesses;
+        profile.requested_bytes = Some(bytes);
+        return uncounted.whole();
+    }
     if let Some(paths) = counted.more.paths {
         add_paths(&mut uncounted.profile, paths);
     }
@@ -135,6 +159,9 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
 /// # Errors
 /// What [`analyze`] would say of them. What depends on the trace is known only then.
 pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
+    if options.weigh_bytes {
+        weighed::check_options(options)?;
+    }
     counts::begin(options).map(drop)
 }
 

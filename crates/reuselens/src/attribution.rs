@@ -184,6 +184,7 @@ impl Attribution {
                 histogram: Default::default(),
                 invalidated: 0,
                 reuse_times: None,
+                requested_bytes: None,
                 paths: None,
                 builds,
                 cells: tables.cells.iter().map(cell).collect(),

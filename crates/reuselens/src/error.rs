@@ -48,6 +48,11 @@ pub enum Error {
         "this is a trace of ids, which are neither on a heap nor on a stack, so --data has nothing to choose by; leave out --data"
     )]
     NoPlaces,
+    /// Weighing by sizes that the trace does not have.
+    #[error(
+        "the trace has no sizes of objects to weigh them by; formats that have them are oraclegeneral, vscsi, and csv with columns of ids and sizes (reuselens formats); leave out --weigh"
+    )]
+    NoSizes,
     /// Distances per program thread from an engine that follows all threads as one stream.
     #[error(
         "the engine '{engine}' follows all threads of the program as one stream and cannot tell distances within each of them; take --engine counting, or leave out --sharing {sharing}"

@@ -39,6 +39,7 @@ mod reordering;
 pub mod shard;
 mod stopping;
 mod tallied;
+mod weighed;
 
 pub use analysis::{Progress, analyze, check};
 pub use error::Error;

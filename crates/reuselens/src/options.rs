@@ -35,6 +35,9 @@ pub struct AnalysisOptions {
     pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
+    /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not their
+    /// number: for traces of ids that have sizes. Counted in units of `granularity`, by default 512.
+    pub weigh_bytes: bool,
     /// Whether distances look back over all program threads, interleaved, or over one at a time.
     pub sharing: Sharing,
     /// Tell only distances below so many items, in memory that grows with them and not with the distinct
@@ -63,7 +66,16 @@ pub struct AnalysisOptions {
     pub seed: u64,
 }
 
+/// Bytes in which the sizes of objects are counted, if nothing else is asked for: a sector of a disk.
+const WEIGHT_UNIT: u64 = 512;
+
 impl AnalysisOptions {
+    /// The unit of distances in bytes, where objects are weighed.
+    pub fn weight_unit(&self) -> Granularity {
+        let usual = || Granularity::new(WEIGHT_UNIT).unwrap_or(Granularity::LINE_64);
+        self.granularity.unwrap_or_else(usual)
+    }
+
     /// Whether nothing is told apart.
     pub(crate) fn is_whole(&self) -> bool {
         let options = reuselens_attribute::Options {
@@ -108,6 +120,7 @@ impl Default for AnalysisOptions {
             contexts: true,
             whole: false,
             elements: false,
+            weigh_bytes: false,
             sharing: Sharing::Shared,
             max_distance: None,
             reuse_times: false,

@@ -162,6 +162,7 @@ fn profile(
         references: histogram.accesses(),
         histogram,
         invalidated: 0,
+        requested_bytes: None,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

@@ -39,4 +39,8 @@ impl<S: Source> Source for Noted<S> {
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
     }
+
+    fn with_sizes(&mut self) -> bool {
+        self.source.with_sizes()
+    }
 }

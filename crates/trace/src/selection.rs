@@ -156,6 +156,10 @@ impl<S: Source> Source for Selected<S> {
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
     }
+
+    fn with_sizes(&mut self) -> bool {
+        self.source.with_sizes()
+    }
 }
 
 /// A place in a trace, as people name it.

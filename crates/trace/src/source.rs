@@ -50,6 +50,14 @@ pub trait Source {
         false
     }
 
+    /// Asks for the sizes of the objects that ids stand for. If the trace has them, this returns
+    /// true, and rows of ids have sizes from now on as rows of addresses have: `size` bytes, or a
+    /// range operation and its operand. Else rows are as they were. To be called before anything
+    /// was delivered, and not beside [`Self::condense`].
+    fn with_sizes(&mut self) -> bool {
+        false
+    }
+
     /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so from now on; else they are as they were. Blocks
     /// then refer to those before them: none may be dropped. To be called before anything was delivered, and not beside [`Self::condense`].
     fn fold(&mut self) -> bool {
@@ -119,6 +127,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn condense(&mut self, wish: Wish) -> bool {
         (**self).condense(wish)
+    }
+
+    fn with_sizes(&mut self) -> bool {
+        (**self).with_sizes()
     }
 
     fn fold(&mut self) -> bool {

@@ -123,6 +123,10 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.condense(wish)
     }
 
+    fn with_sizes(&mut self) -> bool {
+        self.source.with_sizes()
+    }
+
     fn fold(&mut self) -> bool {
         self.source.fold()
     }

@@ -1,6 +1,8 @@
 //! The files that compilers need from us, written once per version into the user's cache.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::CaptureError;
@@ -41,21 +43,33 @@ pub struct RunTimeFiles {
 impl RunTimeFiles {
     /// Writes the files unless they are there already. Several compilers may do so at one time.
     ///
+    /// They are in the user's cache, or in a directory of the user's own in the system's temporary
+    /// one. What is there counts only if no other user could have put it there, and if its content is
+    /// this version's: it becomes part of what the user builds and runs. Where both directories belong
+    /// to somebody else, each call makes a new one.
+    ///
     /// # Errors
     /// If neither the user's cache nor the system's temporary directory can be written.
     pub fn install() -> Result<RunTimeFiles, CaptureError> {
-        let name = format!(
-            "reuselens/{}-{:016x}",
-            env!("CARGO_PKG_VERSION"),
-            fingerprint()
-        );
-        let temporary = std::env::temp_dir().join(&name);
-        if let Some(cache) = cache_directory()
-            && let Ok(directory) = install_in(&cache.join(&name))
-        {
-            return Ok(RunTimeFiles { directory });
+        let name = format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), fingerprint());
+        let temporary = std::env::temp_dir();
+        // The owner of this is the user that the process runs as.
+        let user = std::fs::metadata("/proc/self").map(|about| about.uid());
+        let shared = user.as_ref().ok();
+        let shared = shared.map(|user| temporary.join(format!("reuselens-{user}")));
+        let cache = cache_directory().map(|cache| cache.join("reuselens"));
+        for place in [cache, shared].into_iter().flatten() {
+            let Ok(&user) = user.as_ref() else { break };
+            if let Ok(directory) = install_in(&place, &name, user) {
+                return Ok(RunTimeFiles { directory });
+            }
         }
-        match install_in(&temporary) {
+        let fresh = tempfile::Builder::new().prefix("reuselens-").tempdir();
+        let fresh = fresh.and_then(|fresh| {
+            write(fresh.path())?;
+            Ok(fresh.keep())
+        });
+        match fresh {
             Ok(directory) => Ok(RunTimeFiles { directory }),
             Err(source) => Err(CaptureError::RunTime {
                 path: temporary,
@@ -125,30 +139,141 @@ fn fingerprint() -> u64 {
     })
 }
 
-/// Everything is written into a directory of our own and renamed, so that nobody sees half of it.
-fn install_in(directory: &Path) -> io::Result<PathBuf> {
-    if directory.join("include/reuselens.f90").is_file() {
-        return Ok(directory.to_owned());
+/// The directory `name` in `place` with all files in it, if nobody but `user` can change them.
+///
+/// # Errors
+/// If they cannot be written, or `place` belongs to somebody else.
+fn install_in(place: &Path, name: &str, user: u32) -> io::Result<PathBuf> {
+    if let Some(parent) = place.parent() {
+        std::fs::create_dir_all(parent)?;
     }
-    let parent = directory.parent().unwrap_or(directory);
-    std::fs::create_dir_all(parent)?;
-    let temporary = tempfile::Builder::new()
-        .prefix(".new-")
-        .tempdir_in(parent)?;
+    match DirBuilder::new().mode(0o700).create(place) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    check_owner(place, user)?;
+    let directory = place.join(name);
+    if !is_trusted(&directory, user) {
+        replace(place, &directory, user)?;
+    }
+    Ok(directory)
+}
+
+/// Whether this is a directory of the user's own with all files.
+fn is_trusted(directory: &Path, user: u32) -> bool {
+    check_owner(directory, user).is_ok() && is_complete(directory)
+}
+
+/// Fails if this is no directory of the user's, or others can write to it. Links are not followed.
+fn check_owner(directory: &Path, user: u32) -> io::Result<()> {
+    let about = std::fs::symlink_metadata(directory)?;
+    match about.is_dir() && about.uid() == user && about.mode() & 0o022 == 0 {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Whether all files are there, with the content of this version.
+fn is_complete(directory: &Path) -> bool {
+    FILES.iter().all(|(name, content)| {
+        std::fs::read(directory.join(name)).is_ok_and(|found| found == *content)
+    })
+}
+
+/// Puts the files at `directory`, which is in `place`, instead of what is there. Everything is
+/// written into a new directory that is renamed, so that nobody sees half of it.
+fn replace(place: &Path, directory: &Path, user: u32) -> io::Result<()> {
+    let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(place)?;
+    let new = temporary.path().join("new");
+    DirBuilder::new().mode(0o700).create(&new)?;
+    write(&new)?;
+    if std::fs::rename(&new, directory).is_ok() || is_trusted(directory, user) {
+        return Ok(());
+    }
+    // What is there goes away with the temporary directory.
+    std::fs::rename(directory, temporary.path().join("old"))?;
+    std::fs::rename(&new, directory)
+}
+
+fn write(directory: &Path) -> io::Result<()> {
     for (name, content) in FILES {
-        let path = temporary.path().join(name);
+        let path = directory.join(name);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+            DirBuilder::new()
+                .mode(0o700)
+                .recursive(true)
+                .create(parent)?;
         }
         std::fs::write(path, content)?;
     }
-    match std::fs::rename(temporary.path(), directory) {
-        // Another process was faster: its files are the same.
-        Err(_) if directory.join("reuselens.o").is_file() => Ok(directory.to_owned()),
-        Err(error) => Err(error),
-        Ok(()) => {
-            let _renamed = temporary.keep();
-            Ok(directory.to_owned())
-        }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A place in a directory that goes away, and who owns it.
+    fn place() -> (tempfile::TempDir, PathBuf, u32) {
+        let folder = tempfile::tempdir().unwrap();
+        let user = std::fs::metadata(folder.path()).unwrap().uid();
+        let place = folder.path().join("cache/reuselens");
+        (folder, place, user)
+    }
+
+    #[test]
+    fn files_of_this_version_are_used_again() {
+        let (_folder, place, user) = place();
+        let first = install_in(&place, "1", user).unwrap();
+        // As the LLVM pass, which is compiled into the directory.
+        std::fs::write(first.join("more"), "").unwrap();
+        assert_eq!(install_in(&place, "1", user).unwrap(), first);
+        assert!(first.join("more").exists() && is_complete(&first));
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn files_with_other_content_are_replaced() {
+        let (_folder, place, user) = place();
+        let directory = install_in(&place, "1", user).unwrap();
+        std::fs::write(directory.join("reuselens.o"), "evil").unwrap();
+        assert_eq!(install_in(&place, "1", user).unwrap(), directory);
+        assert!(is_complete(&directory));
+    }
+
+    #[test]
+    fn directories_that_others_can_write_are_not_trusted() {
+        let (folder, place, user) = place();
+        let directory = install_in(&place, "1", user).unwrap();
+        std::fs::write(directory.join("pass-19.so"), "evil").unwrap();
+        std::fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+        install_in(&place, "1", user).unwrap();
+        assert!(!directory.join("pass-19.so").exists() && is_complete(&directory));
+        std::fs::set_permissions(&place, Permissions::from_mode(0o770)).unwrap();
+        assert!(install_in(&place, "1", user).is_err());
+        std::fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+        // Somebody else's, and a link to one's own.
+        assert!(install_in(&place, "1", user + 1).is_err());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        assert!(install_in(&link, "1", user).is_err());
+    }
+
+    #[test]
+    fn processes_at_one_time_install_the_same() {
+        let (_folder, place, user) = place();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let directory = install_in(&place, "1", user).unwrap();
+                        assert!(is_complete(&directory));
+                    }
+                });
+            }
+        });
     }
 }

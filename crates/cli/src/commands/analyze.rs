@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use reuselens::trace::{Source, Stoppable};
 
 use crate::exit::{self, Outcome};
@@ -28,6 +29,11 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Weigh the objects of a cache trace by their sizes: distances in bytes, misses per request and
+    /// per byte; for formats with sizes (oraclegeneral, vscsi, csv with ids and sizes)
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Analysis")]
+    weigh: Option<Weigh>,
+
     #[command(flatten)]
     part: Part,
     #[command(flatten)]
@@ -36,11 +42,20 @@ pub struct Args {
     show: Show,
 }
 
+/// What objects weigh.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Weigh {
+    /// Their sizes
+    Bytes,
+}
+
 impl Args {
     /// Reads and analyses.
     pub fn run(self) -> Outcome {
         self.show.check()?;
-        let options = self.analysis.options(&self.show.by)?;
+        let mut options = self.analysis.options(&self.show.by)?;
+        options.weigh_bytes = self.weigh.is_some();
+        reuselens::check(&options)?;
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
         // What was allocated and called before the part, and by others, says what its accesses are to; of a program that names its

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use reuselens_locality::Warning;
+use reuselens_units::Bytes;
 
 use super::escape::{escape, percent};
 use super::scene::Scene;
@@ -162,7 +163,10 @@ fn tiles(out: &mut String, scene: &Scene) {
 /// What first touches are of.
 fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     let distinct = scene.profile.first_touches();
-    let memory = crate::caches::size(distinct, scene.profile.granularity);
+    let memory = match &scene.profile.requested_bytes {
+        Some(bytes) => Bytes(bytes.cold()).to_string(),
+        None => crate::caches::size(distinct, scene.profile.granularity),
+    };
     let about = words::about(&scene.profile.method);
     let number = format!("{about}{}", grouped(distinct));
     let what = if scene.in_bytes() {

@@ -80,6 +80,9 @@ pub(crate) fn method(out: &mut String, scene: &Scene) {
 }
 
 fn one_item(scene: &Scene) -> String {
+    if scene.profile.requested_bytes.is_some() {
+        return words::weighed(scene.profile.granularity);
+    }
     if scene.in_bytes() {
         format!(
             "{} bytes of memory; an access that touches two counts twice",

@@ -17,6 +17,7 @@ mod scene;
 mod sheet;
 mod source;
 mod tables;
+mod weights;
 
 pub use compare::{CompareOptions, Variant, compare};
 pub(crate) use escape::escape;

@@ -8,6 +8,7 @@ use reuselens_locality::{CacheSize, Profile};
 use super::scene::Scene;
 use super::{
     curve, data, escape, footprint, headline, histogram, icicle, lessons, paths, source, tables,
+    weights,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -77,6 +78,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     if scene.accesses > 0 {
         chooser(&mut out, &scene);
         pictures(&mut out, &scene);
+        weights::write(&mut out, &scene);
     }
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);

@@ -78,6 +78,9 @@ impl<'a> Scene<'a> {
 
     /// What an item is called: `64-byte lines`.
     pub(crate) fn items(&self) -> String {
+        if self.profile.requested_bytes.is_some() {
+            return "objects".to_owned();
+        }
         crate::words::items(self.profile.granularity)
     }
 }

@@ -50,7 +50,11 @@ pub(crate) fn histogram(
         "\n{}",
         paint.ink(
             Ink::Strong,
-            "How much other data is touched between two uses of the same data"
+            match profile.requested_bytes.is_some() {
+                true =>
+                    "How many bytes of other objects are requested between two requests for one",
+                false => "How much other data is touched between two uses of the same data",
+            }
         )
     );
     let mut pending: Vec<&Level> = levels.iter().rev().collect();

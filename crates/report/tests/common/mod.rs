@@ -204,6 +204,7 @@ pub fn empty() -> Profile {
         references: 0,
         histogram: ExactHistogram::new(),
         invalidated: 0,
+        requested_bytes: None,
         reuse_times: None,
         paths: None,
         builds: Default::default(),

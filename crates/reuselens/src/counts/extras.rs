@@ -2,7 +2,7 @@
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Previous, PreviousAccess};
-use reuselens_locality::{KeyedHistograms, ReuseTimeCounts, ReuseTimes};
+use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes};
 use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;
@@ -20,6 +20,8 @@ pub(crate) struct More {
     /// For each cell, the accesses whose item another thread's store had invalidated, if caches are
     /// kept coherent. Cells beyond the end have none.
     pub invalidated: Option<Vec<u64>>,
+    /// The bytes requested by distance, if objects were weighed by their sizes.
+    pub requested_bytes: Option<ExactHistogram>,
 }
 
 /// A way of counting, and a table of previous accesses beside it.
@@ -132,6 +134,7 @@ impl Counts for Extras {
         counted.more = More {
             paths: counted.more.paths,
             invalidated: counted.more.invalidated,
+            requested_bytes: counted.more.requested_bytes,
             reuse_times: times.map(|times| {
                 let last = previous.last_accesses();
                 times.finish(last.map(|(after, _)| after))

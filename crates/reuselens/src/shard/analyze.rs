@@ -98,6 +98,7 @@ fn check(options: &AnalysisOptions) -> Result<(), PartError> {
     let wholes = [
         (options.sharing == Sharing::Private, "--sharing private"),
         (options.sharing == Sharing::Coherent, "--sharing coherent"),
+        (options.weigh_bytes, "--weigh bytes"),
         (options.max_distance.is_some(), "--max-distance"),
         (options.reuse_times, "--times"),
         (options.forward, "--forward"),

@@ -7,6 +7,10 @@ pub(super) const INSTRUCTION: u64 = 1 << 16;
 /// The most bytes of one request to a disk or a store: 1 GiB, 16 million lines of 64 bytes.
 pub(super) const REQUEST: u64 = 1 << 30;
 
+/// The most bytes of an object in a cache: 1 TiB. The sizes of 16 million of these still have a sum
+/// of 64 bits.
+pub(super) const OBJECT: u64 = 1 << 40;
+
 /// Whether a trace may have an access of `size` bytes at `addr` if none has more than `most`. Those
 /// of less than 256 bytes are all fine: they are rows as any others, and cost no more.
 #[inline(always)]

@@ -18,6 +18,25 @@ pub(super) fn item(id: u64) -> Row {
     }
 }
 
+/// The rows of an object of `bytes` bytes: as of an access to so many bytes at an address.
+pub(super) fn object(id: u64, bytes: u64) -> impl Iterator<Item = Row> + Clone {
+    let short = u8::try_from(bytes).ok();
+    let first = Row {
+        kind: match short {
+            Some(_) => Kind::Load,
+            None => Kind::RangeLoad,
+        },
+        size: short.unwrap_or(0),
+        ..item(id)
+    };
+    let operand = Row {
+        kind: Kind::Operand,
+        size: 0,
+        ..item(bytes)
+    };
+    std::iter::once(first).chain(short.is_none().then_some(operand))
+}
+
 /// The order of deliveries of a reader, so that rows read before an error are not lost with it.
 pub(super) struct Feed {
     events: VecDeque<Event>,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::formats::Confidence;
 use crate::formats::feed::item;
-use crate::formats::records::{Layout, RecordReader, number};
+use crate::formats::records::{Layout, RecordReader, SizedLayout, half, number};
 use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
@@ -18,14 +18,14 @@ pub const SUMMARY: &str =
 
 const LENGTH: usize = 24;
 const ID_AT: usize = 4;
+const SIZE_AT: usize = 12;
 
 /// Never: its records have nothing to be known by, so the format must be named.
 pub fn detect(_head: &[u8]) -> Confidence {
     Confidence::No
 }
 
-/// Reads requests; the id of the object is the item, and its size, which has no part in a distance, is
-/// left out.
+/// Reads requests; the id of the object is the item, and its size is left out unless it is asked for.
 pub type Reader = RecordReader<Requests>;
 
 /// A record is a request.
@@ -39,7 +39,7 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(RecordReader::of(input, Requests))
+        Ok(RecordReader::of_objects(input, Requests))
     }
 }
 
@@ -65,5 +65,12 @@ impl Layout for Requests {
         let (records, _) = records.as_chunks::<LENGTH>();
         items.extend(records.iter().map(|record| number(record, ID_AT)));
         records.len()
+    }
+}
+
+impl SizedLayout for Requests {
+    fn object(&self, record: &[u8]) -> Option<(u64, u64)> {
+        let record = record.first_chunk::<LENGTH>()?;
+        Some((number(record, ID_AT), half(record, SIZE_AT).into()))
     }
 }

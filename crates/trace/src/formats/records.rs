@@ -8,7 +8,7 @@ use std::path::Path;
 
 use reuselens_units::{Accesses, Granularity};
 
-use crate::formats::feed::{ENOUGH, Feed};
+use crate::formats::feed::{self, ENOUGH, Feed};
 use crate::{
     AnyStretch, Block, Input, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
 };
@@ -48,10 +48,21 @@ pub trait Layout: Clone + Send + 'static {
     }
 }
 
+/// A layout whose records are requests for objects that have a size.
+pub trait SizedLayout: Layout {
+    /// The id and the bytes of the object of a valid record; `None` if it is not valid.
+    fn object(&self, record: &[u8]) -> Option<(u64, u64)>;
+}
+
+/// [`SizedLayout::object`] of the layout of a reader.
+type Object<L> = fn(&L, &[u8]) -> Option<(u64, u64)>;
+
 /// Reads the records of a layout: all of them, or those of a segment of a file.
 pub struct RecordReader<L> {
     feed: Feed,
     records: Records<L>,
+    /// How the sizes of objects are read, if records have them.
+    object: Option<Object<L>>,
 }
 
 /// The records that are not read yet.
@@ -60,6 +71,8 @@ struct Records<L> {
     layout: L,
     /// What to make: items if there is a wish, else rows.
     wish: Option<Wish>,
+    /// Makes rows that have the sizes of objects.
+    object: Option<Object<L>>,
     /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
     left: Option<u64>,
 }
@@ -73,8 +86,21 @@ impl<L: Layout> RecordReader<L> {
                 input,
                 layout,
                 wish: None,
+                object: None,
                 left: None,
             },
+            object: None,
+        }
+    }
+
+    /// As [`Self::of`], of records with the sizes of objects.
+    pub(super) fn of_objects(input: Input, layout: L) -> Self
+    where
+        L: SizedLayout,
+    {
+        RecordReader {
+            object: Some(L::object),
+            ..RecordReader::of(input, layout)
         }
     }
 
@@ -127,6 +153,11 @@ impl<L: Layout> Source for RecordReader<L> {
         let can = Self::can_condense(wish);
         self.records.wish = can.then_some(wish);
         can
+    }
+
+    fn with_sizes(&mut self) -> bool {
+        self.records.object = self.object;
+        self.object.is_some()
     }
 
     /// Of a file that is not packed.
@@ -198,9 +229,21 @@ impl<L: Layout> Records<L> {
                 return Ok(false);
             }
             let records = &self.input.at_least(0)?[..count * length];
-            let valid = match self.wish {
-                None => self.layout.rows(records, block),
-                Some(wish) => {
+            let valid = match (self.wish, self.object) {
+                (None, None) => self.layout.rows(records, block),
+                (None, Some(object)) => {
+                    let mut records = records.chunks_exact(length);
+                    let objects = records
+                        .by_ref()
+                        .map_while(|record| object(&self.layout, record));
+                    let mut valid = 0;
+                    for (id, bytes) in objects {
+                        block.extend(feed::object(id, bytes));
+                        valid += 1;
+                    }
+                    valid
+                }
+                (Some(wish), _) => {
                     let valid = self.layout.items(records, wish, &mut block.touches.items);
                     note_items(&mut block.touches, valid);
                     valid
@@ -269,6 +312,13 @@ fn cut_off(bytes: usize, length: usize) -> String {
 #[inline(always)]
 pub(super) fn word(record: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([record[at], record[at + 1]])
+}
+
+/// The little-endian 32-bit number at `at`.
+#[inline(always)]
+pub(super) fn half(record: &[u8], at: usize) -> u32 {
+    let bytes = record[at..].first_chunk::<4>();
+    bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes))
 }
 
 /// The little-endian 64-bit number at `at`.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::formats::Confidence;
 use crate::formats::feed::item;
-use crate::formats::records::{Layout, RecordReader, number, word};
+use crate::formats::records::{Layout, RecordReader, SizedLayout, half, number, word};
 use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
@@ -24,6 +24,7 @@ pub struct Version {
     number: u16,
     command_at: usize,
     version_at: usize,
+    bytes_at: usize,
 }
 
 const VERSIONS: [Version; 2] = [
@@ -32,12 +33,14 @@ const VERSIONS: [Version; 2] = [
         number: 1,
         command_at: 12,
         version_at: 14,
+        bytes_at: 4,
     },
     Version {
         length: SECOND,
         number: 2,
         command_at: 0,
         version_at: 2,
+        bytes_at: 8,
     },
 ];
 
@@ -63,7 +66,8 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Reads requests; the block at which one begins is the item, whatever the command and the length.
+/// Reads requests; the block at which one begins is the item, whatever the command. The length is the
+/// size of the object.
 pub type Reader = RecordReader<&'static Version>;
 
 impl Reader {
@@ -87,7 +91,7 @@ impl Reader {
             let what = "its first record is neither of version 1 nor of version 2";
             return Err(input.bad_bytes(0, what));
         };
-        Ok(RecordReader::of(input, version))
+        Ok(RecordReader::of_objects(input, version))
     }
 }
 
@@ -142,5 +146,16 @@ impl Layout for &'static Version {
     fn invalid(&self) -> String {
         let number = self.number;
         format!("a record is not of version {number}, as those before it")
+    }
+}
+
+impl SizedLayout for &'static Version {
+    fn object(&self, record: &[u8]) -> Option<(u64, u64)> {
+        let id = match self.length {
+            FIRST => number(record.first_chunk::<FIRST>()?, BLOCK_AT),
+            _ => number(record.first_chunk::<SECOND>()?, BLOCK_AT),
+        };
+        self.is_of(record)
+            .then(|| (id, half(record, self.bytes_at).into()))
     }
 }

@@ -191,6 +191,7 @@ impl Counts for Private {
                 invalidated: None,
                 reuse_times: recipe.reuse_times.then_some(sums.times),
                 forward: recipe.forward.then_some(sums.forward),
+                requested_bytes: None,
             },
             warnings: Vec::new(),
         }

@@ -37,6 +37,8 @@ pub(super) struct Lines {
     pub(super) kinds: Kinds,
     pub(super) threads: Threads,
     pub(super) scratch: Vec<u8>,
+    /// Whether rows of ids have the sizes of their objects.
+    pub(super) sizes: bool,
 }
 
 /// What a line says.
@@ -81,6 +83,7 @@ impl Reader {
             kinds: Kinds::new(),
             threads: Threads::default(),
             scratch: Vec::new(),
+            sizes: false,
         };
         Ok(Reader {
             input,
@@ -130,6 +133,12 @@ impl Source for Reader {
         !self.lines.layout.has_threads()
     }
 
+    fn with_sizes(&mut self) -> bool {
+        let layout = &self.lines.layout;
+        self.lines.sizes = layout.ids() && layout.number(Role::Size) > 0;
+        self.lines.sizes
+    }
+
     fn describe(&self) -> String {
         let what = if self.has_addresses() {
             "accesses"
@@ -156,10 +165,15 @@ impl Lines {
                     (Found::OtherThread, _) => return Ok(at),
                 },
             };
-            let size = if ids { 1 } else { access.size };
-            if !extent::fits(access.place, size, extent::REQUEST) {
+            let size = if ids && !self.sizes { 1 } else { access.size };
+            // An id is no place from which an object reaches anywhere.
+            let (place, most) = match ids {
+                true => (0, extent::OBJECT),
+                false => (access.place, extent::REQUEST),
+            };
+            if !extent::fits(place, size, most) {
                 let column = self.layout.number(Role::Size);
-                let what = extent::wrong(access.place, size, extent::REQUEST, column);
+                let what = extent::wrong(place, size, most, column);
                 return Err(Bad { at, what });
             }
             batch.push(access.kind, size, access.pc, access.place);
