@@ -63,6 +63,7 @@ mod limit;
 mod log2;
 mod machine;
 mod merge;
+mod merge_error;
 mod names;
 mod path;
 mod path_cells;
@@ -105,7 +106,7 @@ pub use limit::{
     Verdict,
 };
 pub use log2::Log2Histogram;
-pub use merge::MergeError;
+pub use merge_error::MergeError;
 pub use names::signal_name;
 pub use path::{BlockTrace, Path, PathShares};
 pub use path_cells::PathCell;

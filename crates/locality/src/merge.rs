@@ -3,41 +3,10 @@
 use std::collections::BTreeMap;
 
 use reuselens_units::Granularity;
-use thiserror::Error;
 
+use crate::merge_error::MergeError;
 use crate::tables::{self, Renumbering, Tables};
 use crate::{ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning};
-
-/// Profiles that cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// There is none.
-    #[error(
-        "there is no profile to merge; name one or more, for instance `reuselens merge a.rlprof b.rlprof`"
-    )]
-    Nothing,
-    /// They count different items.
-    #[error(
-        "the profiles count different items ({first} and {other} bytes each), so their distances do not add up; make them all with --granularity {first}"
-    )]
-    Granularity {
-        /// Bytes per item of the first.
-        first: u64,
-        /// Bytes per item of one that differs.
-        other: u64,
-    },
-    /// They look back over different accesses.
-    #[error(
-        "some of the profiles have another cache for each thread than others, or one for all threads, so they do not add up; make them all with the same --sharing"
-    )]
-    Sharing,
-    /// Distances of some are sums of sizes.
-    #[error(
-        "some of the profiles weigh objects by their sizes and others do not, so their distances do not add up; make them all with --weigh bytes, or none"
-    )]
-    Weight,
-}
 
 impl Profile {
     /// The profiles of several runs of one program as one: all counts are summed, and equal sites,

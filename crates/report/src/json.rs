@@ -298,10 +298,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         data: &method.data,
         outcome: &profile.outcome,
         invalidated: profile.invalidations(),
-        requested_bytes: profile
-            .requested_bytes
-            .as_ref()
-            .map(|bytes| whole(bytes, options.bins)),
+        requested_bytes: requested_bytes(profile, options.bins),
         sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,
         reuse_times: profile
@@ -312,6 +309,11 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         paths: profile.paths.as_ref().map(PathsJson::from),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }
+}
+
+fn requested_bytes(profile: &Profile, bins: Bins) -> Option<Counts> {
+    let bytes = profile.requested_bytes.as_ref();
+    bytes.map(|bytes| whole(bytes, bins))
 }
 
 fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {

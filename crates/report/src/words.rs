@@ -22,6 +22,14 @@ pub(crate) fn weighed(unit: Granularity) -> String {
     format!("objects weighed by their sizes, in units of {unit}")
 }
 
+/// What a histogram of the profile shows.
+pub(crate) fn histogram(profile: &Profile) -> &'static str {
+    match profile.requested_bytes.is_some() {
+        true => "How many bytes of other objects are requested between two requests for one",
+        false => "How much other data is touched between two uses of the same data",
+    }
+}
+
 /// The command as it would be typed.
 pub(crate) fn command(profile: &Profile) -> String {
     let quote = |word: &String| {

@@ -45,18 +45,8 @@ pub(crate) fn histogram(
     let column = column(&bins, &cold);
     let room = width.saturating_sub(column + 12).clamp(10, 60);
     let first = levels.first().map_or(u64::MAX, |level| level.items);
-    let _ = writeln!(
-        out,
-        "\n{}",
-        paint.ink(
-            Ink::Strong,
-            match profile.requested_bytes.is_some() {
-                true =>
-                    "How many bytes of other objects are requested between two requests for one",
-                false => "How much other data is touched between two uses of the same data",
-            }
-        )
-    );
+    let title = paint.ink(Ink::Strong, words::histogram(profile));
+    let _ = writeln!(out, "\n{title}");
     let mut pending: Vec<&Level> = levels.iter().rev().collect();
     let line = |out: &mut String, label: &str, count: u64, ink: Ink| {
         let bar = bar(count as f64 / most.max(1) as f64, room);
