@@ -36,7 +36,7 @@ pub struct AnalysisOptions {
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
     /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not their
-    /// number: for traces of ids that have sizes. Counted in units of `granularity`, by default 512.
+    /// number: for traces of ids that have sizes. Counted in units of `granularity`, by default 64 bytes.
     pub weigh_bytes: bool,
     /// Whether distances look back over all program threads, interleaved, or over one at a time.
     pub sharing: Sharing,
@@ -66,14 +66,10 @@ pub struct AnalysisOptions {
     pub seed: u64,
 }
 
-/// Bytes in which the sizes of objects are counted, if nothing else is asked for: a sector of a disk.
-const WEIGHT_UNIT: u64 = 512;
-
 impl AnalysisOptions {
     /// The unit of distances in bytes, where objects are weighed.
     pub fn weight_unit(&self) -> Granularity {
-        let usual = || Granularity::new(WEIGHT_UNIT).unwrap_or(Granularity::LINE_64);
-        self.granularity.unwrap_or_else(usual)
+        self.granularity.unwrap_or(Granularity::LINE_64)
     }
 
     /// Whether nothing is told apart.

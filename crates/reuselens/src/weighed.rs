@@ -20,7 +20,7 @@ use crate::{AnalysisOptions, Error, Progress};
 /// The name of the engine in reports.
 const NAME: &str = "weighted";
 
-/// Distances below this number of units have a counter each: below 32 MiB with the usual unit.
+/// Distances below this number of units have a counter each: below 4 MiB with the usual unit.
 const EXACT_UNITS: u64 = 1 << 16;
 
 /// Binary digits of a larger distance that are kept behind the first: 256 counters to an octave.
