@@ -107,7 +107,11 @@ fn distances_in_bytes_are_those_of_the_definition() {
         ];
         let command = ["analyze", name, "--weigh", "bytes", "--json", "out.json"];
         let done = place.run(&[&command[..], &options].concat()).succeeds();
-        done.prints(&["4,000 requests", "of the bytes", "distinct objects"]);
+        done.prints(&[
+            "4,000 requests",
+            "of the bytes",
+            "a tenth of the bytes of all objects",
+        ]);
         let json = place.json("out.json");
         for (field, (counts, cold)) in [
             ("histogram", of(|counts| counts.0)),

@@ -205,9 +205,17 @@ fn choose(
     // Of equal ones the last is taken: the smallest comes last.
     let most = levels.into_iter().rev().max_by_key(cost);
     most.unwrap_or_else(|| {
+        if let Some(bytes) = &profile.requested_bytes {
+            return Level::custom(tenth(bytes.cold()), profile.granularity);
+        }
         let own = profile.method.max_distance;
         assumed(profile.granularity, reach.or(own))
     })
+}
+
+/// About a tenth of that many bytes: what caches of objects often have.
+fn tenth(bytes: u64) -> Bytes {
+    Bytes(1 << (bytes / 10).max(1).ilog2())
 }
 
 /// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the distances are not
@@ -236,6 +244,8 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
         "the size asked for"
     } else if profile.histogram.accesses() == 0 {
         "there are no accesses to choose by"
+    } else if level.name.is_none() && profile.requested_bytes.is_some() {
+        "assumed: about a tenth of the bytes of all objects"
     } else if level.name.is_none() && profile.method.ids {
         "assumed: no cache of the machine holds what ids stand for"
     } else if level.name.is_none() && !profile.machine.data_caches().is_empty() {
