@@ -10,6 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::TraceError;
 use crate::sync_ahead::Ahead;
 
+mod beside;
+
+use beside::{Beside, link, rename, temporary};
+
 /// The unfinished files of this process, for [`AtomicFile::remove_unfinished`].
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -30,7 +34,8 @@ fn protected() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
 /// that, so that nothing is left of it however this program ends.
 ///
 /// A target that is no regular file (`/dev/null`, a pipe) is written directly; one that is a
-/// symbolic link is replaced where it points to. Writes are buffered.
+/// symbolic link is replaced where it points to. What is overwritten keeps its permissions. Writes
+/// are buffered.
 #[derive(Debug)]
 pub struct AtomicFile {
     out: BufWriter<File>,
@@ -52,7 +57,10 @@ impl AtomicFile {
         let failed = |error| TraceError::io("create", target, explained_at(target, error));
         let real = match fs::canonicalize(target) {
             Ok(real) => real,
-            Err(error) if error.kind() == ErrorKind::NotFound => target.to_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => match target.is_symlink() {
+                false => target.to_owned(),
+                true => return Err(leads_nowhere(target)),
+            },
             Err(error) => return Err(failed(error)),
         };
         let Some(name) = real
@@ -61,6 +69,7 @@ impl AtomicFile {
         else {
             return Err(failed(ErrorKind::IsADirectory.into()));
         };
+        let mut mode = None;
         match fs::metadata(&real) {
             Ok(about) if about.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
             Ok(about) if !about.is_file() => {
@@ -78,7 +87,8 @@ impl AtomicFile {
             }
             Ok(about) if protected().contains(&identity(&about)) => return Err(is_read(target)),
             Ok(_) if !force => return Err(exists(target)),
-            _ => {}
+            Ok(about) => mode = Some(about.permissions()),
+            Err(_) => {}
         }
         // Known before it is there: whoever removes unfinished files may do so at any moment.
         let mut known = unfinished();
@@ -87,6 +97,10 @@ impl AtomicFile {
             known.insert(path.clone());
         }
         drop(known);
+        if let Some(mode) = mode {
+            // Who may read the file that is overwritten may read the new one, and nobody else.
+            file.set_permissions(mode).map_err(failed)?;
+        }
         let out = BufWriter::with_capacity(256 << 10, file);
         Ok(AtomicFile {
             out,
@@ -191,18 +205,19 @@ impl AtomicFile {
             .map_or(Ok(()), Ahead::end)
             .map_err(failed)?;
         self.out.get_ref().sync_all().map_err(failed)?;
-        if !self.force && self.target.exists() {
-            return Err(exists(&self.target));
-        }
-        match &self.beside {
-            Beside::Named(path) => {
-                let renamed = fs::rename(path, &self.target);
-                unfinished().remove(path);
-                renamed
-            }
+        let named = match &self.beside {
+            Beside::Named(path) => rename(path, &self.target, self.force),
             _ => link(self.out.get_ref(), &self.target, self.force),
+        };
+        match named {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(exists(&self.target));
+            }
+            other => other.map_err(failed)?,
         }
-        .map_err(failed)?;
+        if let Beside::Named(path) = &self.beside {
+            unfinished().remove(path);
+        }
         self.beside = Beside::Target;
         Ok(self.target.clone())
     }
@@ -249,77 +264,6 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Where the bytes are.
-#[derive(Debug, PartialEq, Eq)]
-enum Beside {
-    /// In the target itself.
-    Target,
-    /// In a file without a name, on the target's file system.
-    Nameless,
-    /// In this file.
-    Named(PathBuf),
-}
-
-/// Gives a nameless file a name; over a file that has it, if `force` is set.
-fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, linkat};
-    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
-    let give = |name: &Path| linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW);
-    match give(path) {
-        Err(rustix::io::Errno::EXIST) if force => {
-            // A name cannot be taken over; one beside can be moved onto it.
-            let mut beside = path.as_os_str().to_owned();
-            beside.push(format!(".tmp-{}", std::process::id()));
-            let beside = PathBuf::from(beside);
-            // One that is there is of a process that had our number and died.
-            let _ = fs::remove_file(&beside);
-            unfinished().insert(beside.clone());
-            let moved = give(&beside).map_err(Error::from);
-            let moved = moved.and_then(|()| fs::rename(&beside, path));
-            unfinished().remove(&beside);
-            moved
-        }
-        done => Ok(done?),
-    }
-}
-
-/// A file without a name in the target's directory, if its file system and `/proc` allow that.
-fn nameless(target: &Path) -> Option<File> {
-    use rustix::fs::{Mode, OFlags, open};
-    let directory = target.parent()?;
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = File::from(open(directory, flags, Mode::from(0o666)).ok()?);
-    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    fs::metadata(own).is_ok().then_some(file)
-}
-
-/// A new file in the target's directory.
-fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
-    if let Some(file) = nameless(target) {
-        return Ok((file, Beside::Nameless));
-    }
-    let mut last = Error::from(ErrorKind::AlreadyExists);
-    for attempt in 0..100 {
-        let ending = if attempt == 0 {
-            String::new()
-        } else {
-            format!("-{attempt}")
-        };
-        let path = target.with_file_name(format!(".{name}.tmp-{}{ending}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, Beside::Named(path))),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
-}
-
 /// Device and number of a file: the same by each of its names.
 fn identity(about: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
@@ -328,6 +272,12 @@ fn identity(about: &fs::Metadata) -> (u64, u64) {
 
 fn is_read(path: &Path) -> TraceError {
     let what = "it is read or run here, and would be lost; name another file, as with -o";
+    TraceError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
+}
+
+fn leads_nowhere(path: &Path) -> TraceError {
+    let what =
+        "it is a link to a file that is missing; remove the link, or name another file, as with -o";
     TraceError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
 }
 

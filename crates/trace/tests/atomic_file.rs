@@ -196,3 +196,64 @@ fn a_link_stays_a_link() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"new");
 }
+
+#[test]
+fn of_several_commits_without_force_one_wins() {
+    for keeps in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        // Names of partial files differ, the target is one.
+        let commit = |number: usize| {
+            let target = folder.path().join("a");
+            let mut file = AtomicFile::create(&target, false).ok()?;
+            if keeps && number == 0 {
+                file.keep_partial().ok()?;
+            }
+            file.write_all(&[number as u8; 100]).unwrap();
+            file.commit().ok()
+        };
+        let won = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|number| {
+                    scope.spawn({
+                        let commit = &commit;
+                        move || commit(number)
+                    })
+                })
+                .collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap());
+            ended.flatten().count()
+        });
+        assert_eq!(won, 1);
+        let content = fs::read(folder.path().join("a")).unwrap();
+        assert!(content.len() == 100 && content.iter().all(|byte| *byte == content[0]));
+    }
+}
+
+#[test]
+fn a_file_that_is_overwritten_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("secret");
+    fs::write(&target, b"old").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut file = AtomicFile::create(&target, true).unwrap();
+    file.write_all(b"new").unwrap();
+    file.commit().unwrap();
+    let mode = fs::metadata(&target).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("missing", &link).unwrap();
+    for force in [false, true] {
+        let error = AtomicFile::create(&link, force).unwrap_err();
+        assert!(
+            error.to_string().contains("link to a file that is missing"),
+            "{error}"
+        );
+    }
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("missing"));
+}

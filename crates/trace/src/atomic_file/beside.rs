@@ -1,0 +1,95 @@
+//! Where the bytes of an unfinished file are, and how they get the name of the target.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::unfinished;
+
+/// Where the bytes are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// In the target itself.
+    Target,
+    /// In a file without a name, on the target's file system.
+    Nameless,
+    /// In this file.
+    Named(PathBuf),
+}
+
+/// Gives a nameless file a name; over a file that has it, if `force` is set.
+pub(super) fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
+    let give = |name: &Path| linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW);
+    match give(path) {
+        Err(rustix::io::Errno::EXIST) if force => {
+            // A name cannot be taken over; one beside can be moved onto it.
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(format!(".tmp-{}", std::process::id()));
+            let beside = PathBuf::from(beside);
+            // One that is there is of a process that had our number and died.
+            let _ = fs::remove_file(&beside);
+            unfinished().insert(beside.clone());
+            let moved = give(&beside).map_err(Error::from);
+            let moved = moved.and_then(|()| fs::rename(&beside, path));
+            unfinished().remove(&beside);
+            moved
+        }
+        done => Ok(done?),
+    }
+}
+
+/// Renames a file; onto one that has the name, only if `force` is set.
+pub(super) fn rename(from: &Path, to: &Path, force: bool) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    if force {
+        return fs::rename(from, to);
+    }
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system cannot do so. A second name is as safe, for a moment with two names.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        done => Ok(done?),
+    }
+}
+
+/// A file without a name in the target's directory, if its file system and `/proc` allow that.
+fn nameless(target: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let directory = target.parent()?;
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(open(directory, flags, Mode::from(0o666)).ok()?);
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    fs::metadata(own).is_ok().then_some(file)
+}
+
+/// A new file in the target's directory.
+pub(super) fn temporary(target: &Path, name: &str) -> std::io::Result<(File, Beside)> {
+    if let Some(file) = nameless(target) {
+        return Ok((file, Beside::Nameless));
+    }
+    let mut last = Error::from(ErrorKind::AlreadyExists);
+    for attempt in 0..100 {
+        let ending = if attempt == 0 {
+            String::new()
+        } else {
+            format!("-{attempt}")
+        };
+        let path = target.with_file_name(format!(".{name}.tmp-{}{ending}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, Beside::Named(path))),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
