@@ -55,8 +55,8 @@ impl Warnings {
     pub fn no_statements(&mut self) {
         self.once(
             "no-statements",
-            "no statement was marked, so each access of an instruction counts, as with --names instruction",
-            "mark where statements begin with RecordStatement (reuselens.h, reuselens.inc) and build with `reuselens cc`, or leave --names statement out",
+            "no statement was marked and no source lines are known, so each access of an instruction counts, as with --names instruction",
+            "compile with -g, so that source lines are statements; or mark where statements begin with RecordStatement (reuselens.h, reuselens.inc) and build with `reuselens cc`",
         );
     }
 }

@@ -51,7 +51,7 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub disable_adjusting: bool,
 
-    /// With the program's own RecordStatement marks: count an element once per statement
+    /// Count each access, or an element once per statement: of RecordStatement, else of a source line
     #[arg(
         long,
         value_enum,

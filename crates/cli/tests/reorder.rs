@@ -1,8 +1,10 @@
-//! `reuselens reorder`.
+//! `reuselens reorder`, and statements.
 
 mod common;
 
-use common::{Json, Place, has};
+use std::process::Command;
+
+use common::{Json, Place, has, source};
 
 #[test]
 fn adi_loses_most_of_its_third_hill() {
@@ -78,6 +80,156 @@ fn program_order_is_the_histogram_of_statement_mode() {
     assert_eq!(near, 69_300);
 }
 
+/// Statements of one line each, a loop within one line among them. Volatile, so that every level of
+/// optimisation accesses the same elements.
+const SWEEPS: &str = "\
+#include <stdlib.h>
+#ifdef MARKED
+#include <reuselens.h>
+#define S RecordStatement();
+#define U(a, i) RecordAccess((void *)a, (void *)&a[i]);
+#else
+#define S
+#define U(a, i)
+#endif
+__attribute__((noinline))
+static void work(volatile double *x, volatile double *y, int n) {
+    for (int i = 0; i < n; i++) {
+        S U(x, i)
+        x[i] = i;
+        S U(y, i)
+        y[i] = 0;
+    }
+    for (int t = 0; t < 5; t++) {
+        for (int i = 1; i < n - 1; i++) {
+            S U(x, i - 1) U(x, i) U(x, i + 1) U(y, i)
+            y[i] = x[i - 1] + x[i] + x[i + 1];
+            S U(x, i) U(y, i) U(x, i)
+            x[i] = x[i] - y[i] * 0.25;
+        }
+        for (int i = 0; i < n; i++) { S U(x, i) x[i] *= 0.5; }
+    }
+}
+int main(void) {
+    int n = 400;
+    volatile double *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
+#ifdef MARKED
+    RecordNamedData(\"x\", (void *)x, n * sizeof *x, sizeof *x);
+    RecordNamedData(\"y\", (void *)y, n * sizeof *y, sizeof *y);
+#endif
+    work(x, y, n);
+    return 0;
+}
+";
+
+fn compile(place: &Place, compiler: &str, arguments: &[&str]) {
+    let mut command = Command::new(compiler);
+    let done = command.args(arguments).current_dir(place.path("")).status();
+    assert!(done.unwrap().success(), "{command:?}");
+}
+
+/// What a program accesses on the heap within a function, in statement mode.
+fn in_statements(place: &Place, function: &[&str], program: &[&str]) -> Json {
+    let record = ["record", "-q", "-f", "-o", "lines.rltrace"];
+    let words = [&record[..], function, &["--"], program].concat();
+    place.run(&words).succeeds();
+    let mut words = vec!["analyze", "-q", "-f", "lines.rltrace", "--granularity", "8"];
+    words.extend(["--names", "statement", "--json", "lines.json"]);
+    if !function.is_empty() {
+        words.extend(["--data", "heap"]);
+    }
+    place.run(&words).succeeds();
+    place.json("lines.json")
+}
+
+#[test]
+fn source_lines_are_the_statements_that_marks_would_be() {
+    let place = Place::new();
+    place.write("sweeps.c", SWEEPS);
+    let words = "cc --rl-names -DMARKED -O1 sweeps.c -o marked";
+    let words: Vec<&str> = words.split(' ').collect();
+    place.run(&words).succeeds();
+    let marked = in_statements(&place, &[], &["./marked"]);
+    assert_eq!(marked.number("accesses"), 2 * 400 + 5 * (398 * 6 + 400));
+    assert_eq!(marked.warnings(), [""; 0]);
+    for level in ["-O0", "-O1"] {
+        compile(&place, "gcc", &["-g", level, "sweeps.c", "-o", "lines"]);
+        let lines = in_statements(&place, &["--function", "work"], &["./lines"]);
+        assert_eq!(lines.counts(), marked.counts(), "{level}");
+        assert_eq!(lines.number("cold"), 800);
+        let noted = lines.warnings();
+        assert!(noted.contains(&"statements-from-lines".into()), "{noted:?}");
+    }
+    // Pieces have the same statements as the whole.
+    let options = "--names statement --data heap --granularity 8";
+    let options: Vec<&str> = options.split(' ').collect();
+    for piece in ["1/2", "2/2"] {
+        let words = ["shard", "-q", piece, "lines.rltrace"];
+        place.run(&[&words[..], &options].concat()).succeeds();
+    }
+    let words = "merge -q -f lines.1-of-2.rlpart lines.2-of-2.rlpart -o merged --json merged.json";
+    let words: Vec<&str> = words.split(' ').collect();
+    place.run(&words).succeeds();
+    assert_eq!(place.json("merged.json").counts(), marked.counts());
+}
+
+/// ADI of which every mark was taken out. Its arrays are on the heap, so that all else can be left
+/// out: loop variables would make every statement depend on the one before.
+fn unmarked_adi(place: &Place) {
+    let marked = std::fs::read_to_string(source("adi/adi.f")).unwrap();
+    let lines = marked.lines().filter(|line| !line.contains("CALL Record"));
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    let calls = "      CALL SETUP(X, A, B, N*N)\n      CALL COLS(X, A, B, N)\n      CALL ROWS(X, A, B, N)\n";
+    for (old, new) in [
+        (
+            "      REAL*8 X(MAXN*MAXN), A(MAXN*MAXN), B(MAXN*MAXN)\n      COMMON /GRID/ X, A, B\n",
+            "      REAL*8, ALLOCATABLE :: X(:), A(:), B(:)\n",
+        ),
+        (
+            calls,
+            "      ALLOCATE(X(N*N), A(N*N), B(N*N))\n      CALL STEPS(X, A, B, N)\n",
+        ),
+    ] {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    text += "\n      SUBROUTINE STEPS(X, A, B, N)\n      REAL*8 X(N*N), A(N*N), B(N*N)\n";
+    text += calls;
+    text += "      END\n";
+    place.write("adi.f", text);
+    let words = ["-g", "-O0", "-std=legacy", "adi.f", "-o", "adi"];
+    compile(place, "gfortran", &words);
+}
+
+#[test]
+fn an_unmarked_program_is_reordered_by_its_source_lines() {
+    if !has("gfortran") {
+        return;
+    }
+    let place = Place::new();
+    unmarked_adi(&place);
+    let only = ["--function", "steps_", "--data", "heap"];
+    let analysed = in_statements(&place, &only, &["./adi", "50"]);
+    // Elements of a statement are in another order than marks say, and no others.
+    assert_eq!(analysed.number("accesses"), 64_100, "as with marks");
+    assert_eq!(analysed.number("cold"), 7_500);
+    let done = place.run(&["reorder", "lines.rltrace"]).succeeds();
+    done.prints(&["runs of source lines; every dependence between them is kept"]);
+    let far = |name: &str| {
+        let json = Json::parse(&place.run(&["report", name, "--json", "-"]).succeeds().out);
+        let counts = json.counts();
+        let far = counts.iter().filter(|bin| bin[0] >= 4096);
+        (far.map(|bin| bin[2]).sum::<u64>(), counts)
+    };
+    let (before, program) = far("lines.program.rlprof");
+    assert_eq!(program, analysed.counts());
+    let (after, _) = far("lines.reordered.rlprof");
+    assert!(
+        before > 18_000 && after * 5 < before * 2,
+        "{after} of {before}"
+    );
+}
+
 #[test]
 fn a_trace_without_statements_is_told() {
     let place = Place::new();
@@ -85,7 +237,7 @@ fn a_trace_without_statements_is_told() {
     place
         .run(&["reorder", "trace.txt"])
         .fails(1)
-        .says(&["no statements", "RecordStatement"]);
+        .says(&["no statements", "-g", "RecordStatement"]);
     assert!(!place.path("trace.program.rlprof").exists());
     place.run(&["reorder", "none"]).fails(1).says(&["none"]);
     place.run(&["reorder"]).fails(2).says(&["TRACE"]);

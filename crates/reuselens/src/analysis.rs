@@ -7,6 +7,7 @@ use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
 use crate::counts::{self, Counted, Counts, PathCounts};
+use crate::line_statements::with_lines;
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, available_memory, this_machine};
 use crate::{abreast, path_warnings, weighed};
@@ -25,6 +26,9 @@ pub struct Progress {
 /// `command` is what was measured, for the head of the report. `progress` is called again and again, at the
 /// latest after some hundred thousand accesses. Where the source breaks off, or the analysis would need more memory than it may have, the
 /// profile holds everything before that and says so.
+///
+/// In statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)), the source lines of a program that marks no statements
+/// are its statements, where they are known.
 ///
 /// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the
 /// engine's bytes per distinct item, and the histograms. Where only items are asked for, a file
@@ -45,6 +49,18 @@ pub fn analyze(
     if options.weigh_bytes {
         weighed::check(source, options)?;
     }
+    with_lines(source, options, |source| {
+        analyze_marked(source, command, options, progress)
+    })
+}
+
+/// [`analyze`], of a source that has all marks that there are to be.
+fn analyze_marked(
+    source: &mut dyn Source,
+    command: Vec<String>,
+    options: &AnalysisOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Profile, Error> {
     let machine = this_machine();
     let to_count = options.to_count(source);
     let mut told = Accesses(0);

@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A trace without statements.
     #[error(
-        "the trace has no statements to reorder: the program must name its elements and mark its statements (RecordAccess, RecordStatement), be built with --rl-names, and be recorded: reuselens record -- PROGRAM"
+        "the trace has no statements to reorder: the program must have debug information (-g), or name its elements and mark its statements (RecordAccess, RecordStatement) and be built with --rl-names; record it again: reuselens record -- PROGRAM"
     )]
     NoStatements,
     /// Too many statements.

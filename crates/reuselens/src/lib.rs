@@ -31,6 +31,7 @@ pub mod bench;
 mod counts;
 mod error;
 mod keeping;
+mod line_statements;
 mod machine;
 mod options;
 mod path_warnings;

@@ -1,13 +1,15 @@
 //! A recorded trace of statements, in program order and in the order that brings uses of the same data together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 
+use reuselens_attribute::Loader;
 use reuselens_locality::{Cell, ExactHistogram, Method, Profile, ProfiledThread};
 use reuselens_predict::{Statements, TooMany, keeps_dependences, reuse_driven};
 use reuselens_trace::{Block, Kind, Source, Step};
 use reuselens_units::Granularity;
 
+use crate::line_statements::{LINE_MARK, LineStatements};
 use crate::shard::histogram_parallel;
 use crate::{Error, this_machine};
 
@@ -16,24 +18,30 @@ use crate::{Error, this_machine};
 pub struct Reordered {
     /// Statements.
     pub statements: usize,
+    /// Whether they are source lines, since the program marks none.
+    pub lines: bool,
     /// The distances in program order.
     pub program: Profile,
     /// Those in the order of reuse-driven execution.
     pub reordered: Profile,
 }
 
-/// Reads a trace in which the program names its data and marks its statements, and moves every statement up to the one
-/// that it shares data with, as far as dependences permit.
+/// Reads a trace of statements, and moves every statement up to the one that it shares data with, as
+/// far as dependences permit.
 ///
-/// A mark begins a statement: what a thread names until its next mark is one, and each access
-/// before its first mark is one by itself. Elements count once per statement, where they are named
-/// first, so the distances in program order are those of the program in statement mode
-/// ([`NamesMode::Statement`](crate::attribute::NamesMode)).
+/// A program that names its data and marks its statements: a mark begins a statement. What a thread
+/// names until its next mark is one, and each access before its first mark is one by itself.
+/// Elements count once per statement, where they are named first. The element that a statement
+/// names last is taken as written, all others as read. So a statement that names one element is
+/// taken to write it; where it only reads, that keeps an order that need not be kept. Data that
+/// the program does not name have no dependences.
 ///
-/// The element that a statement names last is taken as written, all others as read. So a statement
-/// that names one element is taken to write it; where it only reads, that keeps an order that need
-/// not be kept. Data that the program does not name have no dependences. The result is checked:
-/// each element is written in the same order as before, and read after the same write.
+/// Of a program that names nothing, the source lines are the statements, where they are known, and
+/// what loads and stores are is known.
+///
+/// Either way, the distances in program order are those of the program in statement mode
+/// ([`NamesMode::Statement`](crate::attribute::NamesMode)). The result is checked: each element is
+/// written in the same order as before, and read after the same write.
 ///
 /// Cost: linear in the trace, which is in memory: about 60 bytes per access.
 ///
@@ -44,7 +52,8 @@ pub fn reorder(
     command: &[String],
     granularity: Granularity,
 ) -> Result<Reordered, Error> {
-    let statements = statements(source, granularity)?;
+    let mut source = LineStatements::new(source, Box::new(Loader::new()));
+    let statements = statements(&mut source, granularity)?;
     if statements.is_empty() {
         return Err(Error::NoStatements);
     }
@@ -53,6 +62,7 @@ pub fn reorder(
     if !keeps_dependences(&statements, &order) {
         return Err(Error::Reordered);
     }
+    let lines = !source.are_named();
     let profile = |order: &[u32], how: &str| {
         let items: Vec<u64> = order
             .iter()
@@ -60,83 +70,159 @@ pub fn reorder(
             .copied()
             .collect();
         let histogram = histogram_parallel(&items, NonZeroUsize::MIN);
-        profile(histogram, command, how, granularity)
+        profile(histogram, command, (how, lines), granularity)
     };
     Ok(Reordered {
         statements: statements.len(),
+        lines,
         program: profile(&program, "program order"),
         reordered: profile(&order, "reordered"),
     })
 }
 
-/// What a thread named since its last mark.
-#[derive(Default)]
-struct Named {
-    /// Whether a statement has begun.
-    begun: bool,
-    addresses: Vec<u64>,
-}
-
 /// The statements of a trace, in the order in which they end.
-fn statements(source: &mut dyn Source, granularity: Granularity) -> Result<Statements, Error> {
-    let mut statements = Statements::new();
-    let mut threads: BTreeMap<u32, Named> = BTreeMap::new();
-    let mut marks = false;
+fn statements(
+    source: &mut LineStatements<'_>,
+    granularity: Granularity,
+) -> Result<Statements, Error> {
+    let mut found = Found::new(granularity);
     let mut block = Block::new();
     loop {
         match source.next(&mut block)? {
             Step::End => break,
             Step::Event(_) => {}
             Step::Block => {
-                let process = u64::from(block.process.0) << 48;
-                let mine = threads.entry(block.thread.0).or_default();
-                for row in block.rows() {
-                    match row.kind {
-                        Kind::Named => {
-                            mine.addresses.push(row.addr ^ process);
-                            if !mine.begun {
-                                close(mine, &mut statements, granularity)?;
-                            }
-                        }
-                        Kind::Statement => {
-                            close(mine, &mut statements, granularity)?;
-                            (mine.begun, marks) = (true, true);
-                        }
-                        _ => {}
-                    }
+                if source.are_named() && !found.named {
+                    // Where the program names its accesses no others count.
+                    found = Found::new(granularity);
+                    found.named = true;
                 }
+                found.block(&block)?;
             }
         }
     }
-    for mine in threads.values_mut() {
-        close(mine, &mut statements, granularity)?;
+    found.finish()
+}
+
+/// What a statement does with an address.
+struct Use {
+    address: u64,
+    bytes: u64,
+    written: bool,
+}
+
+/// What a thread did since its last mark.
+#[derive(Default)]
+struct Pending {
+    /// Whether a statement has begun.
+    begun: bool,
+    uses: Vec<Use>,
+}
+
+/// The statements of a trace up to a block.
+struct Found {
+    granularity: Granularity,
+    statements: Statements,
+    threads: BTreeMap<u32, Pending>,
+    /// Whether accesses count that the program names, and no others.
+    named: bool,
+    /// Whether a mark was there.
+    marks: bool,
+}
+
+impl Found {
+    fn new(granularity: Granularity) -> Self {
+        Found {
+            granularity,
+            statements: Statements::new(),
+            threads: BTreeMap::new(),
+            named: false,
+            marks: false,
+        }
     }
-    match marks {
-        true => Ok(statements),
-        false => Ok(Statements::new()),
+
+    fn block(&mut self, block: &Block) -> Result<(), TooMany> {
+        let process = u64::from(block.process.0) << 48;
+        let mine = self.threads.entry(block.thread.0).or_default();
+        for (at, row) in block.rows().enumerate() {
+            if row.kind == Kind::Statement && (row.size == LINE_MARK) != self.named {
+                close(mine, &mut self.statements, (self.granularity, self.named))?;
+                (mine.begun, self.marks) = (true, true);
+            }
+            if !row.kind.is_access() || (row.kind == Kind::Named) != self.named {
+                continue;
+            }
+            let bytes = match row.kind {
+                Kind::Named => 1,
+                Kind::RangeLoad | Kind::RangeStore => block.row(at + 1).map_or(0, |row| row.addr),
+                _ => row.size.into(),
+            };
+            mine.uses.push(Use {
+                address: row.addr ^ process,
+                bytes,
+                // Of what is named, the last is.
+                written: !matches!(row.kind, Kind::Named | Kind::Load | Kind::RangeLoad),
+            });
+            if !mine.begun {
+                close(mine, &mut self.statements, (self.granularity, self.named))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Statements, Error> {
+        for mine in self.threads.values_mut() {
+            close(mine, &mut self.statements, (self.granularity, self.named))?;
+        }
+        match self.marks {
+            true => Ok(self.statements),
+            false => Ok(Statements::new()),
+        }
     }
 }
 
-/// A statement ends: each address that it named counts once, where it was named first.
+/// A statement ends: each address counts once, where it was used first, and is written if any use of
+/// it writes.
 fn close(
-    mine: &mut Named,
+    mine: &mut Pending,
     statements: &mut Statements,
-    granularity: Granularity,
+    (granularity, named): (Granularity, bool),
 ) -> Result<(), TooMany> {
-    let Some(written) = mine.addresses.last().copied() else {
+    let Some(last) = mine.uses.last() else {
         return Ok(());
     };
-    let mut seen = HashSet::new();
-    mine.addresses.retain(|address| seen.insert(*address));
-    let item = |address: u64| address / granularity.bytes();
-    let accesses = mine.addresses.drain(..);
-    statements.push(accesses.map(|address| (item(address), item(address) == item(written))))
+    let item = |used: &Use| granularity.cover(used.address, used.bytes);
+    let written = named.then(|| item(last).0);
+    let mut places = HashMap::new();
+    let mut kept: Vec<Use> = Vec::new();
+    for used in mine.uses.drain(..) {
+        match places.get(&used.address) {
+            Some(at) => {
+                let first: &mut Use = &mut kept[*at];
+                first.written |= used.written;
+            }
+            None => {
+                places.insert(used.address, kept.len());
+                kept.push(used);
+            }
+        }
+    }
+    if kept
+        .iter()
+        .any(|used| item(used).1 - item(used).0 > u64::from(u32::MAX))
+    {
+        return Err(TooMany);
+    }
+    let items = kept.iter().flat_map(|used| {
+        let (first, last) = item(used);
+        (first..=last).map(|item| (item, used.written || written == Some(item)))
+    });
+    statements.push(items)
 }
-
 fn profile(
     histogram: ExactHistogram,
     command: &[String],
-    how: &str,
+    (how, lines): (&str, bool),
     granularity: Granularity,
 ) -> Profile {
     let mut cell = Cell::default();
@@ -151,7 +237,10 @@ fn profile(
         method: Method {
             engine: "counting".to_owned(),
             exact: true,
-            source: "elements named by the program".to_owned(),
+            source: match lines {
+                true => "accesses of source lines".to_owned(),
+                false => "elements named by the program".to_owned(),
+            },
             order: how.to_owned(),
             kinds: "all".to_owned(),
             data: "all".to_owned(),

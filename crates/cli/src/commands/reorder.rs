@@ -16,7 +16,8 @@ use crate::output::{Show, with_ending, write_whole};
 #[derive(clap::Args, Debug)]
 #[command(mut_args = without_exports)]
 pub struct Args {
-    /// A trace of a program that names its data and marks its statements (RecordAccess, RecordStatement)
+    /// A trace of a program with debug information, or that names its data and marks its statements (RecordAccess,
+    /// RecordStatement)
     trace: PathBuf,
 
     /// Bytes per item: an element
@@ -50,8 +51,12 @@ impl Args {
         self.show
             .difference(&done.program, &done.reordered, false, names.clone())?;
         let [before, after] = names;
+        let statements = match done.lines {
+            true => "runs of source lines",
+            false => "statements",
+        };
         self.show.say(&format!(
-            "{} statements; every dependence between them is kept.\nNext: reuselens diff {before} {after} --html reordered.html",
+            "{} {statements}; every dependence between them is kept.\nNext: reuselens diff {before} {after} --html reordered.html",
             done.statements
         ))?;
         Ok(ExitCode::SUCCESS)

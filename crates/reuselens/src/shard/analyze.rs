@@ -11,6 +11,7 @@ use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
 use crate::analysis::{LOOK_AT_MEMORY_EVERY, memory_limit};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
+use crate::line_statements::with_lines;
 use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
 
@@ -39,6 +40,19 @@ pub fn analyze_shard(
 ) -> Result<Part, Error> {
     check(options)?;
     attribution::check(source, options)?;
+    with_lines(source, options, |source| {
+        analyze_marked(source, (trace, command), options, piece, progress)
+    })
+}
+
+/// [`analyze_shard`], of a source that has all marks that there are to be.
+fn analyze_marked(
+    source: &mut dyn Source,
+    (trace, command): (TraceIdentity, Vec<String>),
+    options: &AnalysisOptions,
+    piece: Piece,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Part, Error> {
     let machine = this_machine();
     let typed = typed(options, granularity(source, &machine, options));
     let mut pass = Pass {
