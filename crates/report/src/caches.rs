@@ -247,7 +247,7 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
     } else if level.name.is_none() && profile.requested_bytes.is_some() {
         "assumed: about a tenth of the bytes of all objects"
     } else if level.name.is_none() && profile.method.ids {
-        "assumed: no cache of the machine holds what ids stand for"
+        "assumed: ids have no size, so no cache of the machine is theirs"
     } else if level.name.is_none() && !profile.machine.data_caches().is_empty() {
         "assumed: distances are not told as far as the machine's caches"
     } else if level.name.is_none() {
