@@ -158,14 +158,16 @@ mod bits128 {
     /// Stores `value` if the place holds `expected`; what it held.
     unsafe fn swap_if(place: *mut u128, expected: u128, value: u128) -> u128 {
         let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-        // SAFETY: by the caller; rbx, which the compiler keeps for itself, is put back.
+        // SAFETY: by the caller; rbx, which the compiler keeps for itself, is put back. The operands
+        // have registers by name: of its own choice the compiler may put `place` into rbx, which
+        // holds something else by the time of the exchange.
         unsafe {
             core::arch::asm!(
-                "xchg {new_low}, rbx",
-                "lock cmpxchg16b xmmword ptr [{place}]",
-                "mov rbx, {new_low}",
-                new_low = inout(reg) value as u64 => _,
-                place = in(reg) place,
+                "xchg rsi, rbx",
+                "lock cmpxchg16b xmmword ptr [rdi]",
+                "mov rbx, rsi",
+                inout("rsi") value as u64 => _,
+                in("rdi") place,
                 inout("rax") low, inout("rdx") high,
                 in("rcx") (value >> 64) as u64,
                 options(nostack)
