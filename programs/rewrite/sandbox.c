@@ -139,6 +139,25 @@ static void threads(void) {
   _exit(9);
 }
 
+static int added;
+static void *adder(void *unused) {
+  for (int times = 0; times < 1000; times++)
+    __atomic_fetch_add(&added, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+// Reads the time-stamp counter no more, and goes on with what is ordered by it.
+static void timeless(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, adder, NULL);
+  pthread_join(thread, NULL);
+  if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0)) end("time");
+  adder(NULL);
+  say("sum ", work_after());
+  say("added ", added);
+  exit(14);
+}
+
 // A child filters itself, and its parent does not.
 static void child(void) {
   pid_t child = fork();
@@ -193,6 +212,7 @@ int main(int count, char **arguments) {
   if (!strcmp(what, "strict")) strict();
   if (!strcmp(what, "filtered")) filtered();
   if (!strcmp(what, "threads")) threads();
+  if (!strcmp(what, "timeless")) timeless();
   if (!strcmp(what, "child")) child();
   if (!strcmp(what, "borrowed")) borrowed();
   if (!strcmp(what, "becomes")) becomes(arguments[0]);

@@ -125,7 +125,8 @@ public:
       : F(F), SE(SE), Loops(Loops), Blocks(Blocks), Layout(F.getParent()->getDataLayout()) {}
 
   bool look();
-  void write(GlobalVariable *State, FunctionCallee Room);
+  SmallVector<Instruction *, 8> Releases;
+  void write(GlobalVariable *State, FunctionCallee Room, FunctionCallee Order);
 
 private:
   void block(BasicBlock &Block);
@@ -140,6 +141,11 @@ private:
   void end() {
     Open = false;
     Alone = false;
+  }
+  /// Another thread may go on because of this instruction.
+  void releases(Instruction &I) {
+    end();
+    Releases.push_back(&I);
   }
   void even(BasicBlock &Block, size_t FirstSegment);
   const SCEV *step(Value *Address, Loop *L);
@@ -361,16 +367,16 @@ void Pass::instruction(Instruction &I) {
   } else if (auto *S = dyn_cast<StoreInst>(&I)) {
     // What was done before is to be seen before what another thread does because of it.
     if (S->isAtomic())
-      end();
+      releases(I);
     access(I, Store, S->getPointerOperand(), S->getValueOperand()->getType());
   } else if (auto *R = dyn_cast<AtomicRMWInst>(&I)) {
-    end();
+    releases(I);
     access(I, Atomic, R->getPointerOperand(), R->getType());
   } else if (auto *X = dyn_cast<AtomicCmpXchgInst>(&I)) {
-    end();
+    releases(I);
     access(I, Atomic, X->getPointerOperand(), X->getCompareOperand()->getType());
   } else if (isa<FenceInst>(I)) {
-    end();
+    releases(I);
   } else if (isa<AnyMemIntrinsic>(I)) {
     if (!copy(I))
       end();
@@ -744,7 +750,10 @@ void Pass::repeat(Repeated &R) {
   S.Least = alignTo(R.Most * Each * REPEATED_BYTES, 16);
 }
 
-void Pass::write(GlobalVariable *State, FunctionCallee Room) {
+void Pass::write(GlobalVariable *State, FunctionCallee Room, FunctionCallee Order) {
+  // Before the code of the notes: it must not come between a note's place and its words.
+  for (Instruction *I : Releases)
+    IRBuilder<>(I).CreateCall(Order);
   for (Repeated &R : Loopings)
     repeat(R);
   shadow();
@@ -801,6 +810,8 @@ struct Notes : PassInfoMixin<Notes> {
     auto *Two = StructType::get(Context, {Type::getInt64Ty(Context), Pointer});
     FunctionCallee Room = M.getOrInsertFunction("__reuselens_room", Two, Type::getInt64Ty(Context));
     cast<Function>(Room.getCallee())->setCallingConv(CallingConv::PreserveMost);
+    FunctionCallee Order = M.getOrInsertFunction("__reuselens_order", Type::getVoidTy(Context));
+    cast<Function>(Order.getCallee())->setDoesNotThrow();
     bool Blocks = std::getenv("REUSELENS_BASIC_BLOCKS");
     if (Blocks)
       mark(M);
@@ -814,7 +825,7 @@ struct Notes : PassInfoMixin<Notes> {
       Functions.invalidate(*F, PreservedAnalyses::none());
       Pass Seen(*F, Functions.getResult<ScalarEvolutionAnalysis>(*F), Functions.getResult<LoopAnalysis>(*F), Blocks);
       if (Seen.look())
-        Seen.write(State, Room);
+        Seen.write(State, Room, Order);
       Functions.invalidate(*F, PreservedAnalyses::none());
     }
     constructor(M);

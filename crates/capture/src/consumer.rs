@@ -2,6 +2,7 @@
 //! those that it could not complete.
 
 mod damage;
+mod merge;
 mod staged;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use reuselens_wire::{
 use self::damage::is_published;
 use crate::follow::{Followed, Follower};
 use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
+use merge::{Remains, Stretch};
 
 /// The records of one block.
 #[derive(Default)]
@@ -56,12 +58,15 @@ struct Read {
     last: (u32, u64),
     /// Bytes of the next one that were read before it was finished, header included.
     part_bytes: usize,
+    /// A time before which all is read that was written through the slot.
+    part_stamp: u64,
 }
 
 const NOTHING_READ: Read = Read {
     blocks: 0,
     last: (NO_BLOCK, 0),
     part_bytes: BLOCK_HEADER_BYTES,
+    part_stamp: 0,
 };
 
 /// Producers that sleep are woken when the queue is this empty, not at every block.
@@ -159,43 +164,32 @@ impl Consumer {
         read.last = (found.block, raw.first_stamp);
         let words = self.segment.words(found.block, from, used);
         let from = from.saturating_add(done(raw.process, words).saturating_mul(RECORD_BYTES));
+        let mut own = Stretch {
+            block: found.block,
+            from,
+            to: used,
+            begin: read.part_stamp.max(raw.first_stamp),
+            end: raw.last_stamp,
+        };
+        read.part_stamp = own.end;
+        let mut stretches = self.others(found.block, slot, own.end);
+        if !stretches.is_empty() {
+            stretches.push(own);
+            let tail = merge::cut(&self.segment, &stretches, &mut self.overtaken);
+            (own.from, own.begin) = (tail.from, tail.begin);
+        }
+        raw.first_stamp = own.begin;
         self.segment
-            .copy_records(found.block, from, used, &mut raw.records);
-        self.note_overtaken(found.block, slot);
+            .copy_records(found.block, own.from, used, &mut raw.records);
         self.segment.give_block(found.block);
         true
     }
 
-    /// What other threads had written when the block just taken was published, as far as it has not
-    /// been read: to be delivered before it, so that what was done before it also comes before it (an
-    /// allocation before another thread's access to it). Nothing where one thread runs.
+    /// The records that must be delivered before the block just taken: what other threads had
+    /// written when it was published, and the parts of the block itself that come before or between
+    /// those. Empty as long as one thread records.
     pub fn overtaken(&mut self) -> std::vec::Drain<'_, RawBlock> {
         self.overtaken.drain(..)
-    }
-
-    fn note_overtaken(&mut self, block: u32, by: usize) {
-        let Some(header) = self.segment.block(block) else {
-            return;
-        };
-        let noted = header.others_noted.load(Ordering::Relaxed) as usize;
-        for (index, other) in header.others.iter().enumerate().take(noted) {
-            let writing = other.block.load(Ordering::Relaxed);
-            let used = other.used_bytes.load(Ordering::Relaxed) as usize;
-            let read = &mut self.read[index];
-            // As many blocks handed over as were taken: the one meant is still being written, or
-            // waits in the queue, so nobody else uses it.
-            let is_next = other.published.load(Ordering::Relaxed) == read.blocks;
-            let Some(theirs) = self.segment.block(writing) else {
-                continue;
-            };
-            if index != by && is_next && used > read.part_bytes {
-                let mut raw = raw_of(theirs);
-                self.segment
-                    .copy_records(writing, read.part_bytes, used, &mut raw.records);
-                read.part_bytes = used.min(BLOCK_BYTES);
-                self.overtaken.push(raw);
-            }
-        }
     }
 
     /// Sleeps until a block may wait.
@@ -226,8 +220,8 @@ impl Consumer {
         pids
     }
 
-    /// The unfinished blocks of these processes, oldest first; call when all that they completed is
-    /// taken.
+    /// The unfinished blocks of these processes, in the order in which their threads synchronised;
+    /// call when all that they completed is taken.
     pub fn reap(&mut self, dead: &[u32]) -> Vec<RawBlock> {
         if self.check() {
             return Vec::new();
@@ -241,15 +235,14 @@ impl Consumer {
             return Vec::new();
         }
         let living = self.still_running();
-        let mut blocks = self.take_unfinished(|pid, _| living.binary_search(&pid).is_err());
+        let mut remains = self.take_remains(|pid, _| living.binary_search(&pid).is_err());
         let slots: Vec<usize> = self.live_slots().collect();
-        blocks.extend(slots.into_iter().filter_map(|index| self.look_at(index)));
-        blocks.sort_by_key(|block| block.first_stamp);
-        blocks
+        remains.extend(slots.into_iter().filter_map(|index| self.look_at(index)));
+        merge::cut_remains(remains)
     }
 
     /// What is in a slot's block and was not read; the slot stays as it is.
-    fn look_at(&self, index: usize) -> Option<RawBlock> {
+    fn look_at(&self, index: usize) -> Option<Remains> {
         let slot = self.segment.slot(index)?;
         let block = slot.block.load(Ordering::Acquire);
         let cursor = slot.cursor.load(Ordering::Acquire);
@@ -257,17 +250,20 @@ impl Consumer {
         let mut raw = raw_of(self.segment.block(block)?);
         let read = &self.read[index];
         let unread = read.last != (block, raw.first_stamp) && used <= BLOCK_BYTES;
+        let mut marks = Vec::new();
         if unread {
             self.segment
                 .copy_records(block, read.part_bytes, used, &mut raw.records);
+            marks = merge::marked_records(&self.segment, block, read.part_bytes, used);
         }
+        raw.first_stamp = raw.first_stamp.max(read.part_stamp);
         // What it has left out it tells itself, as long as it lives.
         let staged = self.staged(index, false);
         let more = staged.is_some_and(|staged| {
             raw.records.extend(staged.records);
             true
         });
-        (unread || more).then_some(raw)
+        (unread || more).then_some(Remains { raw, marks })
     }
 
     /// The unfinished blocks of what process `pid` was before it became `process` (exec).
@@ -320,16 +316,18 @@ impl Consumer {
     }
 
     fn take_unfinished(&mut self, wanted: impl Fn(u32, u32) -> bool) -> Vec<RawBlock> {
-        let slots: Vec<usize> = self.live_slots().collect();
-        let mut blocks: Vec<RawBlock> = slots
-            .into_iter()
-            .filter_map(|index| self.take_slot(index, &wanted))
-            .collect();
-        blocks.sort_by_key(|block| block.first_stamp);
-        blocks
+        merge::cut_remains(self.take_remains(wanted))
     }
 
-    fn take_slot(&mut self, index: usize, wanted: impl Fn(u32, u32) -> bool) -> Option<RawBlock> {
+    fn take_remains(&mut self, wanted: impl Fn(u32, u32) -> bool) -> Vec<Remains> {
+        let slots: Vec<usize> = self.live_slots().collect();
+        let taken = slots.into_iter();
+        taken
+            .filter_map(|index| self.take_slot(index, &wanted))
+            .collect()
+    }
+
+    fn take_slot(&mut self, index: usize, wanted: impl Fn(u32, u32) -> bool) -> Option<Remains> {
         let slot = self.segment.slot(index)?;
         let process = slot.process.load(Ordering::Relaxed);
         if !wanted(slot.pid.load(Ordering::Relaxed), process) {
@@ -343,6 +341,8 @@ impl Consumer {
         self.cut_short += u32::from(slot.outside.load(Ordering::Acquire) != 0);
         let read = &mut self.read[index];
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
+        let begin = first_stamp.max(read.part_stamp);
+        let mut marks = Vec::new();
         if read.last == (block, first_stamp) {
             // It died just after it had handed the block over.
             raw = None;
@@ -350,6 +350,8 @@ impl Consumer {
         if let Some(raw) = raw.as_mut().filter(|_| used <= BLOCK_BYTES) {
             self.segment
                 .copy_records(block, from, used, &mut raw.records);
+            marks = merge::marked_records(&self.segment, block, from, used);
+            (raw.first_stamp, raw.last_stamp) = (begin, begin);
         }
         // It counts as handed over, so that what waiting blocks have noted about it is out of date; that
         // also levels one that was counted and never arrived, or arrived and was not counted.
@@ -369,7 +371,7 @@ impl Consumer {
         }
         self.free_stage(index);
         slot.state.store(SlotState::Free as u32, Ordering::Release);
-        raw
+        raw.map(|raw| Remains { raw, marks })
     }
 }
 

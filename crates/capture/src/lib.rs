@@ -22,6 +22,7 @@ mod program;
 mod running;
 mod segment;
 pub mod toolchain;
+mod unordered;
 mod words;
 
 pub use control::{ControlOptions, Regions, Span};

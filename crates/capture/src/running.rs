@@ -22,6 +22,7 @@ use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
 use crate::program::{BuiltIn, Launch, process_end};
 use crate::segment::Segment;
+use crate::unordered::Unordered;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
 pub struct Running {
@@ -48,6 +49,7 @@ pub struct Running {
     seen: Seen,
     control: ControlOptions,
     limiter: Limiter,
+    unordered: Unordered,
     told_control: bool,
     ending: Ending,
 }
@@ -119,6 +121,7 @@ impl Running {
             told_end: false,
             seen: Seen::default(),
             limiter: Limiter::new(&control),
+            unordered: Unordered::default(),
             control,
             told_control: false,
             ending: Ending::default(),
@@ -180,7 +183,12 @@ impl Running {
         loop {
             match self.decoder.next_shaped(block, shaped) {
                 Some(ShapedStep::Shaped) if self.limiter.is_stopped() => {}
-                Some(ShapedStep::Shaped) => return Ok(Delivered::Shaped),
+                Some(ShapedStep::Shaped) => {
+                    let (begin, end) = (shaped.first_stamp, shaped.last_stamp);
+                    let rows = shaped.rows() as u64;
+                    self.unordered.add(shaped.thread.0, begin, end, rows);
+                    return Ok(Delivered::Shaped);
+                }
                 Some(ShapedStep::Other(step)) => {
                     if let Some(step) = self.leave(step, block) {
                         return Ok(Delivered::Rows(step));
@@ -202,7 +210,12 @@ impl Running {
         match &step {
             Step::Event(event) => self.watch(event),
             Step::Block if !self.keep(block) => return None,
-            _ => {}
+            Step::Block => {
+                let (begin, end) = (block.first_stamp, block.last_stamp);
+                let rows = block.len() as u64;
+                self.unordered.add(block.thread.0, begin, end, rows);
+            }
+            Step::End => {}
         }
         Some(step)
     }
@@ -212,7 +225,9 @@ impl Running {
         if !std::mem::replace(&mut self.told_control, true) {
             let counts = !self.consumer.is_damaged();
             let notes = self.limiter.notes(self.consumer.control(), counts);
-            self.notes.extend(notes.into_iter().map(Event::Note));
+            let order = self.unordered.within().map(Note::thread_order);
+            let notes = notes.into_iter().chain(order);
+            self.notes.extend(notes.map(Event::Note));
         }
         if let Some(event) = self.notes.pop_front() {
             return Step::Event(event);

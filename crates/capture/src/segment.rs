@@ -11,8 +11,8 @@ use std::time::Duration;
 use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_BYTES,
     DICTIONARY_OFFSET, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, Gate, HEADER_BYTES, Header,
-    MAGIC, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
-    entry_bytes,
+    MAGIC, MARKS_OFFSET, Marks, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot,
+    Stage, VERSION, entry_bytes,
 };
 
 /// A segment of our own, which programs that we start find through the environment.
@@ -150,6 +150,15 @@ impl Segment {
                 .add(BLOCKS_OFFSET + index as usize * BLOCK_BYTES)
                 .cast()
                 .as_ref()
+        })
+    }
+
+    /// The marks of block `index`, if there is one.
+    pub fn marks(&self, index: u32) -> Option<&Marks> {
+        // SAFETY: in bounds of the mapping; all fields are atomic.
+        ((index as usize) < BLOCKS).then(|| unsafe {
+            let marks = self.base.add(MARKS_OFFSET).cast::<Marks>();
+            marks.add(index as usize).as_ref()
         })
     }
 

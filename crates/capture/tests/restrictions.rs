@@ -11,7 +11,7 @@ use std::process::Command;
 
 use reuselens_capture::Capture;
 use reuselens_capture::toolchain::{self, Language};
-use reuselens_trace::{Event, ProcessEnd};
+use reuselens_trace::{Event, Note, ProcessEnd};
 
 use common::{Told, watch};
 
@@ -80,6 +80,8 @@ impl Program {
         let command = self.command(which, arguments, &captured);
         let running = watch(command, capture, |told| match told {
             Told::Rows(block) => seen.accesses += block.len() as u64,
+            // No loss, and most runs of several threads have it.
+            Told::Event(Event::Note(note)) if note.code == Note::THREAD_ORDER => {}
             Told::Event(Event::Note(note)) => seen.notes.push(note.code),
             Told::Event(_) => {}
         });
@@ -163,6 +165,11 @@ fn a_filter_kills_for_all_but_three_calls() {
 #[test]
 fn a_filter_is_installed_in_all_threads() {
     restricts_itself("threads");
+}
+
+#[test]
+fn a_thread_gives_up_the_time_stamp_counter() {
+    restricts_itself("timeless");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use reuselens_capture::{Capture, Delivered, Launch, Running};
-use reuselens_trace::{Block, Event, Kind, ProcessEnd, Row, ShapedBlock, Source, Step};
+use reuselens_trace::{Block, Event, Kind, Note, ProcessEnd, Row, ShapedBlock, Source, Step};
 
 use common::{Told, watch};
 use programs::build;
@@ -57,6 +57,8 @@ fn run(command: Vec<OsString>) -> Seen {
     let running = watch(command, Capture::Rewriting, |told| match told {
         Told::Rows(block) => seen.add(block),
         Told::Event(Event::Process(process)) => seen.processes.push(process.executable),
+        // No loss, and most runs of several threads have it.
+        Told::Event(Event::Note(note)) if note.code == Note::THREAD_ORDER => {}
         Told::Event(Event::Note(note)) => seen.notes.push(note.code),
         Told::Event(Event::Thread(_)) => seen.threads += 1,
         Told::Event(_) => {}

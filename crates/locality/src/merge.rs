@@ -172,6 +172,10 @@ fn method(profiles: &[Profile]) -> Method {
         },
         source: latest(profiles, |profile| &profile.method.source),
         order: latest(profiles, |profile| &profile.method.order),
+        order_guessed_below: profiles
+            .iter()
+            .filter_map(|profile| profile.method.order_guessed_below)
+            .max(),
         sharing: latest(profiles, |profile| &profile.method.sharing),
         kinds: latest(profiles, |profile| &profile.method.kinds),
         data: latest(profiles, |profile| &profile.method.data),

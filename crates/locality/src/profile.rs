@@ -100,6 +100,10 @@ pub struct Method {
     pub source: String,
     /// How the order between threads came about.
     pub order: String,
+    /// Distances below this number of items may depend on a guess: the order between accesses of
+    /// threads that did not synchronise. `None` where no order is guessed, or where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_guessed_below: Option<u64>,
     /// Whether distances look back over all threads or over one, in caches that are coherent or
     /// not. Stored where it is not shared.
     #[serde(default, skip_serializing_if = "Sharing::is_shared")]

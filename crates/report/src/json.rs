@@ -76,6 +76,9 @@ struct Document<'a> {
     machine: &'a Machine,
     source: &'a str,
     order: &'a str,
+    /// In items; only where the order between threads is partly a guess.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_guessed_below: Option<u64>,
     kinds: &'a str,
     data: &'a str,
     outcome: &'a Outcome,
@@ -294,6 +297,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         machine: &profile.machine,
         source: &method.source,
         order: &method.order,
+        order_guessed_below: method.order_guessed_below,
         kinds: &method.kinds,
         data: &method.data,
         outcome: &profile.outcome,

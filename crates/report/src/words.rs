@@ -149,6 +149,15 @@ pub(crate) fn group(by: Dimension, name: &str) -> &str {
     name
 }
 
+/// What is said below a histogram whose short distances depend on an order that is a guess.
+pub(crate) fn order_guess(profile: &Profile) -> Option<String> {
+    let items = profile.method.order_guessed_below?;
+    Some(format!(
+        "Between threads that did not synchronise, distances below {} are a guess.",
+        caches::size(items, profile.granularity)
+    ))
+}
+
 /// How the order between threads came about, and what follows from it.
 pub(crate) fn order(method: &Method) -> String {
     let order = or(&method.order, "not stated");

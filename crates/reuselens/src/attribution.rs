@@ -7,7 +7,7 @@ use reuselens_locality::{
     Cell, Element, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
     ProfiledThread, Sharing, Warning,
 };
-use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId, Wish};
+use reuselens_trace::{Block, Event, Module, Note, ProcessEnd, ProcessId, Source, ThreadId, Wish};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -48,6 +48,8 @@ pub(crate) struct Attribution {
     builds: BTreeMap<String, String>,
     pub outcome: Option<Outcome>,
     pub warnings: Vec<Warning>,
+    /// Within how many accesses the order between threads is a guess, if the trace says so.
+    order_guessed_within: Option<u64>,
 }
 
 impl Attribution {
@@ -75,6 +77,7 @@ impl Attribution {
             builds: BTreeMap::new(),
             outcome: None,
             warnings: Vec::new(),
+            order_guessed_within: None,
         }
     }
 
@@ -138,6 +141,10 @@ impl Attribution {
                 self.threads.insert(thread.id);
             }
             Event::Module(module) => self.mapped(module),
+            // Said below the histogram, and only where the order matters.
+            Event::Note(note) if note.code == Note::THREAD_ORDER => {
+                self.order_guessed_within = note.order_guessed_within();
+            }
             Event::Note(note) => self.warnings.push(Warning {
                 code: note.code.clone(),
                 message: note.message.clone(),
@@ -157,7 +164,11 @@ impl Attribution {
         options: &AnalysisOptions,
     ) -> Uncounted {
         let references = self.attributor.references();
-        let method = method(source, self.threads.len(), options);
+        let mut method = method(source, self.threads.len(), options);
+        // The order of a thread's own accesses is all that these distances depend on.
+        if options.sharing != Sharing::Private {
+            method.order_guessed_below = self.order_guessed_within;
+        }
         let mut tables = self.attributor.finish(&mut self.loader);
         let mut builds = self.builds;
         let used: BTreeSet<&str> = tables.sites.iter().map(|site| &*site.module).collect();
@@ -203,8 +214,9 @@ fn method(source: &dyn Source, threads: usize, options: &AnalysisOptions) -> Met
     let order = if options.sharing == Sharing::Private {
         "each thread by itself, in program order"
     } else if threads > 1 {
-        "threads interleaved as they ran, block by block (up to 4060 events each), in the order in \
-         which the blocks were completed; exact within each thread"
+        "threads interleaved as they ran, in the order in which they synchronised (atomic \
+         operations, system calls, locks); elsewhere block by block (up to 4060 events each), in \
+         the order in which the blocks were completed; exact within each thread"
     } else {
         "program order"
     };

@@ -50,6 +50,8 @@ impl Recorded {
     /// Takes over what an event says of the whole.
     fn event(&mut self, event: &Event) {
         match event {
+            // Said below the histogram of an analysis, and only where the order matters.
+            Event::Note(note) if note.code == Note::THREAD_ORDER => {}
             Event::Note(note) => self.notes.push(note.clone()),
             Event::ProcessEnded(ProcessId(0), end) => self.ended = Some(*end),
             _ => {}

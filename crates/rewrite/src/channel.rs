@@ -133,6 +133,22 @@ impl Channel {
         }
     }
 
+    /// What was written so far was done before `stamp`, when the thread was about to synchronise.
+    pub fn mark(&mut self, stamp: u64) {
+        let (Some(slot), Some(segment)) = (self.slot, Segment::get()) else {
+            return;
+        };
+        let block = slot.block.load(Ordering::Relaxed);
+        let start = slot.block_address.load(Ordering::Relaxed);
+        let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
+        // A block that has been taken away is noticed when it is handed over.
+        let marked = (block as usize) < BLOCKS
+            && segment.block(block).mark(segment.marks(block), stamp, used);
+        if !marked {
+            self.publish(true);
+        }
+    }
+
     /// Says whether the thread may have notes that are not records yet: they would be lost if it were
     /// killed, and the analysing side says so.
     pub fn set_outside(&self, may_have: bool) {
@@ -175,6 +191,7 @@ fn take_block(segment: Segment, slot: &Slot) {
     let stack_high = slot.stack_high.load(Ordering::Relaxed);
     header.stack_high.store(stack_high, Ordering::Relaxed);
     header.first_stamp.store(stamp, Ordering::Relaxed);
+    header.marks.store(0, Ordering::Relaxed);
     slot.first_stamp.store(stamp, Ordering::Relaxed);
     slot.block_address.store(address, Ordering::Relaxed);
     slot.cursor

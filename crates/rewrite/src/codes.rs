@@ -1,5 +1,8 @@
 //! The code cache: which blocks there are, how they lead to each other, and when they are stale.
 
+mod exits;
+mod threaded;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -17,6 +20,8 @@ use super::segment::{self, Segment};
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
 use super::{memory, sys};
+pub use exits::{Exit, Exits};
+pub use threaded::is_threaded;
 
 /// Where the cache lies: behind the image, within reach of its jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
@@ -140,29 +145,6 @@ fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
     special_head(number, u32::from(descriptor.words))
 }
 
-/// The exits of blocks.
-#[derive(Default)]
-pub struct Exits {
-    list: Vec<Exit>,
-}
-
-/// A way out of a block.
-#[derive(Clone, Copy)]
-pub struct Exit {
-    /// Where the program goes on.
-    pub target: u64,
-    /// Where the distance of the jump is that can lead there directly, or 0.
-    pub at: u64,
-}
-
-impl Exits {
-    /// Adds an exit; its number.
-    pub fn add(&mut self, target: u64, at: u64) -> u32 {
-        self.list.push(Exit { target, at });
-        self.list.len() as u32 - 1
-    }
-}
-
 /// All code.
 pub struct Codes {
     exits: Exits,
@@ -179,7 +161,7 @@ pub struct Codes {
 
 /// The codes.
 pub static CODES: Lock<Codes> = Lock::new(Codes {
-    exits: Exits { list: Vec::new() },
+    exits: Exits::new(),
     blocks: Vec::new(),
     index: Vec::new(),
     living: 0,
@@ -219,7 +201,7 @@ pub struct Source<'a> {
 impl Codes {
     /// An exit.
     pub fn exit(&self, number: u32) -> Exit {
-        self.exits.list[number as usize]
+        self.exits.get(number)
     }
 
     fn slot(&self, pc: u64) -> usize {
@@ -270,6 +252,7 @@ impl Codes {
             allocator: source.allocator,
             results: source.results,
             blocks: segment::wants_basic_blocks(),
+            ordered: is_threaded(),
             lasting: source.lasting,
             begins: source.begins,
             stores: source.stores,
@@ -294,6 +277,7 @@ impl Codes {
             tail: at + length as u64,
             sum: sum(&source.code[..source.code.len().min((end - source.pc) as usize)]),
             descriptor: translated.head,
+            unordered: translated.unordered,
             alive: true,
             parts: placed.parts,
         });

@@ -40,6 +40,8 @@ pub enum Op {
     Region { begins: bool, words: u16 },
     /// A function begins that is to be recorded; the word and displacement are its stack pointer.
     Function,
+    /// The thread is about to let others go on; the word is the time-stamp counter.
+    Order,
     /// State of the processor is saved or restored: its size depends on the word `mask`.
     State { mask: u16 },
 }

@@ -302,6 +302,7 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
                 gate::end_region(thread);
             }
         }
+        Op::Order => thread.channel.mark(note.word(access.word)),
         Op::Function => gate::enter_function(thread, address),
         Op::State { mask } => {
             let bytes = super::x86_64::state_bytes(note.word(mask));

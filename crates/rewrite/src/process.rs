@@ -143,6 +143,9 @@ pub fn clone(thread: &mut Thread) -> i64 {
     if new.flags & CLONE_VM == 0 {
         fork(thread, &new)
     } else {
+        if new.flags & CLONE_THREAD != 0 {
+            codes::CODES.lock().become_threaded();
+        }
         start_thread(thread, &mut new)
     }
 }

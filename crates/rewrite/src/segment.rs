@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET, ENTRY_UNIT, HEADER_BYTES, Header,
-    MAGIC, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS, take_entry,
+    MAGIC, MARKS_OFFSET, Marks, SEGMENT_BYTES, SLOTS, Slot, SlotState, VERSION, WANTS_BASIC_BLOCKS,
+    take_entry,
 };
 
 use super::{memory, space, sys};
@@ -77,6 +78,18 @@ impl Segment {
     pub fn block(self, index: u32) -> &'static BlockHeader {
         // SAFETY: in bounds; as above.
         unsafe { &*(self.block_address(index) as *const BlockHeader) }
+    }
+
+    /// Whether other threads record too, or did.
+    pub fn others_run() -> bool {
+        let used = |segment: Segment| segment.header().slots_used.load(Ordering::Relaxed);
+        Segment::get().is_some_and(|segment| used(segment) > 1)
+    }
+
+    /// The marks of block `index`, which comes from the pool.
+    pub fn marks(self, index: u32) -> &'static Marks {
+        // SAFETY: in bounds; as above.
+        unsafe { &*((self.base as usize + MARKS_OFFSET) as *const Marks).add(index as usize) }
     }
 
     /// Takes room for an entry of the dictionary: its number.

@@ -318,11 +318,15 @@ fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
     unsafe { call(number, a) == local[1] as i64 }
 }
 
-/// The time-stamp counter: one clock for all cores on every x86-64 machine of this decade.
+/// The time-stamp counter once all instructions before are done: one clock for all cores on every
+/// x86-64 machine of this decade.
 #[inline]
 pub fn stamp() -> u64 {
-    // SAFETY: the instruction exists on every x86-64 processor.
-    unsafe { core::arch::x86_64::_rdtsc() }
+    // SAFETY: the instructions exist on every x86-64 processor.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
 }
 
 /// Ends the process at once.

@@ -1,7 +1,8 @@
 //! System calls of the program: most go to the kernel as they are. Those that would reveal the rewriter,
 //! or go around it, are answered here.
 
-use super::codes::CODES;
+use super::codes::{self, CODES};
+use super::segment::Segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
@@ -40,9 +41,31 @@ pub fn arguments(thread: &Thread) -> [u64; 3] {
     [0, 1, 2].map(|index| argument(thread, index))
 }
 
+/// Whether other threads record too, or soon will.
+fn others_run() -> bool {
+    codes::is_threaded() || Segment::others_run()
+}
+
+/// Marks what was done before a call if there are other threads, which may learn of it by the call:
+/// it wakes one, or writes into a pipe, or ends this thread.
+fn mark(thread: &mut Thread) {
+    if others_run() && !thread.borrowed {
+        expand::drain(thread);
+        thread.channel.mark(sys::stamp());
+    }
+}
+
+/// Marks that what follows was done after a call, in which the thread may have waited for others.
+fn resume(thread: &mut Thread) {
+    if others_run() && !thread.borrowed && thread.cursor == thread.buffer {
+        thread.channel.mark(sys::stamp());
+    }
+}
+
 /// Before a call; whether the kernel is to be asked as the program would. If not, the result is there already. [`after`] comes
 /// in both cases.
 pub fn before(thread: &mut Thread) -> bool {
+    mark(thread);
     let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
     let result = match thread.call_number {
         sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
@@ -104,6 +127,7 @@ pub fn before(thread: &mut Thread) -> bool {
 
 /// After a call.
 pub fn after(thread: &mut Thread) {
+    resume(thread);
     let result = thread.registers[usize::from(RAX)] as i64;
     let failed = sys::failed(result);
     let [low, bytes] = [0, 1].map(|index| argument(thread, index));

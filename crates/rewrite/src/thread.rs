@@ -64,6 +64,8 @@ pub struct Thread {
     /// so.
     pub block_place: u64,
     pub vectors: [[u64; 2]; 16],
+    /// The program's rax and rdx while the time-stamp counter is read.
+    pub stamped: [u64; 2],
     /// Not used by code in the cache from here on.
     pub channel: Channel,
     pub signals: Signals,

@@ -1,10 +1,13 @@
 //! Atomic operations: the compiler hands them over whole, so they are recorded *and executed* here,
-//! all in sequentially consistent order, which is never weaker than what was asked for.
+//! all in sequentially consistent order, which is never weaker than what was asked for. Other
+//! threads can go on because of those that write: what this thread did before is marked as done.
 
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{Record, WireKind};
+
+use crate::order::mark;
 
 const ORDER: Ordering = Ordering::SeqCst;
 
@@ -78,27 +81,35 @@ macro_rules! width {
                 place.load(ORDER)
             }
             unsafe extern "C" fn store(place: &$atomic, value: $int, _: i32) {
+                mark();
                 place.store(value, ORDER);
             }
             unsafe extern "C" fn exchange(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.swap(value, ORDER)
             }
             unsafe extern "C" fn add(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_add(value, ORDER)
             }
             unsafe extern "C" fn sub(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_sub(value, ORDER)
             }
             unsafe extern "C" fn and(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_and(value, ORDER)
             }
             unsafe extern "C" fn or(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_or(value, ORDER)
             }
             unsafe extern "C" fn xor(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_xor(value, ORDER)
             }
             unsafe extern "C" fn nand(place: &$atomic, value: $int, _: i32) -> $int {
+                mark();
                 place.fetch_nand(value, ORDER)
             }
             unsafe extern "C" fn cas(
@@ -108,6 +119,7 @@ macro_rules! width {
                 _: i32,
                 _: i32,
             ) -> i32 {
+                mark();
                 match place.compare_exchange(*expected, value, ORDER, ORDER) {
                     Ok(_) => 1,
                     Err(found) => {
@@ -123,6 +135,7 @@ macro_rules! width {
                 _: i32,
                 _: i32,
             ) -> $int {
+                mark();
                 match place.compare_exchange(expected, value, ORDER, ORDER) {
                     Ok(found) | Err(found) => found,
                 }
@@ -145,6 +158,7 @@ mod bits128 {
     /// Replaces the value by what `change` makes of it; the value before.
     unsafe fn update(place: *mut u128, change: impl Fn(u128) -> u128) -> u128 {
         let mut seen = 0;
+        mark();
         loop {
             // SAFETY: the compiler passes aligned places; the program already needs the instruction.
             let found = unsafe { swap_if(place, seen, change(seen)) };
@@ -219,6 +233,7 @@ mod bits128 {
         _: i32,
         _: i32,
     ) -> i32 {
+        mark();
         // SAFETY: as in `update`.
         let found = unsafe { swap_if(place, *expected, value) };
         let equal = found == *expected;
@@ -232,6 +247,7 @@ mod bits128 {
         _: i32,
         _: i32,
     ) -> u128 {
+        mark();
         // SAFETY: as in `update`.
         unsafe { swap_if(place, expected, value) }
     }

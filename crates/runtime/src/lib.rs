@@ -32,6 +32,8 @@ mod names;
 #[cfg(reuselens_runtime)]
 mod notes;
 #[cfg(reuselens_runtime)]
+mod order;
+#[cfg(reuselens_runtime)]
 mod process;
 #[cfg(reuselens_runtime)]
 mod publish;
@@ -61,6 +63,8 @@ mod thread;
 mod title;
 #[cfg(reuselens_runtime)]
 mod tls;
+#[cfg(reuselens_runtime)]
+mod wrap;
 
 /// A panic in the run time is a bug; there is nobody to tell, so the program ends.
 #[cfg(reuselens_runtime)]

@@ -183,6 +183,7 @@ pub fn forks() -> u32 {
 
 /// What the parent did so far comes before what the child does.
 unsafe extern "C" fn before_fork() {
+    publish::start_others();
     thread::flush();
 }
 

@@ -29,6 +29,7 @@ pub fn take_block(segment: Segment, slot: &Slot) {
         .stack_high
         .store(slot.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
     header.first_stamp.store(stamp, Ordering::Relaxed);
+    header.marks.store(0, Ordering::Relaxed);
     slot.first_stamp.store(stamp, Ordering::Relaxed);
     slot.block_address.store(address, Ordering::Relaxed);
     slot.cursor
@@ -91,9 +92,36 @@ fn note_others(segment: Segment, header: &BlockHeader, own: usize) {
     }
 }
 
-/// Whether other threads record too.
-pub fn others_run() -> bool {
-    Segment::get().is_some_and(|s| s.header().slots_used.load(Ordering::Relaxed) > 1)
+/// Marks the block of a slot, which must be the calling thread's: what it has written so far was done
+/// before now. False if the block has no room for one more mark.
+#[inline]
+pub fn mark(segment: Segment, slot: &Slot) -> bool {
+    let block = slot.block.load(Ordering::Relaxed);
+    if block as usize >= BLOCKS {
+        // It has been taken away, which is noticed when it is to be handed over.
+        return true;
+    }
+    let start = slot.block_address.load(Ordering::Relaxed);
+    let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
+    segment
+        .block(block)
+        .mark(segment.marks(block), sys::ordered_stamp(), used)
+}
+
+/// Not 0 once this process has begun to start threads or processes.
+static STARTED_OTHERS: AtomicU32 = AtomicU32::new(0);
+
+/// The process is about to start a thread or another process: what is done from here on may have to
+/// be ordered, though that one has not shown itself yet.
+pub fn start_others() {
+    STARTED_OTHERS.store(1, Ordering::Relaxed);
+}
+
+/// Whether other threads record too, or soon will.
+#[inline]
+pub fn others_run(segment: Segment) -> bool {
+    STARTED_OTHERS.load(Ordering::Relaxed) != 0
+        || segment.header().slots_used.load(Ordering::Relaxed) > 1
 }
 
 /// The consumer is woken only when so many blocks wait, so that waking is rare; it also looks by

@@ -9,6 +9,7 @@ use core::arch::global_asm;
 use reuselens_wire::{Record, WireKind};
 
 use crate::thread::emit;
+use crate::wrap::before;
 
 /// Records a range of `bytes` bytes; nothing if there are none.
 fn range(kind: WireKind, address: u64, bytes: u64, pc: u64) {
@@ -52,40 +53,15 @@ unsafe extern "C" fn filled(to: u64, _: u64, bytes: u64, pc: u64) {
     range(WireKind::RangeStore, to, bytes, pc);
 }
 
-/// Defines functions that record and jump on: name, recorder, real function. The real one is a weak
-/// reference, so that programs linked without `--wrap` link too (and never get here).
-macro_rules! wrappers {
-    ($($name:literal $record:ident $real:literal;)+) => { $(
-        global_asm!(
-            concat!(".weak ", $real),
-            concat!(".globl ", $name, "\n.type ", $name, ",@function\n", $name, ":"),
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "push r8",
-            "mov rcx, qword ptr [rsp + 40]",
-            "call {record}",
-            "pop r8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
-            concat!("jmp ", $real, "@PLT"),
-            record = sym $record,
-        );
-    )+ };
-}
-
-wrappers! {
-    "__wrap_memcpy" copied "__real_memcpy";
-    "__wrap_memmove" copied "__real_memmove";
-    "__wrap_mempcpy" copied "__real_mempcpy";
-    "__wrap___mempcpy_chk" copied "__real___mempcpy_chk";
-    "__wrap_memset" filled "__real_memset";
-    "__wrap___memcpy_chk" copied "__real___memcpy_chk";
-    "__wrap___memmove_chk" copied "__real___memmove_chk";
-    "__wrap___memset_chk" filled "__real___memset_chk";
+before! {
+    "memcpy" copied;
+    "memmove" copied;
+    "mempcpy" copied;
+    "__mempcpy_chk" copied;
+    "memset" filled;
+    "__memcpy_chk" copied;
+    "__memmove_chk" copied;
+    "__memset_chk" filled;
 }
 
 // The linker wraps these references too: a recorder here would count every range twice.

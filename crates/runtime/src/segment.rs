@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, SEGMENT_BYTES, SLOTS,
-    STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
+    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, MARKS_OFFSET, Marks,
+    SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
 };
 
 use crate::sys;
@@ -55,6 +55,13 @@ impl Segment {
         STATE.load(Ordering::Relaxed) == MAPPED
     }
 
+    /// The segment if it is mapped and recording was not given up; cheap.
+    #[inline]
+    pub fn mapped() -> Option<Segment> {
+        let base = BASE.load(Ordering::Relaxed);
+        (STATE.load(Ordering::Acquire) == MAPPED).then_some(Segment { base })
+    }
+
     /// Records nothing from now on: the analysing side is gone.
     pub fn abandon() {
         STATE.store(NONE, Ordering::Release);
@@ -90,6 +97,17 @@ impl Segment {
     pub fn block(self, index: u32) -> &'static BlockHeader {
         // SAFETY: `index` comes from the pool, so it is in bounds.
         unsafe { &*(self.block_address(index) as *const BlockHeader) }
+    }
+
+    /// The marks of block `index`.
+    pub fn marks(self, index: u32) -> &'static Marks {
+        // SAFETY: as above.
+        unsafe {
+            &*(self.base as *const u8)
+                .add(MARKS_OFFSET)
+                .cast::<Marks>()
+                .add(index as usize)
+        }
     }
 
     /// Claims a free slot.

@@ -4,7 +4,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{thread, title};
+use crate::{publish, thread, title};
 
 /// libc's functions; 0 before they were looked up.
 static REAL_CREATE: AtomicUsize = AtomicUsize::new(0);
@@ -48,6 +48,7 @@ unsafe extern "C" fn pthread_create(
     start: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
 ) -> c_int {
+    publish::start_others();
     thread::flush();
     match real(&REAL_CREATE, c"pthread_create") {
         0 => NO_RESOURCES,

@@ -262,6 +262,14 @@ pub fn futex_wake(word: &AtomicU32) {
     unsafe { call(FUTEX, [word.as_ptr() as usize, 1, 1, 0, 0, 0]) };
 }
 
+/// As [`stamp`], once all instructions before are done.
+#[inline]
+pub fn ordered_stamp() -> u64 {
+    // SAFETY: the instruction exists on every x86-64 processor.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    stamp()
+}
+
 /// The time-stamp counter: one clock for all cores on every x86-64 machine of this decade.
 #[inline]
 pub fn stamp() -> u64 {

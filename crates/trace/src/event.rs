@@ -92,6 +92,29 @@ impl Note {
     pub const TRUNCATED: &str = "truncated";
     /// Code of the note that the index of a native file is damaged, and nothing else of it.
     pub const DAMAGED_INDEX: &str = "damaged-index";
+    /// Code of the note within how many accesses the order between threads is a guess.
+    pub const THREAD_ORDER: &str = "thread-order";
+
+    /// The note that accesses of threads that did not synchronise may have been made in another
+    /// order, within this number of accesses.
+    pub fn thread_order(accesses: u64) -> Note {
+        Note {
+            code: Note::THREAD_ORDER.to_owned(),
+            message: format!(
+                "within {accesses} accesses, the order between threads that did not synchronise is \
+                 a guess"
+            ),
+            hint: String::new(),
+        }
+    }
+
+    /// The number of accesses of a note made by [`Note::thread_order`]; `None` for all others.
+    pub fn order_guessed_within(&self) -> Option<u64> {
+        let rest = self.message.strip_prefix("within ")?;
+        let number = rest.split_once(' ')?.0;
+        let is_order = self.code == Note::THREAD_ORDER;
+        number.parse().ok().filter(|_| is_order)
+    }
 }
 
 /// An event between blocks.
@@ -109,4 +132,18 @@ pub enum Event {
     ThreadEnded(ThreadId),
     /// Something to tell the reader of the report.
     Note(Note),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_on_the_order_of_threads_keeps_its_number() {
+        let note = Note::thread_order(8192);
+        assert_eq!(note.order_guessed_within(), Some(8192));
+        let code = Note::TRUNCATED.to_owned();
+        let other = Note { code, ..note };
+        assert_eq!(other.order_guessed_within(), None);
+    }
 }

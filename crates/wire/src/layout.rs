@@ -1,6 +1,6 @@
 //! Where everything lies in the segment.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::control::Control;
 use crate::dictionary::DICTIONARY_BYTES;
@@ -10,7 +10,7 @@ use crate::{BlockPool, Queue};
 /// First eight bytes of a segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlsgmnt1");
 /// Changes with every change of the layout.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Environment variable that tells a measured program where its segment is: a path to open.
 pub const ENVIRONMENT: &str = "REUSELENS_SEGMENT";
 
@@ -43,8 +43,45 @@ const STAGES_END: usize = STAGES_OFFSET + SLOTS * size_of::<Stage>();
 pub const BLOCKS_OFFSET: usize = STAGES_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
 /// Offset of the dictionary of notes.
 pub const DICTIONARY_OFFSET: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
+/// Marks that a block has at most: a thread that synchronises more often hands its block over early.
+pub const MARKS_MOST: usize = 512;
+/// Offset of the marks of the first block. They are beside the blocks, so that threads that never
+/// synchronise lose no room for records.
+pub const MARKS_OFFSET: usize = DICTIONARY_OFFSET + DICTIONARY_BYTES;
 /// Bytes of the whole segment.
-pub const SEGMENT_BYTES: usize = DICTIONARY_OFFSET + DICTIONARY_BYTES;
+pub const SEGMENT_BYTES: usize = MARKS_OFFSET + BLOCKS * size_of::<Marks>();
+
+/// A moment at which a thread synchronised with others: just before it let others go on, or just
+/// after it waited. All records before `used_bytes` in its block were done before `stamp`, and all
+/// others after.
+#[repr(C)]
+pub struct Mark {
+    /// The time-stamp counter at that moment.
+    pub stamp: AtomicU64,
+    /// Bytes used of the block at that moment, header included.
+    pub used_bytes: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
+}
+
+/// The marks of a block in the order of its thread, of which the first [`BlockHeader::marks`] are
+/// used.
+pub type Marks = [Mark; MARKS_MOST];
+
+impl BlockHeader {
+    /// Adds a mark to this block, whose marks are `marks`; only its thread may. False if there is no
+    /// room.
+    pub fn mark(&self, marks: &Marks, stamp: u64, used_bytes: u64) -> bool {
+        let count = self.marks.load(Ordering::Relaxed);
+        let Some(mark) = marks.get(count as usize) else {
+            return false;
+        };
+        mark.stamp.store(stamp, Ordering::Relaxed);
+        mark.used_bytes.store(used_bytes as u32, Ordering::Relaxed);
+        self.marks.store(count + 1, Ordering::Release);
+        true
+    }
+}
 
 /// The start of the segment. All fields are shared between processes, hence atomic.
 #[repr(C)]
@@ -197,8 +234,10 @@ pub struct BlockHeader {
     pub stack_high: AtomicU64,
     /// How many entries of `others` are noted.
     pub others_noted: AtomicU32,
+    /// How many marks the block has.
+    pub marks: AtomicU32,
     /// Nothing.
-    pub unused: [AtomicU32; 5],
+    pub unused: [AtomicU32; 4],
     /// The progress of the threads in the first slots, by slot.
     pub others: [Other; OTHERS],
 }

@@ -42,9 +42,9 @@ pub use dictionary::{
 pub use gate::{Gate, Place, Range, Stage, is_gated};
 pub use layout::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_OFFSET,
-    ENVIRONMENT, Exec, ExecState, HEADER_BYTES, Header, MAGIC, NO_BLOCK, OTHERS, Other,
-    RECORD_BYTES, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, VERSION,
-    WANTS_BASIC_BLOCKS,
+    ENVIRONMENT, Exec, ExecState, HEADER_BYTES, Header, MAGIC, MARKS_MOST, MARKS_OFFSET, Mark,
+    Marks, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot,
+    SlotState, VERSION, WANTS_BASIC_BLOCKS,
 };
 pub use pool::BlockPool;
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue, Tail};

@@ -9,6 +9,7 @@ mod files;
 mod llvm;
 mod response;
 mod rust;
+mod wrapped;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,6 +20,7 @@ use crate::CaptureError;
 use arguments::{Arguments, Stage};
 pub use files::RunTimeFiles;
 pub use rust::rust_flags;
+use wrapped::wrap;
 
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,14 +235,6 @@ fn link_flags(
     Ok(())
 }
 
-fn wrap(command: &mut Command, arguments: &Arguments) {
-    if !arguments.names_only {
-        for function in WRAPPED {
-            command.arg(format!("-Wl,--wrap={function}"));
-        }
-    }
-}
-
 /// The link sees `-fsanitize=thread` too: keeps the compiler's own run time out of it.
 fn keep_sanitizer_out(
     command: &mut Command,
@@ -263,19 +257,6 @@ fn keep_sanitizer_out(
         .arg("-B")
         .arg(files.empty_libraries());
 }
-
-/// gcc and older clangs leave calls of these alone, so the linker sends the program's own calls
-/// through the run time.
-const WRAPPED: [&str; 8] = [
-    "memcpy",
-    "memmove",
-    "mempcpy",
-    "__mempcpy_chk",
-    "memset",
-    "__memcpy_chk",
-    "__memmove_chk",
-    "__memset_chk",
-];
 
 #[cfg(test)]
 mod tests {

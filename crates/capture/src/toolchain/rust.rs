@@ -1,6 +1,7 @@
 //! Rust programs: stable rustc can be told to call hooks in front of accesses.
 
-use super::{RunTimeFiles, WRAPPED};
+use super::RunTimeFiles;
+use super::wrapped::WRAPPED;
 use crate::CaptureError;
 
 /// What rustc is told for code that it compiles: LLVM's coverage pass, with nothing but its hooks for accesses.

@@ -93,6 +93,9 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
          <li class=\"needs-js\" id=\"key-pick\" hidden><i class=\"k-pick\"></i><span></span></li></ul>",
         scene.or_invalidated()
     );
+    if let Some(guess) = crate::words::order_guess(scene.profile) {
+        let _ = write!(out, "<p class=\"soft\">{guess}</p>");
+    }
     numbers(out, scene);
 }
 

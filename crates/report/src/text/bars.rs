@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::{Log2Histogram, Profile};
 
-use super::paint::{Ink, Paint};
+use super::paint::{Ink, Paint, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::percent;
 use crate::words;
@@ -39,7 +39,6 @@ pub(crate) fn histogram(
         .max()
         .unwrap_or(0)
         .max(log2.cold());
-    let first_touches = profile.first_touches();
     let cold = words::cold(profile);
     let bins = bins(&log2, profile);
     let column = column(&bins, &cold);
@@ -73,9 +72,17 @@ pub(crate) fn histogram(
     while let Some(level) = pending.pop() {
         mark(out, level, column, room, paint);
     }
-    line(out, &cold, first_touches, Ink::Cold);
+    line(out, &cold, profile.first_touches(), Ink::Cold);
     if let Some(lost) = profile.invalidations() {
         line(out, words::INVALIDATED, lost, Ink::Cold);
+    }
+    order_guess(out, profile, width, paint);
+}
+
+/// Appends up to which distance the order between threads is a guess, where it matters.
+fn order_guess(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
+    if let Some(guess) = words::order_guess(profile) {
+        let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &wrap(&guess, width, 0)));
     }
 }
 

@@ -38,6 +38,27 @@ impl Emit {
         self.with_gs(&[0x8b], register, offset as u64);
     }
 
+    /// mov qword gs:[offset], 0
+    pub fn clear_gs(&mut self, offset: usize) {
+        self.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
+        self.raw(&(offset as u32).to_le_bytes());
+        self.raw(&[0; 4]);
+    }
+
+    /// Reads the time-stamp counter into edx and eax, once all instructions before are done.
+    pub fn read_stamp(&mut self) {
+        self.raw(&[0x0f, 0xae, 0xe8, 0x0f, 0x31]); // lfence; rdtsc
+    }
+
+    /// mov [base + displacement], the lower half of rax or rdx
+    pub fn store_half(&mut self, base: u8, displacement: i32, register: u8) {
+        if base >= 8 {
+            self.raw(&[0x41]);
+        }
+        self.raw(&[0x89]);
+        self.operand(register, base, displacement);
+    }
+
     /// cmp register, gs:[offset]: changes flags
     pub fn compare_gs(&mut self, register: u8, offset: usize) {
         self.with_gs(&[0x3b], register, offset as u64);

@@ -9,7 +9,7 @@ use iced_x86::{
 use reuselens_wire::{Record, WireKind};
 
 use super::emit::Emit;
-use super::registers::{RSP, number, register};
+use super::registers::{RAX, RDX, RSP, number, register};
 use crate::image::blocks::{Part, Spilled};
 use crate::image::descriptor::{Access, NO_WORD, Op};
 use crate::image::thread::Thread;
@@ -285,6 +285,24 @@ impl Body {
         }
     }
 
+    /// Notes when an instruction runs because of which other threads can go on, and has the note
+    /// handed on soon: what others do then must not be read before. Flags stay as they are; rax and
+    /// rdx must not be borrowed.
+    pub fn order(&mut self) {
+        const HELD: usize = core::mem::offset_of!(Thread, stamped);
+        let word = self.leave_words(1);
+        let at = i32::from(word) * 8;
+        self.emit.store_gs(HELD, RAX);
+        self.emit.store_gs(HELD + 8, RDX);
+        self.emit.read_stamp();
+        self.emit.store_half(self.pointer, at, RAX);
+        self.emit.store_half(self.pointer, at + 4, RDX);
+        self.emit.load_gs(RAX, HELD);
+        self.emit.load_gs(RDX, HELD + 8);
+        self.emit.clear_gs(core::mem::offset_of!(Thread, limit));
+        self.access(WireKind::Atomic, 0, (word, 0, false), Op::Order);
+    }
+
     /// A register has another value now.
     pub fn changed(&mut self, register: u8) {
         self.keys
@@ -320,8 +338,10 @@ impl Body {
 }
 
 /// Whether a read and write is one step for all processors.
-fn is_atomic(instruction: &Instruction) -> bool {
-    instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg
+pub fn is_atomic(instruction: &Instruction) -> bool {
+    let mut operands = instruction.op_kinds();
+    let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
+    instruction.has_lock_prefix() || exchanges && operands.any(|kind| kind == OpKind::Memory)
 }
 
 /// Bytes of an access.

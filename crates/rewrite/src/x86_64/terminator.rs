@@ -52,6 +52,11 @@ pub fn is_stub(decoded: &Decoded) -> bool {
         && decoded.instructions.iter().all(leads)
 }
 
+/// Whether a block ends with an instruction.
+pub fn ends_block(instruction: &Instruction) -> bool {
+    instruction.flow_control() != FlowControl::Next || instruction.mnemonic() == Mnemonic::Syscall
+}
+
 /// Writes a branch in the middle of a block: the block goes on where it is not taken, or round the loop that begins
 /// at `block`, and is left the other way.
 pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {

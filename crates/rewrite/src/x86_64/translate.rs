@@ -9,7 +9,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
 
-use super::notes::Body;
+use super::notes::{Body, is_atomic};
 use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
@@ -32,6 +32,8 @@ pub struct Input<'a> {
     pub stores: fn(u64) -> bool,
     /// Whether it is noted that the block began.
     pub blocks: bool,
+    /// Whether it is noted when instructions run that synchronise threads.
+    pub ordered: bool,
     /// Whether the code stays as it is, so that a block may go on behind a branch.
     pub lasting: bool,
     /// Whether a function that is treated in its own way begins at an address.
@@ -47,6 +49,8 @@ pub struct Translated {
     pub placed: Placed,
     /// Head of its notes, if it notes anything.
     pub head: Option<NonZeroU32>,
+    /// Whether other threads can go on because of it, and it does not note when.
+    pub unordered: bool,
     /// Bytes of the program's code that it stands for.
     pub bytes: u64,
 }
@@ -111,6 +115,7 @@ pub fn translate(
                 return Translated {
                     placed,
                     head,
+                    unordered: !input.ordered && decoded.instructions.iter().any(is_atomic),
                     bytes,
                 };
             }
@@ -155,7 +160,7 @@ fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
         decoded.used = used;
         decoded.next = instruction.next_ip();
         decoded.high = decoded.high.max(decoded.next);
-        if !ends_block(&instruction) {
+        if !terminator::ends_block(&instruction) {
             decoded.instructions.push(instruction);
         } else if let Some(next) = behind(input, &decoded, &instruction, most.1)
             && decoder.set_position((next - input.pc) as usize).is_ok()
@@ -184,6 +189,9 @@ fn registers(
     let mut used = special::mark(instruction).map_or(0, special::Mark::registers);
     for register in factory.info(instruction).used_registers() {
         used |= number(register.register()).map_or(0, |number| 1 << number);
+    }
+    if input.ordered && is_atomic(instruction) {
+        used |= 1 << RAX | 1 << RDX;
     }
     if input.results && instruction.flow_control() == FlowControl::Return {
         used |= 1 << RAX;
@@ -235,10 +243,6 @@ fn reserved(input: &Input<'_>) -> u32 {
         }
 }
 
-fn ends_block(instruction: &Instruction) -> bool {
-    instruction.flow_control() != FlowControl::Next || instruction.mnemonic() == Mnemonic::Syscall
-}
-
 fn uses_gs(instruction: &Instruction) -> bool {
     let named = instruction.segment_prefix() == Register::GS
         || (instruction.memory_segment() == Register::GS
@@ -285,6 +289,9 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
                 round = Some(index + 1);
             }
             continue;
+        }
+        if input.ordered && is_atomic(instruction) {
+            body.order();
         }
         let after = special::note(&mut body, instruction, info);
         let start = (instruction.ip() - input.pc) as usize;

@@ -1,0 +1,257 @@
+//! Puts what several threads wrote into the order in which they synchronised.
+//!
+//! A thread marks its block just before it lets others go on (an atomic store, a system call, the
+//! end of a lock) and just after it waited. All that precedes a mark was done before the mark's
+//! stamp. A thread that goes on because of another makes its own next mark later. So the pieces that
+//! end with marks, read in the order of their stamps, are in an order that agrees with all that the
+//! threads could know of each other. Between threads that do not synchronise this order is a guess.
+
+use std::sync::atomic::Ordering;
+
+use reuselens_wire::{BLOCK_BYTES, BLOCK_HEADER_BYTES, MARKS_MOST, RECORD_BYTES};
+
+use super::{Consumer, RawBlock, raw_of};
+use crate::segment::Segment;
+
+/// A part of a block, from byte `from` up to byte `to`, that was written between two time stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub block: u32,
+    pub from: usize,
+    pub to: usize,
+    pub begin: u64,
+    pub end: u64,
+}
+
+/// A part of a stretch, between two marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    /// When it was done at the latest.
+    end: u64,
+    /// Number of its stretch.
+    stretch: usize,
+    begin: u64,
+    from: usize,
+    to: usize,
+}
+
+/// Where the records begin that follow the last mark of a stretch, and a time before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tail {
+    pub from: usize,
+    pub begin: u64,
+}
+
+/// What a process left in a slot's block when it ended.
+pub(super) struct Remains {
+    pub raw: RawBlock,
+    /// Stamps, and how many of the records were written by then.
+    pub marks: Vec<(u64, usize)>,
+}
+
+impl Consumer {
+    /// What other threads had written when a block was published by the slot `by`, at `end`. It
+    /// counts as read.
+    pub(super) fn others(&mut self, block: u32, by: usize, end: u64) -> Vec<Stretch> {
+        let mut stretches = Vec::new();
+        let Some(header) = self.segment.block(block) else {
+            return stretches;
+        };
+        let noted = header.others_noted.load(Ordering::Relaxed) as usize;
+        for (index, other) in header.others.iter().enumerate().take(noted) {
+            let writing = other.block.load(Ordering::Relaxed);
+            let used = other.used_bytes.load(Ordering::Relaxed) as usize;
+            let read = &mut self.read[index];
+            // As many blocks handed over as were taken: the one meant is still being written, or
+            // waits in the queue, so nobody else uses it.
+            let is_next = other.published.load(Ordering::Relaxed) == read.blocks;
+            let Some(theirs) = self
+                .segment
+                .block(writing)
+                .filter(|_| index != by && is_next)
+            else {
+                continue;
+            };
+            let stretch = Stretch {
+                block: writing,
+                from: read.part_bytes,
+                to: before(&self.segment, writing, used.min(BLOCK_BYTES), end),
+                begin: read
+                    .part_stamp
+                    .max(theirs.first_stamp.load(Ordering::Relaxed)),
+                end,
+            };
+            read.part_stamp = end;
+            if stretch.to > stretch.from {
+                read.part_bytes = stretch.to;
+                stretches.push(stretch);
+            }
+        }
+        stretches
+    }
+}
+
+/// The marks of a block: stamps, and how many bytes were used by then. Both ascend, whatever the
+/// program wrote there.
+fn marks(segment: &Segment, block: u32) -> impl Iterator<Item = (u64, usize)> + '_ {
+    let header = segment.block(block);
+    let count = header.map_or(0, |header| header.marks.load(Ordering::Acquire) as usize);
+    let marks = segment.marks(block).into_iter().flatten();
+    let mut last = (0, BLOCK_HEADER_BYTES);
+    marks.take(count.min(MARKS_MOST)).map(move |mark| {
+        let stamp = mark.stamp.load(Ordering::Relaxed);
+        let used = mark.used_bytes.load(Ordering::Relaxed) as usize;
+        last = (last.0.max(stamp), last.1.max(used));
+        last
+    })
+}
+
+/// The marks of a block in records behind byte `from`, up to `to`.
+pub(super) fn marked_records(
+    segment: &Segment,
+    block: u32,
+    from: usize,
+    to: usize,
+) -> Vec<(u64, usize)> {
+    let records = |at: usize| at.clamp(from, to).saturating_sub(from) / RECORD_BYTES;
+    let marks = marks(segment, block);
+    marks.map(|(stamp, at)| (stamp, records(at))).collect()
+}
+
+/// How many of the first `used` bytes of a block were written before the stamp `end`, as far as
+/// marks say: up to the first mark that is later.
+pub(super) fn before(segment: &Segment, block: u32, used: usize, end: u64) -> usize {
+    let later = marks(segment, block).find(|(stamp, _)| *stamp > end);
+    later.map_or(used, |(_, at)| at.min(used))
+}
+
+/// Appends the pieces of a stretch that end with marks; what follows them.
+fn split(
+    number: usize,
+    stretch: &Stretch,
+    marks: impl IntoIterator<Item = (u64, usize)>,
+    into: &mut Vec<Piece>,
+) -> Tail {
+    let (mut from, mut begin) = (stretch.from, stretch.begin);
+    for (stamp, at) in marks {
+        let (stamp, to) = (stamp.min(stretch.end), at.min(stretch.to));
+        if to > from {
+            into.push(Piece {
+                end: stamp.max(begin),
+                stretch: number,
+                begin,
+                from,
+                to,
+            });
+            from = to;
+        }
+        // Of several marks at one place the last says when the thread went on.
+        begin = begin.max(stamp);
+    }
+    Tail { from, begin }
+}
+
+/// As [`split`], with what follows the last mark as the last piece.
+fn split_all(
+    number: usize,
+    stretch: &Stretch,
+    marks: impl IntoIterator<Item = (u64, usize)>,
+    into: &mut Vec<Piece>,
+) {
+    let tail = split(number, stretch, marks, into);
+    if stretch.to > tail.from {
+        into.push(Piece {
+            end: stretch.end.max(tail.begin),
+            stretch: number,
+            begin: tail.begin,
+            from: tail.from,
+            to: stretch.to,
+        });
+    }
+}
+
+/// Sorts pieces by their stamps, of equal stamps those of earlier stretches first, and joins those
+/// of one thread that nothing separates.
+fn in_order(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    pieces.sort_by_key(|piece| (piece.end, piece.stretch));
+    pieces.dedup_by(|next, piece| {
+        let joined = next.stretch == piece.stretch && next.begin == piece.end;
+        if joined {
+            (piece.to, piece.end) = (next.to, next.end);
+        }
+        joined
+    });
+    pieces
+}
+
+/// Cuts stretches at their marks and appends the pieces in the order of their stamps, but for what
+/// follows the last mark of the last stretch, which comes after all others: where that begins. What
+/// follows the last mark of another stretch has the stamp of its end.
+///
+/// Cost: linear in the bytes, and the sorting of the pieces.
+pub(super) fn cut(segment: &Segment, stretches: &[Stretch], into: &mut Vec<RawBlock>) -> Tail {
+    let mut pieces = Vec::new();
+    let mut rest = Tail { from: 0, begin: 0 };
+    for (number, stretch) in stretches.iter().enumerate() {
+        let marks = marks(segment, stretch.block);
+        if number + 1 == stretches.len() {
+            rest = split(number, stretch, marks, &mut pieces);
+        } else {
+            split_all(number, stretch, marks, &mut pieces);
+        }
+    }
+    for piece in in_order(pieces) {
+        let block = stretches[piece.stretch].block;
+        let Some(header) = segment.block(block) else {
+            continue;
+        };
+        let mut raw = RawBlock {
+            first_stamp: piece.begin,
+            last_stamp: piece.end,
+            ..raw_of(header)
+        };
+        segment.copy_records(block, piece.from, piece.to, &mut raw.records);
+        into.push(raw);
+    }
+    rest
+}
+
+/// What ended processes left, in the order of the marks; threads whose blocks began earlier come
+/// first where these say nothing. No later time than those of the marks is known: what follows
+/// the last mark of a thread comes after all marks.
+pub(super) fn cut_remains(mut remains: Vec<Remains>) -> Vec<RawBlock> {
+    remains.retain(|left| !left.raw.records.is_empty());
+    remains.sort_by_key(|left| left.raw.first_stamp);
+    if remains.len() < 2 {
+        return remains.into_iter().map(|left| left.raw).collect();
+    }
+    let last = |left: &Remains| left.marks.last().map_or(0, |mark| mark.0);
+    let stamps = remains
+        .iter()
+        .map(|left| last(left).max(left.raw.first_stamp));
+    let end = stamps.max().unwrap_or_default();
+    let mut pieces = Vec::new();
+    for (number, left) in remains.iter().enumerate() {
+        let stretch = Stretch {
+            block: 0,
+            from: 0,
+            to: left.raw.records.len(),
+            begin: left.raw.first_stamp,
+            end,
+        };
+        split_all(number, &stretch, left.marks.iter().copied(), &mut pieces);
+    }
+    let raw = |piece: Piece| {
+        let left = &remains[piece.stretch].raw;
+        RawBlock {
+            first_stamp: piece.begin,
+            last_stamp: piece.end,
+            records: left.records[piece.from..piece.to].to_vec(),
+            ..*left
+        }
+    };
+    in_order(pieces).into_iter().map(raw).collect()
+}
+
+#[cfg(test)]
+mod tests;

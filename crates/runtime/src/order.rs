@@ -1,0 +1,174 @@
+//! Functions by which threads synchronise, as far as the program's own objects call them. Their
+//! libraries are not compiled with the hooks, so that what these do is not seen.
+//!
+//! A thread marks its block just before it lets others go on, and just after it waited for others:
+//! what it did before a mark was done before the mark's stamp, and what it does later after that.
+//! Which threads go on is of no matter: their later marks have later stamps.
+
+use reuselens_wire::Slot;
+
+use crate::segment::Segment;
+use crate::thread::{flush, own_slot};
+use crate::tls::{DUMMY, Tls, tls};
+use crate::wrap::{around, before};
+use crate::{publish, stage};
+
+/// Marks the calling thread's block: to be called where it synchronises with others. Three loads as
+/// long as one thread records, some sixty instructions and a read of the clock otherwise; more where
+/// records wait to be sorted.
+pub fn mark() {
+    let Some(segment) = Segment::mapped().filter(|segment| publish::others_run(*segment)) else {
+        return;
+    };
+    let t = tls();
+    // SAFETY: this thread's own state.
+    unsafe {
+        let silent = (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY);
+        if silent || (*t).signal_depth != 0 {
+            return;
+        }
+        let slot = match stage::is_staged(t) {
+            true => sorted_slot(t),
+            false => (*t).slot,
+        };
+        if !publish::mark(segment, &*slot) {
+            flush();
+        }
+    }
+}
+
+/// The slot of a thread whose records wait to be sorted, with all in it that is wanted so far.
+///
+/// # Safety
+/// The calling thread's own state.
+#[cold]
+unsafe fn sorted_slot(t: *mut Tls) -> *const Slot {
+    // SAFETY: by the caller.
+    unsafe {
+        (*t).busy = 1;
+        stage::settle(t);
+        (*t).busy = 0;
+        own_slot(t)
+    }
+}
+
+/// Code that the LLVM pass has seen is about to store atomically.
+#[unsafe(no_mangle)]
+extern "C" fn __reuselens_order() {
+    mark();
+}
+
+/// The thread is about to let others go on.
+unsafe extern "C" fn released() {
+    mark();
+}
+
+/// The thread is about to start another one.
+unsafe extern "C" fn starting() {
+    publish::start_others();
+    flush();
+}
+
+/// The thread has waited for others.
+unsafe extern "C" fn acquired() {
+    mark();
+}
+
+/// What the thread is about to do lets nobody go on.
+unsafe extern "C" fn nothing() {}
+
+/// All threads of a parallel region are done, some without a mark of their own: a block that is
+/// handed over says how far all of them have come.
+unsafe extern "C" fn joined() {
+    if Segment::mapped().is_some_and(publish::others_run) {
+        flush();
+    }
+}
+
+// The names are those of `SYNCHRONISING` in the compiler driver.
+before! {
+    "pthread_mutex_unlock" released;
+    "pthread_rwlock_unlock" released;
+    "pthread_spin_unlock" released;
+    "pthread_cond_signal" released;
+    "pthread_cond_broadcast" released;
+    "sem_post" released;
+    "thrd_create" starting;
+    "mtx_unlock" released;
+    "cnd_signal" released;
+    "cnd_broadcast" released;
+    "_ZNSt18condition_variable10notify_oneEv" released;
+    "_ZNSt18condition_variable10notify_allEv" released;
+    "GOMP_critical_end" released;
+    "GOMP_critical_name_end" released;
+    "GOMP_atomic_end" released;
+    "GOMP_ordered_end" released;
+    "GOMP_doacross_post" released;
+    "GOMP_single_copy_end" released;
+    "GOMP_task" released;
+    "omp_unset_lock" released;
+    "omp_unset_nest_lock" released;
+    "__kmpc_end_critical" released;
+    "__kmpc_end_ordered" released;
+    "__kmpc_end_single" released;
+    "__kmpc_end_reduce" released;
+    "__kmpc_end_reduce_nowait" released;
+    "__kmpc_reduce" released;
+    "__kmpc_reduce_nowait" released;
+    "__kmpc_omp_task" released;
+    "__kmpc_doacross_post" released;
+}
+
+around! {
+    "pthread_mutex_lock" nothing acquired "mov r10d, 0";
+    "pthread_mutex_timedlock" nothing acquired "mov r10d, 0";
+    "pthread_rwlock_rdlock" nothing acquired "mov r10d, 0";
+    "pthread_rwlock_wrlock" nothing acquired "mov r10d, 0";
+    "pthread_spin_lock" nothing acquired "mov r10d, 0";
+    "pthread_cond_wait" released acquired "mov r10d, 0";
+    "pthread_cond_timedwait" released acquired "mov r10d, 0";
+    "pthread_cond_clockwait" released acquired "mov r10d, 0";
+    "pthread_barrier_wait" released acquired "mov r10d, 0";
+    "pthread_join" nothing acquired "mov r10d, 0";
+    "sem_wait" nothing acquired "mov r10d, 0";
+    "sem_timedwait" nothing acquired "mov r10d, 0";
+    "thrd_join" nothing acquired "mov r10d, 0";
+    "mtx_lock" nothing acquired "mov r10d, 0";
+    "mtx_timedlock" nothing acquired "mov r10d, 0";
+    "cnd_wait" released acquired "mov r10d, 0";
+    "cnd_timedwait" released acquired "mov r10d, 0";
+    "_ZNSt6thread4joinEv" nothing acquired "mov r10d, 0";
+    "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE" released acquired "mov r10d, 0";
+    "GOMP_barrier" released acquired "mov r10d, 0";
+    "GOMP_barrier_cancel" released acquired "mov r10d, 0";
+    "GOMP_critical_start" nothing acquired "mov r10d, 0";
+    "GOMP_critical_name_start" nothing acquired "mov r10d, 0";
+    "GOMP_atomic_start" nothing acquired "mov r10d, 0";
+    "GOMP_ordered_start" nothing acquired "mov r10d, 0";
+    "GOMP_single_copy_start" released acquired "mov r10d, 0";
+    "GOMP_loop_end" released acquired "mov r10d, 0";
+    "GOMP_sections_end" released acquired "mov r10d, 0";
+    "GOMP_taskwait" released acquired "mov r10d, 0";
+    "GOMP_taskgroup_end" released acquired "mov r10d, 0";
+    "omp_set_lock" nothing acquired "mov r10d, 0";
+    "omp_set_nest_lock" nothing acquired "mov r10d, 0";
+    "__kmpc_barrier" released acquired "mov r10d, 0";
+    "__kmpc_critical" nothing acquired "mov r10d, 0";
+    "__kmpc_critical_with_hint" nothing acquired "mov r10d, 0";
+    "__kmpc_ordered" nothing acquired "mov r10d, 0";
+    "__kmpc_omp_taskwait" released acquired "mov r10d, 0";
+    "__kmpc_end_taskgroup" released acquired "mov r10d, 0";
+    "GOMP_parallel" released joined "mov r10d, 0";
+    "GOMP_parallel_reductions" released joined "mov r10d, 0";
+    "GOMP_parallel_sections" released joined "mov r10d, 0";
+    "GOMP_parallel_loop_static" released joined "mov r10d, 2";
+    "GOMP_parallel_loop_dynamic" released joined "mov r10d, 2";
+    "GOMP_parallel_loop_guided" released joined "mov r10d, 2";
+    "GOMP_parallel_loop_nonmonotonic_dynamic" released joined "mov r10d, 2";
+    "GOMP_parallel_loop_nonmonotonic_guided" released joined "mov r10d, 2";
+    "GOMP_parallel_loop_runtime" released joined "mov r10d, 1";
+    "GOMP_parallel_loop_nonmonotonic_runtime" released joined "mov r10d, 1";
+    "GOMP_parallel_loop_maybe_nonmonotonic_runtime" released joined "mov r10d, 1";
+    // Location, number of arguments, function; the arguments follow, the first three in registers.
+    "__kmpc_fork_call" released joined "lea r10d, [rsi - 3]";
+}

@@ -1,0 +1,104 @@
+//! Functions of libraries whose calls the linker leads to the run time (`--wrap`): ours does its
+//! part, and the library's function gets all arguments as they were.
+//!
+//! The library's functions are weak references: programs link without `--wrap` too (and never get
+//! here), and where a program itself refers weakly to a function that is missing, ours does nothing
+//! and returns 0.
+
+/// Defines functions that do something and then jump on: name, and what is done. That gets the
+/// first three arguments and the address that the call returns to.
+macro_rules! before {
+    ($($name:literal $before:ident;)+) => { $(
+        core::arch::global_asm!(
+            concat!(".weak __real_", $name),
+            concat!(".globl __wrap_", $name, "\n.type __wrap_", $name, ",@function"),
+            concat!("__wrap_", $name, ":"),
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "push r9",
+            // The number of vector arguments, and keeps the stack aligned.
+            "push rax",
+            "mov rcx, qword ptr [rsp + 56]",
+            "call {before}",
+            "pop rax",
+            "pop r9",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            concat!("cmp qword ptr [rip + __real_", $name, "@GOTPCREL], 0"),
+            "je 2f",
+            concat!("jmp qword ptr [rip + __real_", $name, "@GOTPCREL]"),
+            "2: xor eax, eax",
+            "ret",
+            before = sym $before,
+        );
+    )+ };
+}
+
+/// Defines functions that do something before and after they call: name, what is done before and
+/// after, and an instruction that loads into r10d how many arguments are on the stack. Threads are
+/// cancelled and exceptions are thrown through these functions, so their frames can be unwound.
+macro_rules! around {
+    ($($name:literal $before:ident $after:ident $words:literal;)+) => { $(
+        core::arch::global_asm!(
+            concat!(".weak __real_", $name),
+            concat!(".globl __wrap_", $name, "\n.type __wrap_", $name, ",@function"),
+            concat!("__wrap_", $name, ":"),
+            ".cfi_startproc",
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "push r9",
+            "push rax",
+            "sub rsp, 8",
+            "call {before}",
+            "add rsp, 8",
+            "pop rax",
+            "pop r9",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            $words,
+            "test r10d, r10d",
+            "jle 3f",
+            "test r10b, 1",
+            "jz 2f",
+            "push rax",
+            // The arguments begin above the saved rbp and the return address; the last goes first.
+            "2: push qword ptr [rbp + 8 + 8*r10]",
+            "dec r10d",
+            "jnz 2b",
+            concat!("3: cmp qword ptr [rip + __real_", $name, "@GOTPCREL], 0"),
+            "je 4f",
+            concat!("call qword ptr [rip + __real_", $name, "@GOTPCREL]"),
+            "mov qword ptr [rbp - 16], rax",
+            "lea rsp, [rbp - 16]",
+            "call {after}",
+            "mov rax, qword ptr [rbp - 16]",
+            "jmp 5f",
+            "4: xor eax, eax",
+            "5: leave",
+            ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_endproc",
+            before = sym $before,
+            after = sym $after,
+        );
+    )+ };
+}
+
+pub(crate) use {around, before};
