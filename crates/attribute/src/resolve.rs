@@ -161,10 +161,10 @@ impl<'a> Resolver<'a> {
     fn warn_of_modules_without_lines(&mut self) {
         let bare = self.has_lines.iter().filter(|(_, has_lines)| !**has_lines);
         let modules = bare.map(|(&module, _)| &self.shared.modules[module as usize]);
-        let names = modules
-            .filter(|module| !is_system_module(&module.path))
-            .map(|module| file_name(&module.path));
-        self.shared.warnings.no_debug_information(names);
+        let own = modules.filter(|module| !is_system_module(&module.path));
+        let symbols = &mut *self.symbols;
+        let named = own.map(|module| (file_name(&module.path), symbols.is_rust(module)));
+        self.shared.warnings.no_debug_information(named);
     }
 
     fn context(&mut self, raw: u32) -> u32 {

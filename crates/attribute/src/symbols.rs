@@ -56,6 +56,11 @@ pub trait SymbolSource {
     /// What is known of the static variable at `address`.
     fn variable(&mut self, module: &Module, address: u64) -> Variable;
 
+    /// Whether the module's code was compiled by rustc: whoever wants lines has to ask Cargo for them.
+    fn is_rust(&mut self, _module: &Module) -> bool {
+        false
+    }
+
     /// Why names are missing, since the last call.
     fn warnings(&mut self) -> Vec<Warning> {
         Vec::new()

@@ -22,10 +22,13 @@ impl Warnings {
         }
     }
 
-    /// Modules without line numbers, in one warning: an interpreter loads dozens of them.
-    pub fn no_debug_information<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
+    /// Modules without line numbers, in one warning: an interpreter loads dozens of them. Each with whether rustc compiled it.
+    pub fn no_debug_information<'a>(&mut self, modules: impl Iterator<Item = (&'a str, bool)>) {
         let mut names: Vec<&str> = Vec::new();
-        for name in modules {
+        let (mut all_rust, mut any_rust) = (true, false);
+        for (name, is_rust) in modules {
+            all_rust &= is_rust;
+            any_rust |= is_rust;
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -40,15 +43,21 @@ impl Warnings {
                 listed(names)
             ),
         };
-        let hint = match names.len() {
-            1 => {
-                "compile it with -g, or install its debug symbols (docs/unknown.md); --by instruction tells its instructions apart"
-            }
-            _ => {
-                "compile them with -g, or install their debug symbols (docs/unknown.md); --by instruction tells their instructions apart"
-            }
+        let (it, its) = match names.len() {
+            1 => ("it", "its"),
+            _ => ("them", "their"),
         };
-        self.once("no-debug-information", &message, hint);
+        let instructions = format!("--by instruction tells {its} instructions apart");
+        let hint = match (all_rust, any_rust) {
+            (true, _) => format!("build {it} with {CARGO}; {instructions}"),
+            (false, true) => format!(
+                "compile {it} with -g (Rust: with {CARGO}), or install {its} debug symbols (docs/unknown.md); {instructions}"
+            ),
+            (false, false) => format!(
+                "compile {it} with -g, or install {its} debug symbols (docs/unknown.md); {instructions}"
+            ),
+        };
+        self.once("no-debug-information", &message, &hint);
     }
 
     /// Statement mode was asked for, and the program marked none.
@@ -60,6 +69,9 @@ impl Warnings {
         );
     }
 }
+
+/// How lines are asked of Cargo, whose release profile leaves them out.
+const CARGO: &str = "debug = 1 below [profile.release] in Cargo.toml";
 
 /// Names that a warning lists before it counts the rest.
 const LISTED: usize = 3;
@@ -90,7 +102,7 @@ mod tests {
     #[test]
     fn one_module_without_lines_reads_as_one() {
         let mut warnings = Warnings::default();
-        warnings.no_debug_information(["prog", "prog"].into_iter());
+        warnings.no_debug_information([("prog", false), ("prog", false)].into_iter());
         let [warning] = warnings.0.as_slice() else {
             panic!("{warnings:?}");
         };
@@ -98,6 +110,30 @@ mod tests {
             warning.message.starts_with("prog has no line numbers"),
             "{}",
             warning.message
+        );
+    }
+
+    #[test]
+    fn programs_of_rust_are_built_by_cargo() {
+        let hint = |modules: &[(&'static str, bool)]| {
+            let mut warnings = Warnings::default();
+            warnings.no_debug_information(modules.iter().copied());
+            warnings.0.remove(0).hint
+        };
+        let rust = hint(&[("prog", true)]);
+        assert_eq!(
+            rust,
+            "build it with debug = 1 below [profile.release] in Cargo.toml; --by instruction tells its instructions apart"
+        );
+        let both = hint(&[("prog", true), ("libown.so", false)]);
+        assert!(
+            both.starts_with("compile them with -g (Rust: with debug = 1 below"),
+            "{both}"
+        );
+        let neither = hint(&[("prog", false)]);
+        assert!(
+            neither.contains("-g, or") && !neither.contains("Rust"),
+            "{neither}"
         );
     }
 }

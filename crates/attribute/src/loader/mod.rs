@@ -1,6 +1,7 @@
 //! Names from the program's files: symbol tables and DWARF.
 
 mod bounds;
+mod language;
 mod object_file;
 mod separate;
 mod stubs;
@@ -46,6 +47,8 @@ struct Opened {
     named: Named,
     statics: Vec<StaticSymbol>,
     stubs: Stubs,
+    /// Whether rustc made it.
+    is_rust: bool,
     /// Of a file whose symbols were stripped: what its functions are called by. Empty for others.
     bounds: FunctionBounds,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
@@ -165,6 +168,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         build_id: build_id.to_vec(),
         statics,
         stubs,
+        is_rust: language::is_rust(&file),
         bounds,
         code: None,
         named: separate.unwrap_or(own),
@@ -274,6 +278,10 @@ impl SymbolSource for Loader {
             .get(&address)
             .cloned()
             .unwrap_or_default()
+    }
+
+    fn is_rust(&mut self, module: &Module) -> bool {
+        self.opened(module).is_some_and(|opened| opened.is_rust)
     }
 
     fn warnings(&mut self) -> Vec<Warning> {
