@@ -1,5 +1,7 @@
 //! From numbers to names, at the end.
 
+mod contexts;
+
 use std::collections::BTreeMap;
 
 use reuselens_locality::{Context, Element, Frame, Object, ObjectKind, ProfiledThread, Site};
@@ -112,10 +114,15 @@ impl<'a> Resolver<'a> {
     }
 
     fn cell(&mut self, key: &CellKey) -> CellKey {
+        let (site, object) = (self.site(key.site), self.object(key.object));
+        let mut context = self.context(key.context);
+        if self.sites[site as usize].frames.len() > 1 {
+            context = self.inlined(context, self.shared.sites[key.site as usize].place);
+        }
         CellKey {
-            site: self.site(key.site),
-            object: self.object(key.object),
-            context: self.context(key.context),
+            site,
+            object,
+            context,
             thread: key.thread,
         }
     }
@@ -165,60 +172,6 @@ impl<'a> Resolver<'a> {
         let symbols = &mut *self.symbols;
         let named = own.map(|module| (file_name(&module.path), symbols.is_rust(module)));
         self.shared.warnings.no_debug_information(named);
-    }
-
-    fn context(&mut self, raw: u32) -> u32 {
-        // From the node up to the first that has a number, then down again.
-        let mut path = Vec::new();
-        let mut node = raw;
-        while !self.context_numbers.contains_key(&node) {
-            path.push(node);
-            node = self.shared.contexts.node(node).parent;
-        }
-        let mut parent = self.context_numbers[&node];
-        for node in path.into_iter().rev() {
-            let of = self.shared.contexts.places(node).function;
-            let known = self.function(of).map(|function| (of.module, function));
-            if let Some(number) = self.on_path(parent, known.as_ref()) {
-                self.context_numbers.insert(node, number);
-                parent = number;
-                continue;
-            }
-            let (function, call) = self.call(node);
-            let context = Context {
-                parent,
-                function,
-                call,
-            };
-            let next = self.contexts.len() as u32;
-            let number = *self.equal_contexts.entry(context.clone()).or_insert(next);
-            if number == next {
-                self.contexts.push(context);
-                self.context_functions.push(known);
-            }
-            self.context_numbers.insert(node, number);
-            parent = number;
-        }
-        parent
-    }
-
-    /// The context of a function on the path to another one, which may be that itself. Nodes of one function are one already, but
-    /// for functions with several places to enter them.
-    fn on_path(&self, to: u32, function: Option<&(u32, Function)>) -> Option<u32> {
-        let function = function?;
-        let parent = |number: &u32| Some(self.contexts[*number as usize].parent);
-        let mut path = std::iter::successors(Some(to), parent).take_while(|number| *number != 0);
-        path.find(|number| self.context_functions[*number as usize].as_ref() == Some(function))
-    }
-
-    /// The function of a node and the place of its call.
-    fn call(&mut self, node: u32) -> (String, Frame) {
-        if self.shared.contexts.is_other(node) {
-            return ("(other contexts)".to_owned(), Frame::default());
-        }
-        let node = *self.shared.contexts.places(node);
-        let call = self.frames(node.call).first().cloned().unwrap_or_default();
-        (self.function_name(node.function), call)
     }
 
     fn object(&mut self, raw: u32) -> u32 {

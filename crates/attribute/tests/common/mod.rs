@@ -25,6 +25,8 @@ pub struct Listed {
     pub statics: Vec<(u64, u64, &'static str)>,
     /// Bytes of an element of each static.
     pub element_bytes: u64,
+    /// By instruction, the functions that are inlined there, innermost first.
+    pub inlined: BTreeMap<u64, Vec<&'static str>>,
 }
 
 impl SymbolSource for Listed {
@@ -44,7 +46,13 @@ impl SymbolSource for Listed {
             file: function.file,
             line: (address & 0xff) as u32,
         };
-        function.map(frame).into_iter().collect()
+        let inlined = self.inlined.get(&address).into_iter().flatten();
+        let inlined = inlined.map(|name| Frame {
+            function: (*name).into(),
+            file: "prog.h".into(),
+            line: 7,
+        });
+        inlined.chain(function.map(frame)).collect()
     }
 
     fn function(&mut self, _: &Module, address: u64) -> Option<Function> {
@@ -75,6 +83,7 @@ pub fn program() -> Listed {
             (0x1_400c, 0x1_4014, "total"),
         ],
         element_bytes: 8,
+        inlined: BTreeMap::new(),
     }
 }
 
