@@ -84,19 +84,6 @@ impl From<CellKey> for Packed {
     }
 }
 
-/// Which limit a new cell ran into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Crowded {
-    /// There is room.
-    No,
-    /// Contexts fold.
-    Contexts,
-    /// Contexts and objects fold: lines of code keep their names, of which there are no more than code.
-    Objects,
-    /// Everything folds.
-    All,
-}
-
 /// Entries that are looked at together: a cache line.
 const LINE: usize = 4;
 
@@ -140,7 +127,7 @@ impl fmt::Debug for CellTable {
 }
 
 impl CellTable {
-    /// Contexts fold from `max` cells on, objects too from twice that, everything from four times that.
+    /// Any key gets a cell up to `max` cells: see [`Self::has_room`].
     pub fn new(max: usize) -> Self {
         CellTable {
             keys: Vec::new(),
@@ -180,6 +167,21 @@ impl CellTable {
         self.look(key, key.hash())
     }
 
+    /// The most cells that are made as they come.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Whether any key gets a cell.
+    pub fn has_room(&self) -> bool {
+        self.keys.len() < self.max
+    }
+
+    /// Whether there is room for lines, with whatever is accessed from wherever.
+    pub fn has_room_for_lines(&self) -> bool {
+        self.keys.len() < 16 * self.max
+    }
+
     /// What a key is known to fold to.
     pub fn folded(&self, key: Packed, hash: u64) -> Option<u32> {
         find(self.folded.get(hash as usize % FOLDED)?, key)
@@ -193,16 +195,6 @@ impl CellTable {
         let place = 2 * (key.key().site as usize % LINE);
         let line = &mut self.folded[hash as usize % FOLDED];
         line[place..place + 2].copy_from_slice(&entry(key, cell));
-    }
-
-    /// What a new cell would run into.
-    pub fn crowded(&self) -> Crowded {
-        match self.keys.len() {
-            count if count < self.max => Crowded::No,
-            count if count < 2 * self.max => Crowded::Contexts,
-            count if count < 4 * self.max => Crowded::Objects,
-            _ => Crowded::All,
-        }
     }
 
     /// The number of a cell, made if it is new.

@@ -26,6 +26,8 @@ pub(crate) struct Call {
 pub(crate) struct Node {
     pub parent: u32,
     depth: u32,
+    /// The nearest node further up whose depth is a power of two, or the root.
+    coarser: u32,
     /// The object that the function's frames are.
     pub frames: u32,
     /// The node where accesses count: this one, or that of the function further up on the path.
@@ -82,6 +84,7 @@ impl Contexts {
         let root = Node {
             parent: 0,
             depth: 0,
+            coarser: 0,
             frames: 0,
             counts_for: 0,
             key: NO_CALL,
@@ -147,6 +150,16 @@ impl Contexts {
         self.nodes.len() >= MAX_NODES
     }
 
+    /// The nearest node further up whose depth is a power of two; the root for those of depth 1.
+    pub fn coarser(&self, node: u32) -> u32 {
+        self.nodes[node as usize].coarser
+    }
+
+    /// The calls on the path to a node.
+    pub fn depth(&self, node: u32) -> u32 {
+        self.nodes[node as usize].depth
+    }
+
     /// The node of a function on the path to another node, which may be that one itself.
     pub fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
         let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
@@ -168,9 +181,15 @@ impl Contexts {
         }
         let node = self.nodes.len() as u32;
         let back = self.on_path(parent, &key);
+        let above = self.nodes[parent as usize];
         self.nodes.push(Node {
             parent,
-            depth: self.nodes[parent as usize].depth + 1,
+            depth: above.depth + 1,
+            coarser: if above.depth.is_power_of_two() {
+                parent
+            } else {
+                above.coarser
+            },
             frames,
             counts_for: back.unwrap_or(node),
             key,

@@ -23,6 +23,7 @@ mod cells;
 mod columns;
 mod contexts;
 mod elements;
+mod folding;
 mod hash;
 mod intervals;
 mod loader;

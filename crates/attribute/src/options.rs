@@ -74,8 +74,8 @@ pub struct Options {
     pub names: NamesMode,
     /// Whether cells are told apart by calling context. Allocations are in any case.
     pub contexts: bool,
-    /// Beyond so many cells, contexts are no longer told apart; beyond twice as many, objects neither; beyond four times as many,
-    /// nothing is.
+    /// So many cells are made as they come; four times as many again for what has many accesses. Everything else counts for a calling
+    /// context further up, or for the other objects; beyond sixteen times as many, lines count as unknown.
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster. Where
     /// `data` or `names` need them, everything is told apart all the same.
@@ -123,7 +123,7 @@ impl Default for Options {
             data: DataFilter::All,
             names: NamesMode::Instruction,
             contexts: true,
-            max_cells: 1 << 18,
+            max_cells: 1 << 15,
             whole: false,
             elements: false,
             stores: false,

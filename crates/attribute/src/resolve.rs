@@ -26,7 +26,8 @@ pub(crate) fn tables(
 ) -> Tables {
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.keys().to_vec();
-    let cells = raw.iter().map(|key| resolver.cell(key)).collect();
+    let cells = raw.iter().enumerate();
+    let cells = cells.map(|(cell, key)| resolver.cell(cell, key)).collect();
     let elements = resolver.elements();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
@@ -113,10 +114,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn cell(&mut self, key: &CellKey) -> CellKey {
+    fn cell(&mut self, number: usize, key: &CellKey) -> CellKey {
         let (site, object) = (self.site(key.site), self.object(key.object));
         let mut context = self.context(key.context);
-        if self.sites[site as usize].frames.len() > 1 {
+        if self.shared.refining.is_coarse(number) {
+            context = self.others_below(context, key.context);
+        } else if self.sites[site as usize].frames.len() > 1 {
             context = self.inlined(context, self.shared.sites[key.site as usize].place);
         }
         CellKey {

@@ -3,9 +3,10 @@
 use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module, Unfolder};
 
-use crate::cells::{CellKey, CellTable, Crowded, Packed};
+use crate::cells::{CellKey, CellTable, Packed};
 use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
+use crate::folding::{Found, Refining};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
@@ -31,14 +32,15 @@ pub(crate) struct Shared {
     pub objects: Objects,
     pub contexts: Contexts,
     pub cells: CellTable,
+    pub refining: Refining,
     pub structures: Structures,
     frames: FastMap<(u64, u64), u32>,
     pub references: u64,
     pub warnings: Warnings,
-    /// Whether it was said already that contexts fold, that there are too many of them, that objects
-    /// fold, that all does.
+    /// Whether it was said already that contexts fold, that objects do, that there are too many contexts, that lines
+    /// fold.
     said: [bool; 4],
-    with_contexts: bool,
+    pub(crate) with_contexts: bool,
     with_elements: bool,
     /// Whether marks of statements are asked for and none has come.
     pub lacks_statements: bool,
@@ -65,6 +67,7 @@ impl Shared {
             objects: Objects::new(),
             contexts: Contexts::new(),
             cells: CellTable::new(options.max_cells),
+            refining: Refining::default(),
             structures: Structures::default(),
             frames: FastMap::default(),
             references: 0,
@@ -194,13 +197,13 @@ impl Shared {
         self.sites.len() as u32 - 1
     }
 
-    /// The number of a cell; folds when there are too many.
+    /// Where an access of this key counts: in a cell of its own, while there is room.
     #[inline(never)]
-    pub fn cell(&mut self, key: CellKey) -> u32 {
+    pub fn cell(&mut self, key: CellKey) -> Found {
         let packed = Packed::from(key);
         let hash = packed.hash();
         match self.cells.look(packed, hash) {
-            Some(number) => number,
+            Some(cell) => Found { cell, lasts: true },
             None => self.new_cell(packed, hash),
         }
     }
@@ -211,69 +214,8 @@ impl Shared {
         columns.sites.extend(new.iter().map(|key| key.site));
     }
 
-    /// As [`cell`](Self::cell), of a key that is known not to be there, with its hash.
-    #[inline(never)]
-    pub fn new_cell(&mut self, packed: Packed, hash: u64) -> u32 {
-        let key = packed.key();
-        let crowded = self.cells.crowded();
-        if crowded == Crowded::No || (crowded == Crowded::Contexts && !self.with_contexts) {
-            return self.cells.get_or_add(key);
-        }
-        // What a key folds to is so for ever, and many accesses fold.
-        if let Some(number) = self.cells.folded(packed, hash) {
-            return number;
-        }
-        let number = self.fold(key, crowded);
-        self.cells.fold(packed, hash, number);
-        number
-    }
-
-    /// The cell that a key folds to.
-    fn fold(&mut self, mut key: CellKey, crowded: Crowded) -> u32 {
-        if self.with_contexts {
-            key.context = self.contexts.other();
-        }
-        if crowded == Crowded::Contexts {
-            self.once(
-                0,
-                "contexts-folded",
-                "there are more groups of accesses than are kept; new calling contexts count as (other contexts)",
-                "leave out contexts (--no-contexts), or measure a smaller part of the program",
-            );
-            return self.cells.get_or_add(key);
-        }
-        self.once(
-            1,
-            "groups-folded",
-            "there are more groups of accesses than are kept; new ones keep their lines, but count as (other objects)",
-            "keep some data only (--data heap), or measure a part of the run (--after, --function)",
-        );
-        if let Some(number) = self.cells.get(key) {
-            return number;
-        }
-        key.object = Objects::OTHER;
-        if crowded == Crowded::Objects {
-            return self.cells.get_or_add(key);
-        }
-        self.once(
-            3,
-            "lines-folded",
-            "there are more lines than are kept; new ones count as unknown",
-            "measure a part of the run (--after, --function)",
-        );
-        let rest = CellKey {
-            site: 0,
-            object: Objects::OTHER,
-            context: key.context,
-            thread: 0,
-        };
-        self.cells
-            .get(key)
-            .unwrap_or_else(|| self.cells.get_or_add(rest))
-    }
-
     /// A warning that many accesses give cause for: comparing its text each time would take longer than all else.
-    fn once(&mut self, which: usize, code: &str, message: &str, hint: &str) {
+    pub(crate) fn once(&mut self, which: usize, code: &str, message: &str, hint: &str) {
         if !std::mem::replace(&mut self.said[which], true) {
             self.warnings.once(code, message, hint);
         }
@@ -302,10 +244,10 @@ impl Shared {
             self.once(
                 2,
                 "contexts-folded",
-                "the program has more than a million calling contexts; new ones count as (other contexts)",
+                "the program has more than a million calling contexts; new ones count for the function that called them",
                 "leave out contexts (--no-contexts), or measure a smaller part of the program",
             );
-            return (self.contexts.other(), object);
+            return (parent, object);
         }
         let places = Places {
             function: mappings.place(call.pc),
@@ -387,6 +329,7 @@ impl Shared {
             + self.objects.memory()
             + self.contexts.memory()
             + self.cells.memory()
+            + self.refining.memory()
             + self.structures.memory()
             + self.patterns.memory()
     }

@@ -3,6 +3,7 @@
 
 use super::Pass;
 use crate::cells::Packed;
+use crate::folding::Found;
 
 /// Touches that wait at most, but for those of one run of rows more.
 const FULL: usize = 64;
@@ -68,18 +69,20 @@ impl Pass<'_> {
             ..
         } = self;
         for wait in waiting.0.drain(..) {
-            let cell = match shared.cells.look(wait.key, wait.hash) {
-                Some(cell) => cell,
+            let found = match shared.cells.look(wait.key, wait.hash) {
+                Some(cell) => Found { cell, lasts: true },
                 None => shared.new_cell(wait.key, wait.hash),
             };
-            columns.cells[wait.at] = cell;
-            let key = wait.key;
-            let slot = process.sites.slot(wait.slot as usize);
-            (slot.object, slot.owner, slot.cell) = (key.key().object, key.owner(), cell);
+            columns.cells[wait.at] = found.cell;
+            if found.lasts {
+                let key = wait.key;
+                let slot = process.sites.slot(wait.slot as usize);
+                (slot.object, slot.owner, slot.cell) = (key.key().object, key.owner(), found.cell);
+            }
         }
     }
 
-    /// The cell of a site's access to an object, now.
+    /// The cell of a site's access to an object, now. Counts an access of those that have no cell of their own.
     pub(super) fn cell(&mut self, slot: usize, object: u32) -> u32 {
         self.resolve();
         let slot = self.process.sites.slot(slot);
@@ -87,8 +90,10 @@ impl Pass<'_> {
             return slot.cell;
         }
         let key = Packed::new(slot.site, object, self.owner);
-        let cell = self.shared.cell(key.key());
-        (slot.object, slot.owner, slot.cell) = (object, self.owner, cell);
-        cell
+        let found = self.shared.cell(key.key());
+        if found.lasts {
+            (slot.object, slot.owner, slot.cell) = (object, self.owner, found.cell);
+        }
+        found.cell
     }
 }

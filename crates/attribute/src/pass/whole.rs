@@ -109,7 +109,7 @@ impl Pass<'_> {
         if !self.options.is_whole() {
             key.thread = self.thread;
         }
-        let cell = self.shared.cell(key);
+        let cell = self.shared.cell(key).cell;
         if block.touches.is_there() {
             self.columns
                 .extend_items(block.touches.items.iter().copied());

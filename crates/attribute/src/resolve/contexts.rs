@@ -6,6 +6,9 @@ use super::Resolver;
 use crate::places::Place;
 use crate::symbols::Function;
 
+/// Contexts that are not told apart.
+const OTHER: &str = "(other contexts)";
+
 impl Resolver<'_> {
     /// The number in the final table of a context.
     pub(super) fn context(&mut self, raw: u32) -> u32 {
@@ -31,6 +34,14 @@ impl Resolver<'_> {
             self.context_numbers.insert(node, parent);
         }
         parent
+    }
+
+    /// The context of what was reached from another one, on paths that are not told apart.
+    pub(super) fn others_below(&mut self, context: u32, raw: u32) -> u32 {
+        if !self.shared.with_contexts || self.shared.contexts.is_other(raw) {
+            return context;
+        }
+        self.add_context(context, OTHER.to_owned(), Frame::default(), None)
     }
 
     fn add_context(
@@ -88,7 +99,7 @@ impl Resolver<'_> {
     /// The function of a node and the place of its call.
     fn call(&mut self, node: u32) -> (String, Frame) {
         if self.shared.contexts.is_other(node) {
-            return ("(other contexts)".to_owned(), Frame::default());
+            return (OTHER.to_owned(), Frame::default());
         }
         let node = *self.shared.contexts.places(node);
         let call = self.frames(node.call).first().cloned().unwrap_or_default();
