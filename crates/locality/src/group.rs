@@ -43,6 +43,21 @@ pub struct DimensionError {
 }
 
 impl Dimension {
+    /// Whether a group of this name says more than that nothing is known.
+    pub(crate) fn is_told(self, name: &str) -> bool {
+        let unknown = match self {
+            Dimension::Function => "(unknown function)",
+            Dimension::Line => "(unknown line)",
+            Dimension::Object => "unknown",
+            Dimension::Context => "(root)",
+            Dimension::Instruction => "(unknown instruction)",
+            Dimension::Path => "(unknown path)",
+            Dimension::Program | Dimension::Thread | Dimension::Element => return true,
+        };
+        // Few names begin so: the other one is not written out for each.
+        name != unknown && !(name.starts_with("(unknown") && name == crate::names::unknown(self))
+    }
+
     /// All of them, from coarse to fine.
     pub const ALL: [Dimension; 9] = [
         Dimension::Program,
@@ -223,23 +238,18 @@ impl Profile {
     /// of its own. Cost: linear in the names, and in the cells only until one has a name; that of
     /// [`groups`](Self::groups) for paths.
     pub fn tells(&self, by: Dimension) -> bool {
-        let unknown = match by {
-            Dimension::Function => "(unknown function)",
-            Dimension::Line => "(unknown line)",
-            Dimension::Object => "unknown",
-            Dimension::Context => "(root)",
-            Dimension::Instruction => "(unknown instruction)",
-            Dimension::Path => "(unknown path)",
+        match by {
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
-        };
-        let unnamed = crate::names::unknown(by);
-        let is_told = |name: &str| name != unknown && name != unnamed;
-        if by == Dimension::Path {
-            return self.groups(by).iter().any(|group| is_told(&group.name));
+            Dimension::Path => return self.groups(by).iter().any(|group| by.is_told(&group.name)),
+            _ => {}
         }
         // A histogram of each group is what takes the time, and nothing here depends on one.
         let names = crate::names::names(self, by);
-        let is_named = |cell: &Cell| names.get(by.index(cell)).is_some_and(|name| is_told(name));
+        let is_named = |cell: &Cell| {
+            names
+                .get(by.index(cell))
+                .is_some_and(|name| by.is_told(name))
+        };
         self.cells.iter().any(is_named)
             // Lines are shown with their objects.
             || by == Dimension::Line && self.tells(Dimension::Object)

@@ -1,5 +1,6 @@
 //! Grouping the cells of a profile by name.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::{Cell, CrossGroup, Dimension, Group, Profile, names, sums};
@@ -9,6 +10,8 @@ pub struct Grouping<'a> {
     profile: &'a Profile,
     /// The cells without their contexts.
     cells: Vec<Cell>,
+    /// The names of each dimension, once they were asked for.
+    names: [OnceCell<Names>; Dimension::ALL.len()],
 }
 
 impl<'a> Grouping<'a> {
@@ -16,16 +19,36 @@ impl<'a> Grouping<'a> {
         Grouping {
             profile,
             cells: profile.cells_of_all_contexts(),
+            names: Default::default(),
         }
+    }
+
+    fn names(&self, by: Dimension) -> &Names {
+        self.names[by as usize].get_or_init(|| Names::new(self.profile, by))
+    }
+
+    /// As [`Profile::tells`].
+    pub fn tells(&self, by: Dimension) -> bool {
+        let cells = match by {
+            Dimension::Program | Dimension::Thread | Dimension::Element | Dimension::Path => {
+                return self.profile.tells(by);
+            }
+            Dimension::Context => &self.profile.cells,
+            _ => &self.cells,
+        };
+        let names = self.names(by);
+        let is_told: Vec<bool> = names.values.iter().map(|name| by.is_told(name)).collect();
+        cells.iter().any(|cell| is_told[names.of(cell)])
+            // Lines are shown with their objects.
+            || by == Dimension::Line && self.tells(Dimension::Object)
     }
 
     /// As [`Profile::groups`].
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
         match by {
-            Dimension::Program | Dimension::Element | Dimension::Path | Dimension::Context => {
-                self.profile.groups(by)
-            }
-            _ => groups(&self.cells, &Names::new(self.profile, by)),
+            Dimension::Program | Dimension::Element | Dimension::Path => self.profile.groups(by),
+            Dimension::Context => groups(&self.profile.cells, self.names(by)),
+            _ => groups(&self.cells, self.names(by)),
         }
     }
 
@@ -34,8 +57,7 @@ impl<'a> Grouping<'a> {
         if [first, second].contains(&Dimension::Context) {
             return self.profile.cross(first, second);
         }
-        let names = |by| Names::new(self.profile, by);
-        cross(&self.cells, &names(first), &names(second))
+        cross(&self.cells, self.names(first), self.names(second))
     }
 }
 
@@ -131,6 +153,7 @@ mod tests {
             Dimension::Path,
         ] {
             assert_eq!(grouping.groups(by), profile.groups(by), "{by}");
+            assert_eq!(grouping.tells(by), profile.tells(by), "{by}");
         }
     }
 }

@@ -153,7 +153,7 @@ const CROSS: [&str; 4] = [
 pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
     let mut tables = Vec::new();
     for (by, words) in WORDS {
-        if !tells(scene.profile, by) {
+        if !tells(scene, by) {
             continue;
         }
         if by == Dimension::Element {
@@ -171,10 +171,12 @@ pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
 }
 
 /// Whether a table would say anything: one thread alone does not, and has no table of its own.
-fn tells(profile: &Profile, by: Dimension) -> bool {
+fn tells(scene: &Scene, by: Dimension) -> bool {
     match by {
-        Dimension::Thread => profile.threads.len() > 1 || profile.tells(Dimension::Line),
-        by => profile.tells(by),
+        Dimension::Thread => {
+            scene.profile.threads.len() > 1 || scene.grouping.tells(Dimension::Line)
+        }
+        by => scene.grouping.tells(by),
     }
 }
 

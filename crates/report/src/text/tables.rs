@@ -99,9 +99,9 @@ pub(crate) fn misses(
 ) {
     let total = profile.histogram.misses(chosen.items);
     let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
-    let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
-        options.by.iter().partition(|by| profile.tells(**by));
     let grouping = profile.grouping();
+    let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
+        options.by.iter().partition(|by| grouping.tells(**by));
     for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
         let _ = writeln!(

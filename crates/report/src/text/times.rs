@@ -62,6 +62,9 @@ fn footprint(times: &ReuseTimes, profile: &Profile) -> Option<String> {
 
 /// The line whose data is longest not used again.
 fn forward(profile: &Profile, chosen: &Level) -> Option<String> {
+    if profile.cells.iter().all(|cell| cell.forward.is_empty()) {
+        return None;
+    }
     let lines = profile.groups(Dimension::Line).into_iter();
     let far = lines.filter_map(|group| {
         let far = group.forward?.misses(chosen.items);
