@@ -1,11 +1,10 @@
 //! How sites, objects, contexts and threads are called in reports.
 
+mod contexts;
+
 use std::collections::{HashMap, HashSet};
 
-use crate::{Context, Dimension, Frame, Object, Profile, Site};
-
-/// Levels of a calling context that are named at each end; more in between are only counted.
-const SHOWN: usize = 16;
+use crate::{Dimension, Frame, Object, Profile, Site};
 
 /// The name of each index of the table that a dimension groups by.
 pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
@@ -32,7 +31,7 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
             .collect(),
         // See `Profile::element_groups`.
         Dimension::Element | Dimension::Path => Vec::new(),
-        Dimension::Context => contexts(&profile.contexts),
+        Dimension::Context => contexts::contexts(&profile.contexts),
         Dimension::Instruction => {
             let paths = ShortPaths::new(profile);
             profile
@@ -82,7 +81,17 @@ fn known(name: &str, unknown: &str) -> String {
     }
 }
 
+/// Code of the dynamic loader, which is in no way the program's: one row. `None` for all other code.
+fn loader(site: &Site) -> Option<String> {
+    const LOADERS: [&str; 3] = ["ld-linux", "ld64.so", "ld-musl-"];
+    let is_loader = LOADERS.iter().any(|name| site.module.starts_with(name));
+    is_loader.then(|| format!("dynamic loader ({})", site.module))
+}
+
 fn function(site: &Site) -> String {
+    if let Some(loader) = loader(site) {
+        return loader;
+    }
     match (symbol(site), site.module.as_str()) {
         ("", "") => "(unknown function)".to_owned(),
         ("", module) => format!("{module} (unknown function)"),
@@ -113,6 +122,9 @@ pub(crate) fn object(object: &Object) -> &str {
 /// `file:line` of the innermost frame; where there are no lines, what is known in their place: the
 /// function and its library, or the library alone.
 fn line(site: &Site, paths: &ShortPaths) -> String {
+    if let Some(loader) = loader(site) {
+        return loader;
+    }
     match site.frames.first() {
         Some(Frame { file, line, .. }) if !file.is_empty() && *line > 0 => {
             format!("{}:{line}", paths.shorten(file))
@@ -152,50 +164,6 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
     format!("{module}+{:#x} {place}", site.offset)
 }
 
-/// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.
-fn contexts(contexts: &[Context]) -> Vec<String> {
-    // Calls on the path to each context, itself among them, and the context where the path has
-    // `SHOWN` of them.
-    let mut depths = vec![0_usize; contexts.len()];
-    let mut tops = vec![0_usize; contexts.len()];
-    let mut names = Vec::with_capacity(contexts.len());
-    for at in 0..contexts.len() {
-        let parent = contexts[at].parent as usize;
-        if at > 0 {
-            // Parents come first; what claims otherwise has none.
-            let parent = if parent < at { parent } else { 0 };
-            depths[at] = depths[parent] + 1;
-            tops[at] = match depths[at] {
-                SHOWN => at,
-                _ => tops[parent],
-            };
-        }
-        let skipped = depths[at].saturating_sub(2 * SHOWN);
-        let path = match (depths[at], skipped) {
-            (0, _) => "(root)".to_owned(),
-            (depth, 0) => path(contexts, at, depth),
-            _ => format!(
-                "{} > ({skipped} more) > {}",
-                path(contexts, tops[at], SHOWN),
-                path(contexts, at, SHOWN)
-            ),
-        };
-        names.push(path);
-    }
-    names
-}
-
-/// The last `calls` functions on the path to a context that has as many.
-fn path(contexts: &[Context], node: usize, calls: usize) -> String {
-    let caller = |node: &usize| Some(contexts[*node].parent as usize);
-    let path = std::iter::successors(Some(node), caller).take(calls);
-    let mut path: Vec<String> = path
-        .map(|node| known(&contexts[node].function, "(unknown function)"))
-        .collect();
-    path.reverse();
-    path.join(" > ")
-}
-
 /// Paths of source files, each as its shortest end that no other file of the profile has.
 struct ShortPaths<'a> {
     short: HashMap<&'a str, String>,
@@ -233,8 +201,9 @@ fn ends_of(file: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
+    use super::contexts::contexts;
     use super::*;
-    use crate::testing;
+    use crate::{Context, testing};
 
     #[test]
     fn paths_are_as_short_as_they_can_be() {
@@ -246,6 +215,28 @@ mod tests {
             .collect();
         let names = names(&profile, Dimension::Line);
         assert_eq!(names, ["src/a.c:3", "lib/a.c:3", "b.c:3", "a.c:3"]);
+    }
+
+    #[test]
+    fn the_dynamic_loader_is_one_row() {
+        let mut profile = testing::profile();
+        let site = |module: &str, function: &str| Site {
+            module: module.into(),
+            ..testing::site(function, "", 0)
+        };
+        profile.sites = vec![
+            site("ld-linux-x86-64.so.2", "do_lookup_x+0x12"),
+            site("ld-linux-x86-64.so.2", "_dl_relocate_object+0x9"),
+            site("prog", "do_lookup_x+0x12"),
+        ];
+        let loader = "dynamic loader (ld-linux-x86-64.so.2)";
+        for by in [Dimension::Function, Dimension::Line] {
+            let names = names(&profile, by);
+            assert_eq!(names[..2], [loader, loader], "{by}");
+            assert!(names[2].starts_with("do_lookup_x"), "{by}");
+        }
+        let apart = names(&profile, Dimension::Instruction);
+        assert_ne!(apart[0], apart[1]);
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! Names of calling contexts.
+
+use super::known;
+use crate::Context;
+
+/// Levels of a calling context that are named at each end; more in between are only counted.
+const SHOWN: usize = 16;
+/// The function of the GNU C library's dynamic loader that does all it does before the program begins.
+const LOADER_START: &str = "_dl_start";
+
+/// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.
+///
+/// What the dynamic loader does before the program's first instruction is one name.
+pub(super) fn contexts(contexts: &[Context]) -> Vec<String> {
+    // Calls on the path to each context, itself among them, and the context where the path has
+    // `SHOWN` of them.
+    let mut depths = vec![0_usize; contexts.len()];
+    let mut tops = vec![0_usize; contexts.len()];
+    // Contexts in which the dynamic loader prepares the program.
+    let mut starts = vec![false; contexts.len()];
+    let mut names = Vec::with_capacity(contexts.len());
+    for at in 0..contexts.len() {
+        let parent = contexts[at].parent as usize;
+        if at > 0 {
+            // Parents come first; what claims otherwise has none.
+            let parent = if parent < at { parent } else { 0 };
+            depths[at] = depths[parent] + 1;
+            tops[at] = match depths[at] {
+                SHOWN => at,
+                _ => tops[parent],
+            };
+            let begins = depths[at] == 1 && contexts[at].function == LOADER_START;
+            starts[at] = starts[parent] || begins;
+        }
+        let skipped = depths[at].saturating_sub(2 * SHOWN);
+        let path = match (depths[at], skipped) {
+            _ if starts[at] => "start-up: dynamic loader".to_owned(),
+            (0, _) => "(root)".to_owned(),
+            (depth, 0) => path(contexts, at, depth),
+            _ => format!(
+                "{} > ({skipped} more) > {}",
+                path(contexts, tops[at], SHOWN),
+                path(contexts, at, SHOWN)
+            ),
+        };
+        names.push(path);
+    }
+    names
+}
+
+/// The last `calls` functions on the path to a context that has as many.
+fn path(contexts: &[Context], node: usize, calls: usize) -> String {
+    let caller = |node: &usize| Some(contexts[*node].parent as usize);
+    let path = std::iter::successors(Some(node), caller).take(calls);
+    let mut path: Vec<String> = path
+        .map(|node| known(&contexts[node].function, "(unknown function)"))
+        .collect();
+    path.reverse();
+    path.join(" > ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::names::names;
+    use crate::{Context, Dimension, testing};
+
+    #[test]
+    fn the_start_of_the_dynamic_loader_is_one_context() {
+        let mut profile = testing::profile();
+        let context = |parent, function: &str| Context {
+            parent,
+            function: function.into(),
+            ..Context::default()
+        };
+        profile.contexts = vec![
+            context(0, "(root)"),
+            context(0, "_dl_start"),
+            context(1, "dl_main"),
+            context(0, "main"),
+            context(3, "_dl_start"),
+        ];
+        let start = "start-up: dynamic loader";
+        assert_eq!(
+            names(&profile, Dimension::Context),
+            ["(root)", start, start, "main", "main > _dl_start"]
+        );
+    }
+}
