@@ -144,6 +144,10 @@ pub(crate) fn group(by: Dimension, name: &str) -> &str {
     }
     let mut name = name;
     while let Some(rest) = START.iter().find_map(|start| name.strip_prefix(start)) {
+        // Of all that is below one of these functions: without it, two such rows would look the same.
+        if rest == "(other contexts)" {
+            break;
+        }
         name = rest;
     }
     name
@@ -205,3 +209,22 @@ pub(crate) const TRUNCATED: &str = "NOT COMPLETE: the trace is cut off or damage
 
 /// What a report of no accesses says.
 pub(crate) const NOTHING: &str = "No access was recorded, so there is nothing to measure.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_contexts_below_two_functions_are_two_names() {
+        let name = |path: &'static str| group(Dimension::Context, path);
+        let start = "__libc_start_main_impl > __libc_start_call_main";
+        assert_eq!(name("__libc_start_main_impl > main > f"), "main > f");
+        let one = "__libc_start_main_impl > (other contexts)";
+        assert_eq!(name(one), one);
+        let other = format!("{start} > (other contexts)");
+        assert_eq!(
+            group(Dimension::Context, &other),
+            "__libc_start_call_main > (other contexts)"
+        );
+    }
+}
