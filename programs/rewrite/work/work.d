@@ -1,12 +1,23 @@
-// Work for D's compiler, and a program of threads, memory that is collected, ranges, an error that is caught.
-import std.algorithm, std.array, std.conv, std.parallelism, std.range, std.stdio;
+// Work for D's compiler, and a program of threads, memory that is collected, an error that is caught.
+import core.memory, core.stdc.stdio, core.thread;
 
-ulong work(int n) {
-    return iota(1, 500).map!(i => new int[](i % 50 + n).length + i.to!string.length).sum;
+__gshared size_t[4] sums;
+
+void work(int number) {
+    foreach (i; 0 .. 3000)
+        sums[number] += new int[](i % 50 + number).length;
 }
 
 void main() {
-    auto sums = taskPool.amap!work(iota(8).array);
-    writeln(sums);
-    try { int[] none; writeln(none[sums.length]); } catch (Error error) { writeln("caught"); }
+    Thread[] threads;
+    foreach (number; 0 .. 4) {
+        auto start = (int mine) => new Thread(() => work(mine));
+        threads ~= start(number).start();
+    }
+    foreach (thread; threads)
+        thread.join();
+    GC.collect();
+    foreach (sum; sums)
+        printf("%zu\n", sum);
+    try { int[] none; printf("%d\n", none[sums[0]]); } catch (Error error) { printf("caught\n"); }
 }
