@@ -17,7 +17,7 @@ use reuselens_wire::{
 use self::damage::is_published;
 use crate::follow::{Followed, Follower};
 use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
-use merge::{Remains, Stretch};
+use merge::{Remains, Unread};
 
 /// The records of one block.
 #[derive(Default)]
@@ -164,7 +164,7 @@ impl Consumer {
         read.last = (found.block, raw.first_stamp);
         let words = self.segment.words(found.block, from, used);
         let from = from.saturating_add(done(raw.process, words).saturating_mul(RECORD_BYTES));
-        let mut own = Stretch {
+        let mut own = Unread {
             block: found.block,
             from,
             to: used,
@@ -172,10 +172,10 @@ impl Consumer {
             end: raw.last_stamp,
         };
         read.part_stamp = own.end;
-        let mut stretches = self.others(found.block, slot, own.end);
-        if !stretches.is_empty() {
-            stretches.push(own);
-            let tail = merge::cut(&self.segment, &stretches, &mut self.overtaken);
+        let mut parts = self.others(found.block, slot, own.end);
+        if !parts.is_empty() {
+            parts.push(own);
+            let tail = merge::cut(&self.segment, &parts, &mut self.overtaken);
             (own.from, own.begin) = (tail.from, tail.begin);
         }
         raw.first_stamp = own.begin;
@@ -247,6 +247,10 @@ impl Consumer {
         let block = slot.block.load(Ordering::Acquire);
         let cursor = slot.cursor.load(Ordering::Acquire);
         let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
+        if slot.block.load(Ordering::Acquire) != block {
+            // The thread has handed the block over meanwhile: the cursor may be that of the next.
+            return None;
+        }
         let mut raw = raw_of(self.segment.block(block)?);
         let read = &self.read[index];
         let unread = read.last != (block, raw.first_stamp) && used <= BLOCK_BYTES;
@@ -257,6 +261,7 @@ impl Consumer {
             marks = merge::marked_records(&self.segment, block, read.part_bytes, used);
         }
         raw.first_stamp = raw.first_stamp.max(read.part_stamp);
+        raw.last_stamp = raw.first_stamp;
         // What it has left out it tells itself, as long as it lives.
         let staged = self.staged(index, false);
         let more = staged.is_some_and(|staged| {

@@ -13,9 +13,10 @@ use reuselens_wire::{BLOCK_BYTES, BLOCK_HEADER_BYTES, MARKS_MOST, RECORD_BYTES};
 use super::{Consumer, RawBlock, raw_of};
 use crate::segment::Segment;
 
-/// A part of a block, from byte `from` up to byte `to`, that was written between two time stamps.
+/// An unread part of a block, from byte `from` up to byte `to`, that was written between two time
+/// stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct Unread {
     pub block: u32,
     pub from: usize,
     pub to: usize,
@@ -23,19 +24,19 @@ pub(super) struct Stretch {
     pub end: u64,
 }
 
-/// A part of a stretch, between two marks.
+/// A piece of an unread part, between two marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct MarkedPart {
     /// When it was done at the latest.
     end: u64,
-    /// Number of its stretch.
-    stretch: usize,
+    /// Number of its part.
+    part: usize,
     begin: u64,
     from: usize,
     to: usize,
 }
 
-/// Where the records begin that follow the last mark of a stretch, and a time before them.
+/// Where the records begin that follow the last mark of an unread part, and a time before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub from: usize,
@@ -52,10 +53,10 @@ pub(super) struct Remains {
 impl Consumer {
     /// What other threads had written when a block was published by the slot `by`, at `end`. It
     /// counts as read.
-    pub(super) fn others(&mut self, block: u32, by: usize, end: u64) -> Vec<Stretch> {
-        let mut stretches = Vec::new();
+    pub(super) fn others(&mut self, block: u32, by: usize, end: u64) -> Vec<Unread> {
+        let mut parts = Vec::new();
         let Some(header) = self.segment.block(block) else {
-            return stretches;
+            return parts;
         };
         let noted = header.others_noted.load(Ordering::Relaxed) as usize;
         for (index, other) in header.others.iter().enumerate().take(noted) {
@@ -72,7 +73,7 @@ impl Consumer {
             else {
                 continue;
             };
-            let stretch = Stretch {
+            let part = Unread {
                 block: writing,
                 from: read.part_bytes,
                 to: before(&self.segment, writing, used.min(BLOCK_BYTES), end),
@@ -82,12 +83,12 @@ impl Consumer {
                 end,
             };
             read.part_stamp = end;
-            if stretch.to > stretch.from {
-                read.part_bytes = stretch.to;
-                stretches.push(stretch);
+            if part.to > part.from {
+                read.part_bytes = part.to;
+                parts.push(part);
             }
         }
-        stretches
+        parts
     }
 }
 
@@ -113,6 +114,8 @@ pub(super) fn marked_records(
     from: usize,
     to: usize,
 ) -> Vec<(u64, usize)> {
+    // A program that writes over its cursor can leave less than has been read.
+    let to = to.max(from);
     let records = |at: usize| at.clamp(from, to).saturating_sub(from) / RECORD_BYTES;
     let marks = marks(segment, block);
     marks.map(|(stamp, at)| (stamp, records(at))).collect()
@@ -125,20 +128,20 @@ pub(super) fn before(segment: &Segment, block: u32, used: usize, end: u64) -> us
     later.map_or(used, |(_, at)| at.min(used))
 }
 
-/// Appends the pieces of a stretch that end with marks; what follows them.
+/// Appends the pieces of an unread part that end with marks; what follows them.
 fn split(
     number: usize,
-    stretch: &Stretch,
+    part: &Unread,
     marks: impl IntoIterator<Item = (u64, usize)>,
-    into: &mut Vec<Piece>,
+    into: &mut Vec<MarkedPart>,
 ) -> Tail {
-    let (mut from, mut begin) = (stretch.from, stretch.begin);
+    let (mut from, mut begin) = (part.from, part.begin);
     for (stamp, at) in marks {
-        let (stamp, to) = (stamp.min(stretch.end), at.min(stretch.to));
+        let (stamp, to) = (stamp.min(part.end), at.min(part.to));
         if to > from {
-            into.push(Piece {
+            into.push(MarkedPart {
                 end: stamp.max(begin),
-                stretch: number,
+                part: number,
                 begin,
                 from,
                 to,
@@ -154,28 +157,28 @@ fn split(
 /// As [`split`], with what follows the last mark as the last piece.
 fn split_all(
     number: usize,
-    stretch: &Stretch,
+    part: &Unread,
     marks: impl IntoIterator<Item = (u64, usize)>,
-    into: &mut Vec<Piece>,
+    into: &mut Vec<MarkedPart>,
 ) {
-    let tail = split(number, stretch, marks, into);
-    if stretch.to > tail.from {
-        into.push(Piece {
-            end: stretch.end.max(tail.begin),
-            stretch: number,
+    let tail = split(number, part, marks, into);
+    if part.to > tail.from {
+        into.push(MarkedPart {
+            end: part.end.max(tail.begin),
+            part: number,
             begin: tail.begin,
             from: tail.from,
-            to: stretch.to,
+            to: part.to,
         });
     }
 }
 
-/// Sorts pieces by their stamps, of equal stamps those of earlier stretches first, and joins those
-/// of one thread that nothing separates.
-fn in_order(mut pieces: Vec<Piece>) -> Vec<Piece> {
-    pieces.sort_by_key(|piece| (piece.end, piece.stretch));
+/// Sorts pieces by their stamps, of equal stamps those of earlier unread parts first, and joins
+/// those of one thread that nothing separates.
+fn in_order(mut pieces: Vec<MarkedPart>) -> Vec<MarkedPart> {
+    pieces.sort_by_key(|piece| (piece.end, piece.part));
     pieces.dedup_by(|next, piece| {
-        let joined = next.stretch == piece.stretch && next.begin == piece.end;
+        let joined = next.part == piece.part && next.begin == piece.end;
         if joined {
             (piece.to, piece.end) = (next.to, next.end);
         }
@@ -184,24 +187,24 @@ fn in_order(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces
 }
 
-/// Cuts stretches at their marks and appends the pieces in the order of their stamps, but for what
-/// follows the last mark of the last stretch, which comes after all others: where that begins. What
-/// follows the last mark of another stretch has the stamp of its end.
+/// Cuts unread parts at their marks and appends the pieces in the order of their stamps, but for
+/// what follows the last mark of the last part, which comes after all others: where that begins.
+/// What follows the last mark of another part has the stamp of its end.
 ///
 /// Cost: linear in the bytes, and the sorting of the pieces.
-pub(super) fn cut(segment: &Segment, stretches: &[Stretch], into: &mut Vec<RawBlock>) -> Tail {
+pub(super) fn cut(segment: &Segment, parts: &[Unread], into: &mut Vec<RawBlock>) -> Tail {
     let mut pieces = Vec::new();
     let mut rest = Tail { from: 0, begin: 0 };
-    for (number, stretch) in stretches.iter().enumerate() {
-        let marks = marks(segment, stretch.block);
-        if number + 1 == stretches.len() {
-            rest = split(number, stretch, marks, &mut pieces);
+    for (number, part) in parts.iter().enumerate() {
+        let marks = marks(segment, part.block);
+        if number + 1 == parts.len() {
+            rest = split(number, part, marks, &mut pieces);
         } else {
-            split_all(number, stretch, marks, &mut pieces);
+            split_all(number, part, marks, &mut pieces);
         }
     }
     for piece in in_order(pieces) {
-        let block = stretches[piece.stretch].block;
+        let block = parts[piece.part].block;
         let Some(header) = segment.block(block) else {
             continue;
         };
@@ -232,17 +235,17 @@ pub(super) fn cut_remains(mut remains: Vec<Remains>) -> Vec<RawBlock> {
     let end = stamps.max().unwrap_or_default();
     let mut pieces = Vec::new();
     for (number, left) in remains.iter().enumerate() {
-        let stretch = Stretch {
+        let part = Unread {
             block: 0,
             from: 0,
             to: left.raw.records.len(),
             begin: left.raw.first_stamp,
             end,
         };
-        split_all(number, &stretch, left.marks.iter().copied(), &mut pieces);
+        split_all(number, &part, left.marks.iter().copied(), &mut pieces);
     }
-    let raw = |piece: Piece| {
-        let left = &remains[piece.stretch].raw;
+    let raw = |piece: MarkedPart| {
+        let left = &remains[piece.part].raw;
         RawBlock {
             first_stamp: piece.begin,
             last_stamp: piece.end,

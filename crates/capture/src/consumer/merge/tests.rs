@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use reuselens_wire::RECORD_BYTES;
 
 use super::*;
@@ -22,24 +24,24 @@ fn segment(blocks: &[&[(u64, usize)]]) -> Segment {
     segment
 }
 
-/// Cuts stretches that begin with their blocks: the pieces, and the records before the tail.
-fn raws(segment: &Segment, stretches: &[(u32, usize, u64)]) -> (Vec<RawBlock>, usize) {
-    let stretch = |&(block, records, end): &(u32, usize, u64)| Stretch {
+/// Cuts parts that begin with their blocks: the pieces, and the records before the tail.
+fn raws(segment: &Segment, parts: &[(u32, usize, u64)]) -> (Vec<RawBlock>, usize) {
+    let part = |&(block, records, end): &(u32, usize, u64)| Unread {
         block,
         from: BLOCK_HEADER_BYTES,
         to: bytes(records),
         begin: 1,
         end,
     };
-    let stretches: Vec<Stretch> = stretches.iter().map(stretch).collect();
+    let parts: Vec<Unread> = parts.iter().map(part).collect();
     let mut into = Vec::new();
-    let tail = cut(segment, &stretches, &mut into);
+    let tail = cut(segment, &parts, &mut into);
     (into, (tail.from - BLOCK_HEADER_BYTES) / RECORD_BYTES)
 }
 
 /// As [`raws`]; thread and records of each piece.
-fn pieces(segment: &Segment, stretches: &[(u32, usize, u64)]) -> (Vec<(u32, usize)>, usize) {
-    let (raws, tail) = raws(segment, stretches);
+fn pieces(segment: &Segment, parts: &[(u32, usize, u64)]) -> (Vec<(u32, usize)>, usize) {
+    let (raws, tail) = raws(segment, parts);
     let pieces = raws.iter().map(|raw| (raw.thread, raw.records.len()));
     (pieces.collect(), tail)
 }
@@ -61,7 +63,7 @@ fn pieces_of_one_thread_in_a_row_are_one() {
 }
 
 #[test]
-fn without_marks_the_last_stretch_comes_last() {
+fn without_marks_the_last_part_comes_last() {
     let segment = segment(&[&[], &[]]);
     let found = pieces(&segment, &[(0, 40, 60), (1, 70, 60)]);
     assert_eq!(found, (vec![(0, 40)], 0));
@@ -121,4 +123,29 @@ fn what_a_process_left_is_in_the_order_of_the_marks() {
     let found = found.iter().map(|raw| (raw.thread, raw.records.len()));
     let right = [(0, 4), (1, 3), (0, 5), (1, 4)];
     assert_eq!(found.collect::<Vec<_>>(), right);
+}
+
+#[test]
+fn a_block_with_less_in_it_than_was_read_has_no_marked_records() {
+    let segment = segment(&[&[(10, 5)]]);
+    let found = marked_records(&segment, 0, bytes(9), bytes(2));
+    assert_eq!(found, vec![(10, 0)]);
+}
+
+#[test]
+fn what_a_living_thread_left_ends_no_earlier_than_it_begins() {
+    let segment = Arc::new(segment(&[&[]]));
+    segment
+        .block(0)
+        .unwrap()
+        .first_stamp
+        .store(10, Ordering::Relaxed);
+    let slot = segment.slot(0).unwrap();
+    slot.block.store(0, Ordering::Relaxed);
+    slot.cursor.store(bytes(3) as u64, Ordering::Relaxed);
+    let mut consumer = Consumer::new(Arc::clone(&segment));
+    consumer.read[0].part_stamp = 50;
+    let raw = consumer.look_at(0).unwrap().raw;
+    assert_eq!((raw.first_stamp, raw.last_stamp), (50, 50));
+    assert_eq!(raw.records.len(), 3);
 }
