@@ -43,6 +43,7 @@ mod structures;
 mod symbols;
 mod tables;
 mod warnings;
+mod wrappers;
 
 pub use attributor::Attributor;
 pub use cells::CellKey;

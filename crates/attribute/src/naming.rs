@@ -4,6 +4,8 @@ use std::path::Path;
 
 use reuselens_locality::Frame;
 
+use crate::places::Place;
+
 /// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     Path::new(path)
@@ -78,14 +80,20 @@ fn place_name(frame: &Frame) -> String {
     }
 }
 
-/// The name of the blocks from an allocation's call path, given innermost first, each frame with
-/// whether its module is the system's.
-pub(crate) fn heap_name(path: &[(Frame, bool)]) -> String {
-    let own = path
-        .iter()
-        .find(|(frame, system)| !system && !is_library_frame(frame));
-    match own.or(path.first()) {
-        Some((frame, _)) => format!("heap from {}", place_name(frame)),
+/// A frame of an allocation's call path.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub frame: Frame,
+    /// Where its call is in the code; of frames that were inlined there, the same for all.
+    pub place: Place,
+    /// Whether its module is the system's.
+    pub system: bool,
+}
+
+/// The name of the blocks that code at this frame wanted.
+pub(crate) fn heap_name(wanting: Option<&Caller>) -> String {
+    match wanting {
+        Some(caller) => format!("heap from {}", place_name(&caller.frame)),
         None => "heap from an unknown call".to_owned(),
     }
 }
@@ -137,28 +145,5 @@ mod tests {
         ] {
             assert!(!is_library_frame(&frame(own, "src/a.cc", 3)), "{own}");
         }
-    }
-
-    #[test]
-    fn a_heap_object_is_named_by_the_code_that_wanted_it() {
-        let path = [
-            (frame("operator new(unsigned long)", "", 0), true),
-            (
-                frame(
-                    "std::vector<int>::reserve(unsigned long)",
-                    "/usr/include/c++/12/vector",
-                    70,
-                ),
-                false,
-            ),
-            (frame("read_all", "/home/x/src/io.cc", 12), false),
-            (frame("main", "/home/x/src/main.cc", 5), false),
-        ];
-        assert_eq!(heap_name(&path), "heap from read_all (io.cc:12)");
-        assert_eq!(
-            heap_name(&path[..1]),
-            "heap from operator new(unsigned long)"
-        );
-        assert_eq!(heap_name(&[]), "heap from an unknown call");
     }
 }

@@ -1,5 +1,6 @@
 //! From numbers to names, at the end.
 
+mod blocks;
 mod contexts;
 
 use std::collections::BTreeMap;
@@ -11,12 +12,13 @@ use crate::attributor::ThreadState;
 use crate::cells::CellKey;
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
-use crate::naming::{file_name, heap_name, is_library_frame, is_system_module, kind_name};
+use crate::naming::{file_name, heap_name, is_system_module, kind_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::Place;
 use crate::shared::Shared;
 use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
+use crate::wrappers::Wrappers;
 
 /// The tables of everything that was accessed.
 pub(crate) fn tables(
@@ -26,6 +28,7 @@ pub(crate) fn tables(
 ) -> Tables {
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.keys().to_vec();
+    resolver.wrappers = resolver.find_wrappers(&raw);
     let cells = raw.iter().enumerate();
     let cells = cells.map(|(cell, key)| resolver.cell(cell, key)).collect();
     let elements = resolver.elements();
@@ -81,6 +84,8 @@ struct Resolver<'a> {
     context_functions: Vec<Option<(u32, Function)>>,
     context_numbers: Numbers,
     equal_contexts: FastMap<Context, u32>,
+    /// The functions that allocate for their callers.
+    wrappers: Wrappers,
     /// Per module: whether any of its sites has a line.
     has_lines: BTreeMap<u32, bool>,
 }
@@ -110,6 +115,7 @@ impl<'a> Resolver<'a> {
             context_functions: vec![None],
             context_numbers: Numbers::from_iter([(0, 0)]),
             equal_contexts: FastMap::default(),
+            wrappers: Wrappers::default(),
             has_lines: BTreeMap::new(),
         }
     }
@@ -231,8 +237,9 @@ impl<'a> Resolver<'a> {
             }
             ObjectKey::Heap { node, call } => {
                 let path = self.heap_path(*node, *call);
-                let mut object = object(ObjectKind::Heap, heap_name(&path), 0);
-                object.path = path.into_iter().map(|(frame, _)| frame).collect();
+                let name = heap_name(self.wrappers.wanting(&path));
+                let mut object = object(ObjectKind::Heap, name, 0);
+                object.path = path.into_iter().map(|caller| caller.frame).collect();
                 (object, none)
             }
             ObjectKey::Named { name, element, .. } => {
@@ -252,41 +259,6 @@ impl<'a> Resolver<'a> {
         } = self.symbols.variable(module, address);
         let home = if file.is_empty() { &module.path } else { &file };
         (format!("{} ({})", raw.name, file_name(home)), element_bytes)
-    }
-
-    /// The frames of an allocation's call path, innermost first, each with whether its module is the
-    /// system's.
-    fn heap_path(&mut self, node: u32, call: Place) -> Vec<(Frame, bool)> {
-        let mut path = Vec::new();
-        self.extend_path(&mut path, call);
-        let first = *self.shared.contexts.places(node);
-        if node != 0 && self.function(call) != self.function(first.function) {
-            // A library that is not instrumented made the call for this function: where in it is not
-            // known, so its head stands for it.
-            let head = self.frames(first.function).pop();
-            path.extend(head.map(|frame| (frame, false)));
-        }
-        let mut node = node;
-        while node != 0 {
-            let call = self.shared.contexts.places(node).call;
-            self.extend_path(&mut path, call);
-            node = self.shared.contexts.node(node).parent;
-        }
-        // What called `main` says nothing.
-        while path.len() > 1
-            && path
-                .last()
-                .is_some_and(|(frame, system)| *system || is_library_frame(frame))
-        {
-            path.pop();
-        }
-        path
-    }
-
-    fn extend_path(&mut self, path: &mut Vec<(Frame, bool)>, place: Place) {
-        let module = self.shared.modules.get(place.module as usize);
-        let system = module.is_none_or(|module| is_system_module(&module.path));
-        path.extend(self.frames(place).into_iter().map(|frame| (frame, system)));
     }
 
     /// Where an instruction is in the source: at least its module and offset, if it has a module.

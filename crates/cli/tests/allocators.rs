@@ -1,4 +1,5 @@
-//! Blocks of all functions of all allocators are known in programs that nobody has rebuilt.
+//! Blocks of all functions of all allocators are known in programs that nobody has rebuilt, and named by
+//! the code that wanted them.
 
 mod common;
 
@@ -89,4 +90,22 @@ fn blocks_of_mimalloc() {
 #[test]
 fn blocks_of_tcmalloc() {
     blocks_are_known(Some("libtcmalloc_minimal.so.4"), None);
+}
+
+/// Two functions that allocate through `xmalloc` have an object each.
+#[test]
+fn blocks_of_a_wrapper_are_named_by_its_callers() {
+    let place = Place::new();
+    let own = place.path("wrapped_own").into_os_string();
+    let own = own.into_string().unwrap();
+    let flags = ["-O1", "-g", "-o", &own, &source("count/wrapped.c")];
+    assert!(Command::new("gcc").args(flags).status().unwrap().success());
+    for program in [place.build("count/wrapped.c", &[]), own] {
+        let by = ["--by", "object", "--kind", "stores"];
+        let (_, json) = place.profile(&by, &[&program]);
+        for (name, stores) in [("small (wrapped.c:14)", 10), ("large (wrapped.c:22)", 1000)] {
+            let name = format!("heap from {name}");
+            assert_eq!(json.accesses("object", &name), stores, "{program}: {name}");
+        }
+    }
 }

@@ -1,0 +1,89 @@
+//! Blocks of the heap: how the program came to allocate them.
+
+use std::collections::BTreeSet;
+
+use super::Resolver;
+use crate::cells::CellKey;
+use crate::naming::{Caller, is_library_frame, is_system_module};
+use crate::objects::ObjectKey;
+use crate::places::Place;
+use crate::wrappers::{Evidence, Wrappers};
+
+impl Resolver<'_> {
+    /// The functions that allocate for their callers, from the blocks that were accessed and the sites
+    /// that accessed them.
+    pub(super) fn find_wrappers(&mut self, cells: &[CellKey]) -> Wrappers {
+        let mut evidence = Evidence::default();
+        let (mut sites, mut objects) = (BTreeSet::new(), BTreeSet::new());
+        for cell in cells {
+            if let ObjectKey::Heap { node, call } = self.shared.objects.get(cell.object).key {
+                if objects.insert(cell.object) {
+                    evidence.add_allocation(&self.heap_path(node, call));
+                }
+                if sites.insert(cell.site) {
+                    let place = self.shared.sites[cell.site as usize].place;
+                    evidence.add_access(self.frames(place).first());
+                }
+            }
+        }
+        evidence.wrappers()
+    }
+
+    /// An allocation's call path, innermost first.
+    pub(super) fn heap_path(&mut self, node: u32, call: Place) -> Vec<Caller> {
+        let mut path = Vec::new();
+        self.extend_path(&mut path, call);
+        let mut node = self.outside_allocator(node, call);
+        let first = *self.shared.contexts.places(node);
+        if node != 0 && self.function(call) != self.function(first.function) {
+            // A library that is not instrumented made the call for this function: where in it is not
+            // known, so its head stands for it.
+            let head = self.frames(first.function).pop();
+            path.extend(head.map(|frame| Caller {
+                frame,
+                place: first.function,
+                system: self.is_system(first.function),
+            }));
+        }
+        while node != 0 {
+            let call = self.shared.contexts.places(node).call;
+            self.extend_path(&mut path, call);
+            node = self.shared.contexts.node(node).parent;
+        }
+        // What called `main` says nothing.
+        while path.len() > 1
+            && path
+                .last()
+                .is_some_and(|last| last.system || is_library_frame(&last.frame))
+        {
+            path.pop();
+        }
+        path
+    }
+
+    /// The context of an allocating call. Where libraries are seen too, a block is known when the
+    /// allocator returns, and the context is still its own: that of the function called there.
+    fn outside_allocator(&self, node: u32, call: Place) -> u32 {
+        let contexts = &self.shared.contexts;
+        let parent = |node: &u32| (*node != 0).then(|| contexts.node(*node).parent);
+        let mut path = std::iter::successors(Some(node), parent);
+        let is_call = |node: &u32| contexts.places(*node).call == call;
+        let allocator = path.find(is_call).filter(|_| call != Place::UNKNOWN);
+        allocator.map_or(node, |allocator| contexts.node(allocator).parent)
+    }
+
+    fn is_system(&self, place: Place) -> bool {
+        let module = self.shared.modules.get(place.module as usize);
+        module.is_none_or(|module| is_system_module(&module.path))
+    }
+
+    fn extend_path(&mut self, path: &mut Vec<Caller>, place: Place) {
+        let system = self.is_system(place);
+        let caller = |frame| Caller {
+            frame,
+            place,
+            system,
+        };
+        path.extend(self.frames(place).into_iter().map(caller));
+    }
+}
