@@ -322,26 +322,26 @@ program small
 end program
 ";
 
+/// A Fortran program, built; `None` (and a word about it) without a compiler.
+fn build_fortran(directory: &Path, program: &str) -> Option<PathBuf> {
+    let (source, binary) = (directory.join("grid.f90"), directory.join("grid"));
+    std::fs::write(&source, program).unwrap();
+    let mut command = Command::new("gfortran");
+    let command = command.arg("-g").arg("-J").arg(directory);
+    let Ok(status) = command.arg("-o").arg(&binary).arg(&source).status() else {
+        println!("skipped: there is no gfortran");
+        return None;
+    };
+    assert!(status.success());
+    Some(binary)
+}
+
 #[test]
 fn fortran_names_are_those_of_the_source() {
     let directory = tempfile::tempdir().unwrap();
-    let (source, binary) = (
-        directory.path().join("grid.f90"),
-        directory.path().join("grid"),
-    );
-    std::fs::write(&source, FORTRAN_PROGRAM).unwrap();
-    let command = Command::new("gfortran")
-        .arg("-g")
-        .arg("-J")
-        .arg(directory.path())
-        .arg("-o")
-        .arg(&binary)
-        .arg(&source)
-        .status();
-    let Ok(status) = command else {
-        return println!("skipped: there is no gfortran");
+    let Some(binary) = build_fortran(directory.path(), FORTRAN_PROGRAM) else {
+        return;
     };
-    assert!(status.success());
     let (module, mut loader) = (module(&binary), Loader::new());
     for (name, shown) in [("__grid_MOD_relax", "grid::relax"), ("outside_", "outside")] {
         let (low, size) = symbol(&binary, name);
@@ -361,6 +361,49 @@ fn fortran_names_are_those_of_the_source() {
         statics.iter().any(|symbol| symbol.name == "grid::a"),
         "{statics:?}"
     );
+}
+
+const COMMON_PROGRAM: &str = "
+subroutine first
+  double precision a(100), b(50), s
+  common /work/ a, b, s
+  common /shared/ w(40)
+  common x(10)
+  a(1) = b(1) + s + w(3) + x(2)
+end subroutine
+program p
+  double precision a(100), b(50), s
+  common /work/ a, b, s
+  common /shared/ u(20), v(20)
+  common x(10)
+  b(2) = 1
+  call first
+  print *, a(1), u(3), v(3), x(2)
+end program
+";
+
+/// Members of a block are objects, unless two units see different members in it.
+#[test]
+fn members_of_common_blocks_have_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build_fortran(directory.path(), COMMON_PROGRAM) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let statics = loader.statics(&module);
+    let sizes: Vec<_> = [
+        "/work/ a", "/work/ b", "/work/ s", "// x", "shared_", "work_",
+    ]
+    .iter()
+    .map(|name| {
+        let found = statics.iter().find(|symbol| symbol.name == *name);
+        found.map(|symbol| symbol.high - symbol.low)
+    })
+    .collect();
+    let bytes = [800, 400, 8, 40, 160].map(Some);
+    assert_eq!(sizes, [&bytes[..], &[None]].concat(), "{statics:?}");
+    let (low, _) = symbol(&binary, "work_");
+    assert_eq!(loader.variable(&module, low + 800).element_bytes, 8);
 }
 
 /// A table to find again.

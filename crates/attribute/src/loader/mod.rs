@@ -1,6 +1,7 @@
 //! Names from the program's files: symbol tables and DWARF.
 
 mod bounds;
+mod commons;
 mod language;
 mod object_file;
 mod separate;
@@ -153,13 +154,15 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     }
     let separate = separate::find(&file, Path::new(&module.path));
     let (separate, statics) = separate.and_then(with_statics).unzip();
+    let is_stripped = separate.is_none() && file.symbol_table().is_none();
     let mut statics = statics.unwrap_or_default();
     if statics.is_empty() {
         statics = static_symbols(&file);
     }
+    let named = separate.unwrap_or(own);
+    commons::split(&named.path(), &mut statics);
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
-    let is_stripped = separate.is_none() && file.symbol_table().is_none();
     let bounds = match is_stripped {
         true => FunctionBounds::of(&file),
         false => FunctionBounds::default(),
@@ -171,7 +174,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         is_rust: language::is_rust(&file),
         bounds,
         code: None,
-        named: separate.unwrap_or(own),
+        named,
         variables: None,
     })
 }

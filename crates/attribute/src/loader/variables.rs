@@ -10,9 +10,9 @@ use object::{Object, ObjectSection};
 use super::object_file;
 use crate::symbols::Variable;
 
-type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
-type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
-type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
+pub(super) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
+pub(super) type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
+pub(super) type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
 
 /// Types are followed through so many qualifiers and names.
 const MAX_STEPS: usize = 32;
@@ -22,11 +22,14 @@ const MAX_STEPS: usize = 32;
 pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
     // A part that cannot be read ends the walk: what was found stays.
-    let _ = walk(path, &mut variables);
+    let _ = for_each_unit(path, |unit| {
+        let _ = walk_unit(unit, &mut variables);
+    });
     variables
 }
 
-fn walk(path: &Path, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
+/// Calls `visit` on each unit of a file's debug information that can be read.
+pub(super) fn for_each_unit(path: &Path, mut visit: impl FnMut(Unit<'_>)) -> Option<()> {
     let (_, bytes) = object_file::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let endian = if file.is_little_endian() {
@@ -44,7 +47,7 @@ fn walk(path: &Path, variables: &mut BTreeMap<u64, Variable>) -> Option<()> {
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         if let Ok(unit) = dwarf.unit(header) {
-            let _ = walk_unit(unit.unit_ref(&dwarf), variables);
+            visit(unit.unit_ref(&dwarf));
         }
     }
     Some(())
@@ -63,7 +66,7 @@ fn walk_unit(unit: Unit<'_>, variables: &mut BTreeMap<u64, Variable>) -> gimli::
 }
 
 /// The fixed address of a variable, if it has one.
-fn address(unit: Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
+pub(super) fn address(unit: Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
     let expression = entry.attr_value(gimli::DW_AT_location)?.exprloc_value()?;
     let mut operations = expression.operations(unit.encoding());
     let address = match operations.next().ok()?? {
