@@ -83,7 +83,8 @@ fn known(name: &str, unknown: &str) -> String {
 
 /// Code of the dynamic loader, which is in no way the program's: one row. `None` for all other code.
 fn loader(site: &Site) -> Option<String> {
-    const LOADERS: [&str; 3] = ["ld-linux", "ld64.so", "ld-musl-"];
+    // Not musl's `ld-musl-`: that file is the C library too, so `memcpy` and `malloc` are in it.
+    const LOADERS: [&str; 2] = ["ld-linux", "ld64.so"];
     let is_loader = LOADERS.iter().any(|name| site.module.starts_with(name));
     is_loader.then(|| format!("dynamic loader ({})", site.module))
 }
@@ -237,6 +238,28 @@ mod tests {
         }
         let apart = names(&profile, Dimension::Instruction);
         assert_ne!(apart[0], apart[1]);
+    }
+
+    /// musl's loader and its C library are one file.
+    #[test]
+    fn functions_of_musl_keep_their_names() {
+        let mut profile = testing::profile();
+        let site = |function: &str| Site {
+            module: "ld-musl-x86_64.so.1".into(),
+            ..testing::site(function, "", 0)
+        };
+        profile.sites = vec![site("memcpy+0x12"), site("ld-musl-x86_64.so.1!memcpy")];
+        assert_eq!(
+            names(&profile, Dimension::Function),
+            ["memcpy", "ld-musl-x86_64.so.1!memcpy"]
+        );
+        assert_eq!(
+            names(&profile, Dimension::Line),
+            [
+                "memcpy in ld-musl-x86_64.so.1 (unknown line)",
+                "ld-musl-x86_64.so.1!memcpy (unknown line)"
+            ]
+        );
     }
 
     #[test]

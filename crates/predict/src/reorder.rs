@@ -10,14 +10,24 @@ pub struct Statements {
     items: Vec<u64>,
     /// For each item whether it was written; else it was read.
     written: Vec<bool>,
-    /// Per statement: the end of its items.
+    /// Per statement: the end of its items, those beyond its accesses included.
     ends: Vec<u32>,
+    /// Per statement: the end of its accesses.
+    access_ends: Vec<u32>,
 }
 
-/// More statements or items than can be numbered.
+/// More accesses than are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than two thousand million accesses in the statements; record a smaller input")]
-pub struct TooMany;
+pub enum TooMany {
+    /// Of all statements.
+    #[error("more than two thousand million accesses in the statements; record a smaller input")]
+    InTotal,
+    /// Of one statement: more than [`Statements::MAX_PER_STATEMENT`].
+    #[error(
+        "a statement has more than 67 million accesses; record a smaller input, or mark more statements (RecordStatement)"
+    )]
+    InStatement,
+}
 
 impl Statements {
     /// None.
@@ -25,22 +35,72 @@ impl Statements {
         Self::default()
     }
 
+    /// The most items of one statement: 512 MiB of data in items of 8 bytes. A damaged trace can
+    /// claim an access of any length.
+    pub const MAX_PER_STATEMENT: usize = 1 << 26;
+    /// The most items of all statements: twice as many dependences still have numbers.
+    const MAX_IN_TOTAL: usize = (u32::MAX / 2) as usize;
+
     /// Adds the next statement: the items that it accesses, in its order, and whether it writes
     /// each.
     ///
     /// # Errors
-    /// If there are more than 2³¹ accesses.
+    /// If the statement has more than [`MAX_PER_STATEMENT`](Self::MAX_PER_STATEMENT) accesses, or
+    /// all have more than 2³¹. The statement is not added then.
     pub fn push(&mut self, accesses: impl IntoIterator<Item = (u64, bool)>) -> Result<(), TooMany> {
-        for (item, written) in accesses {
+        self.push_with(accesses, [])
+    }
+
+    /// As [`push`](Self::push), with further items that the statement uses: dependences are those
+    /// of all its items, but [`accesses`](Self::accesses) omits the further ones.
+    ///
+    /// # Errors
+    /// Those of [`push`](Self::push), with the further items counted too.
+    pub fn push_with(
+        &mut self,
+        accesses: impl IntoIterator<Item = (u64, bool)>,
+        further: impl IntoIterator<Item = (u64, bool)>,
+    ) -> Result<(), TooMany> {
+        let begin = self.items.len();
+        let pushed = self
+            .append(accesses, begin, Self::MAX_PER_STATEMENT)
+            .and_then(|access_end| {
+                let end = self.append(further, begin, Self::MAX_PER_STATEMENT)?;
+                Ok((access_end, end))
+            });
+        match pushed {
+            Ok((access_end, end)) => {
+                self.access_ends.push(access_end);
+                self.ends.push(end);
+                Ok(())
+            }
+            Err(error) => {
+                self.items.truncate(begin);
+                self.written.truncate(begin);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends items to a statement that begins at `begin`, and returns their end. Looks at the
+    /// limits before each item, so that no more than `most` are ever stored.
+    fn append(
+        &mut self,
+        items: impl IntoIterator<Item = (u64, bool)>,
+        begin: usize,
+        most: usize,
+    ) -> Result<u32, TooMany> {
+        for (item, written) in items {
+            if self.items.len() - begin >= most {
+                return Err(TooMany::InStatement);
+            }
+            if self.items.len() >= Self::MAX_IN_TOTAL {
+                return Err(TooMany::InTotal);
+            }
             self.items.push(item);
             self.written.push(written);
         }
-        let end = u32::try_from(self.items.len()).map_err(|_| TooMany)?;
-        if end > u32::MAX / 2 {
-            return Err(TooMany);
-        }
-        self.ends.push(end);
-        Ok(())
+        Ok(self.items.len() as u32)
     }
 
     /// How many there are.
@@ -61,10 +121,11 @@ impl Statements {
 
     /// The items that a statement accesses, in its order.
     pub fn accesses(&self, statement: usize) -> &[u64] {
-        &self.items[self.range(statement)]
+        let begin = self.range(statement).start;
+        &self.items[begin..self.access_ends[statement] as usize]
     }
 
-    /// The same, each with whether it is written.
+    /// All items that a statement uses, each with whether it is written.
     fn uses(&self, statement: usize) -> impl Iterator<Item = (u64, bool)> + '_ {
         let range = self.range(statement);
         let written = &self.written[range.clone()];
@@ -293,6 +354,26 @@ mod tests {
         ] {
             assert!(!keeps_dependences(&statements, wrong), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn further_items_have_dependences_and_are_not_accessed() {
+        let mut statements = Statements::new();
+        let further = uses(&[], &[2]);
+        statements.push_with(uses(&[], &[1]), further).unwrap();
+        statements.push(uses(&[2], &[])).unwrap();
+        assert_eq!([0, 1].map(|at| statements.accesses(at)), [&[1], &[2]]);
+        assert!(!keeps_dependences(&statements, &[1, 0]));
+        assert_eq!(reuse_driven(&statements), [0, 1]);
+    }
+
+    #[test]
+    fn a_statement_without_end_is_not_stored() {
+        let mut statements = of(&[(&[1], &[2])]);
+        let endless = (0..).map(|item| (item, false));
+        let result = statements.append(endless, 2, 100);
+        assert_eq!(result, Err(TooMany::InStatement));
+        assert_eq!(statements.items.len(), 102);
     }
 
     proptest! {

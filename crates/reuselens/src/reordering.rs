@@ -37,7 +37,7 @@ pub struct Reordered {
 /// the program does not name have no dependences.
 ///
 /// Of a program that names nothing, the source lines are the statements, where they are known, and
-/// what loads and stores are is known.
+/// each row says whether it loads or stores.
 ///
 /// Either way, the distances in program order are those of the program in statement mode
 /// ([`NamesMode::Statement`](crate::attribute::NamesMode)). The result is checked: each element is
@@ -85,7 +85,7 @@ fn statements(
     source: &mut LineStatements<'_>,
     granularity: Granularity,
 ) -> Result<Statements, Error> {
-    let mut found = Found::new(granularity);
+    let mut found = StatementBuilder::new(granularity);
     let mut block = Block::new();
     loop {
         match source.next(&mut block)? {
@@ -94,7 +94,7 @@ fn statements(
             Step::Block => {
                 if source.are_named() && !found.named {
                     // Where the program names its accesses no others count.
-                    found = Found::new(granularity);
+                    found = StatementBuilder::new(granularity);
                     found.named = true;
                 }
                 found.block(&block)?;
@@ -107,7 +107,10 @@ fn statements(
 /// What a statement does with an address.
 struct Use {
     address: u64,
+    /// Bytes of the first use of the address, which counts.
     bytes: u64,
+    /// Bytes of the longest use of the address: dependences are those of all uses.
+    longest: u64,
     written: bool,
 }
 
@@ -120,7 +123,7 @@ struct Pending {
 }
 
 /// The statements of a trace up to a block.
-struct Found {
+struct StatementBuilder {
     granularity: Granularity,
     statements: Statements,
     threads: BTreeMap<u32, Pending>,
@@ -130,9 +133,9 @@ struct Found {
     marks: bool,
 }
 
-impl Found {
+impl StatementBuilder {
     fn new(granularity: Granularity) -> Self {
-        Found {
+        StatementBuilder {
             granularity,
             statements: Statements::new(),
             threads: BTreeMap::new(),
@@ -157,9 +160,13 @@ impl Found {
                 Kind::RangeLoad | Kind::RangeStore => block.row(at + 1).map_or(0, |row| row.addr),
                 _ => row.size.into(),
             };
+            if mine.uses.len() >= Statements::MAX_PER_STATEMENT {
+                return Err(TooMany::InStatement);
+            }
             mine.uses.push(Use {
                 address: row.addr ^ process,
                 bytes,
+                longest: bytes,
                 // Of what is named, the last is.
                 written: !matches!(row.kind, Kind::Named | Kind::Load | Kind::RangeLoad),
             });
@@ -181,8 +188,8 @@ impl Found {
     }
 }
 
-/// A statement ends: each address counts once, where it was used first, and is written if any use of
-/// it writes.
+/// A statement ends: each address counts once, with the bytes of its first use, as in statement mode.
+/// All bytes of its longest use have dependences, and are written if any use of it writes.
 fn close(
     mine: &mut Pending,
     statements: &mut Statements,
@@ -191,8 +198,9 @@ fn close(
     let Some(last) = mine.uses.last() else {
         return Ok(());
     };
-    let item = |used: &Use| granularity.cover(used.address, used.bytes);
-    let written = named.then(|| item(last).0);
+    let items = |used: &Use| granularity.cover(used.address, used.bytes);
+    let last_item = |used: &Use| granularity.cover(used.address, used.longest).1;
+    let written = named.then(|| items(last).0);
     let mut places = HashMap::new();
     let mut kept: Vec<Use> = Vec::new();
     for used in mine.uses.drain(..) {
@@ -200,6 +208,7 @@ fn close(
             Some(at) => {
                 let first: &mut Use = &mut kept[*at];
                 first.written |= used.written;
+                first.longest = first.longest.max(used.longest);
             }
             None => {
                 places.insert(used.address, kept.len());
@@ -207,18 +216,26 @@ fn close(
             }
         }
     }
-    if kept
-        .iter()
-        .any(|used| item(used).1 - item(used).0 > u64::from(u32::MAX))
-    {
-        return Err(TooMany);
+    // Before anything is stored: a damaged trace can have accesses of any length.
+    let count = kept.iter().fold(0_u64, |count, used| {
+        let count = count.saturating_add(last_item(used) - items(used).0);
+        count.saturating_add(1)
+    });
+    if count > Statements::MAX_PER_STATEMENT as u64 {
+        return Err(TooMany::InStatement);
     }
-    let items = kept.iter().flat_map(|used| {
-        let (first, last) = item(used);
+    let accesses = kept.iter().flat_map(|used| {
+        let (first, last) = items(used);
         (first..=last).map(|item| (item, used.written || written == Some(item)))
     });
-    statements.push(items)
+    let further = kept.iter().flat_map(|used| {
+        let (_, counted) = items(used);
+        let items = (counted..=last_item(used)).skip(1);
+        items.map(|item| (item, used.written))
+    });
+    statements.push_with(accesses, further)
 }
+
 fn profile(
     histogram: ExactHistogram,
     command: &[String],
@@ -267,4 +284,62 @@ fn profile(
     };
     profile.canonicalise();
     profile
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_trace::Row;
+
+    use super::*;
+
+    /// The statements of rows in which each mark is that of a line.
+    fn built(rows: &[(Kind, u64, u8)]) -> Result<Statements, Error> {
+        let mut block = Block::new();
+        for &(kind, addr, size) in rows {
+            block.push(Row {
+                kind,
+                size,
+                pc: 0,
+                addr,
+            });
+        }
+        let mut builder = StatementBuilder::new(Granularity::new(8).unwrap());
+        builder.block(&block)?;
+        builder.finish()
+    }
+
+    #[test]
+    fn a_longer_use_of_an_address_keeps_its_dependences() {
+        let statements = built(&[
+            (Kind::Statement, 0, LINE_MARK),
+            (Kind::Load, 0x1000, 1),
+            (Kind::Store, 0x1000, 16),
+            (Kind::Statement, 0, LINE_MARK),
+            (Kind::Load, 0x1008, 8),
+        ])
+        .unwrap();
+        // As in statement mode, the address counts once, with the bytes of its first use.
+        assert_eq!(statements.len(), 2);
+        assert_eq!(statements.accesses(0), [0x200]);
+        assert_eq!(statements.accesses(1), [0x201]);
+        assert!(!keeps_dependences(&statements, &[1, 0]));
+        assert_eq!(reuse_driven(&statements), [0, 1]);
+    }
+
+    #[test]
+    fn a_statement_of_any_length_is_not_stored() {
+        for bytes in [
+            u64::MAX,
+            1 << 34,
+            8 * Statements::MAX_PER_STATEMENT as u64 + 1,
+        ] {
+            let result = built(&[
+                (Kind::Statement, 0, LINE_MARK),
+                (Kind::RangeLoad, 0, 0),
+                (Kind::Operand, bytes, 0),
+            ]);
+            let too_many = Error::TooManyStatements(TooMany::InStatement);
+            assert_eq!(result.unwrap_err().to_string(), too_many.to_string());
+        }
+    }
 }
