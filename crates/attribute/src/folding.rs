@@ -2,7 +2,9 @@
 //!
 //! A program can have more groups of accesses than there is room for: an interpreter reaches each of its functions on ten
 //! thousands of paths. The first groups get a cell each, [`Options::max_cells`] of them. From then on a group counts for
-//! the finest cell there is of those that are coarser. Coarser is, step by step: the calling context further up on the path, at the
+//! the finest cell there is of those that are coarser, or for an older, coarser one as long as the table of cells
+//! remembers that one for the group (`CellTable::folded`). Neither sums nor determinism depend on that: each access
+//! counts once, and what is remembered follows from the accesses alone. Coarser is, step by step: the calling context further up on the path, at the
 //! next power of two of depths; at the first function, the other objects. Whenever a cell has taken so many accesses of finer groups,
 //! the group of the next gets a cell one step finer, and keeps it: the more accesses a group has, the sooner that is its own, so
 //! what is hot is kept however late it comes. The number of accesses doubles again and again as room is used up. Each access counts
@@ -19,20 +21,21 @@ use crate::shared::Shared;
 
 /// Where an access counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct CellChoice {
     /// The number of the cell.
     pub cell: u32,
     /// Whether accesses like it count there for ever, so that the number may be remembered.
     pub lasts: bool,
 }
 
-/// Cells of one sort that are made where not every group gets one.
+/// How many cells refinement has made of one kind (contexts, objects), which decides when the next
+/// is due.
 #[derive(Debug, Default)]
-struct Room {
+struct RefinementCount {
     used: usize,
 }
 
-impl Room {
+impl RefinementCount {
     /// The accesses of finer groups after which a cell of `room` is made: `least` at first, doubled `doublings` times until none is
     /// left; `None` then.
     fn threshold(&self, room: usize, least: u32, doublings: usize) -> Option<u32> {
@@ -43,10 +46,11 @@ impl Room {
 /// Which cells stand for finer groups, and which of those get cells of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Refining {
-    contexts: Room,
-    objects: Room,
-    /// By cell, the accesses of finer groups up to that whose group gets a cell; 0 before the first. May be shorter than the cells
-    /// are many. The cell's key, on which the number depends, need not be looked at for each access.
+    contexts: RefinementCount,
+    objects: RefinementCount,
+    /// By cell, how many more accesses of finer groups it takes until a group gets a cell, which is
+    /// the group of the last of them; 0 before the first. Cells beyond the end have 0. The number
+    /// depends on the cell's key, which need not be looked at for each access.
     left: Vec<u32>,
     /// By cell, whether it was made for finer groups.
     is_coarse: Vec<bool>,
@@ -87,9 +91,9 @@ impl Refining {
 impl Shared {
     /// As [`cell`](Self::cell), of a key that is known to have none, with its hash. Counts an access of the key.
     #[inline(never)]
-    pub fn new_cell(&mut self, packed: Packed, hash: u64) -> Found {
+    pub fn new_cell(&mut self, packed: Packed, hash: u64) -> CellChoice {
         if self.cells.has_room() {
-            return Found {
+            return CellChoice {
                 cell: self.cells.get_or_add(packed.key()),
                 lasts: true,
             };
@@ -117,7 +121,7 @@ impl Shared {
                 lasts = self.cells.keys()[cell as usize] == key;
             }
         }
-        Found { cell, lasts }
+        CellChoice { cell, lasts }
     }
 
     /// After how many accesses of finer groups a group below a cell gets one of its own; `None` if none gets one.
@@ -189,8 +193,8 @@ impl Shared {
         }
     }
 
-    /// Makes the cell for all other objects: lines keep their names longer than objects, as there are no more of them than the
-    /// program has code.
+    /// Makes the cell for all other objects. There are at most as many lines as the program has code,
+    /// so lines keep their names longer than objects.
     #[cold]
     fn coarsest(&mut self, key: CellKey) -> u32 {
         self.once(

@@ -6,7 +6,7 @@ use reuselens_trace::{Kind, Module, Unfolder};
 use crate::cells::{CellKey, CellTable, Packed};
 use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
-use crate::folding::{Found, Refining};
+use crate::folding::{CellChoice, Refining};
 use crate::hash::FastMap;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
@@ -199,11 +199,11 @@ impl Shared {
 
     /// Where an access of this key counts: in a cell of its own, while there is room.
     #[inline(never)]
-    pub fn cell(&mut self, key: CellKey) -> Found {
+    pub fn cell(&mut self, key: CellKey) -> CellChoice {
         let packed = Packed::from(key);
         let hash = packed.hash();
         match self.cells.look(packed, hash) {
-            Some(cell) => Found { cell, lasts: true },
+            Some(cell) => CellChoice { cell, lasts: true },
             None => self.new_cell(packed, hash),
         }
     }

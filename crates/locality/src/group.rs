@@ -44,7 +44,7 @@ pub struct DimensionError {
 
 impl Dimension {
     /// Whether a group of this name says more than that nothing is known.
-    pub(crate) fn is_told(self, name: &str) -> bool {
+    pub(crate) fn is_known(self, name: &str) -> bool {
         let unknown = match self {
             Dimension::Function => "(unknown function)",
             Dimension::Line => "(unknown line)",
@@ -54,7 +54,7 @@ impl Dimension {
             Dimension::Path => "(unknown path)",
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
         };
-        // Few names begin so: the other one is not written out for each.
+        // Builds the second name only where the first characters agree.
         name != unknown && !(name.starts_with("(unknown") && name == crate::names::unknown(self))
     }
 
@@ -240,7 +240,7 @@ impl Profile {
     pub fn tells(&self, by: Dimension) -> bool {
         match by {
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
-            Dimension::Path => return self.groups(by).iter().any(|group| by.is_told(&group.name)),
+            Dimension::Path => return self.groups(by).iter().any(|group| by.is_known(&group.name)),
             _ => {}
         }
         // A histogram of each group is what takes the time, and nothing here depends on one.
@@ -248,7 +248,7 @@ impl Profile {
         let is_named = |cell: &Cell| {
             names
                 .get(by.index(cell))
-                .is_some_and(|name| by.is_told(name))
+                .is_some_and(|name| by.is_known(name))
         };
         self.cells.iter().any(is_named)
             // Lines are shown with their objects.

@@ -37,8 +37,8 @@ impl<'a> Grouping<'a> {
             _ => &self.cells,
         };
         let names = self.names(by);
-        let is_told: Vec<bool> = names.values.iter().map(|name| by.is_told(name)).collect();
-        cells.iter().any(|cell| is_told[names.of(cell)])
+        let is_known: Vec<bool> = names.values.iter().map(|name| by.is_known(name)).collect();
+        cells.iter().any(|cell| is_known[names.of(cell)])
             // Lines are shown with their objects.
             || by == Dimension::Line && self.tells(Dimension::Object)
     }

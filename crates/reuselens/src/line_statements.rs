@@ -49,7 +49,7 @@ pub(crate) struct LineStatements<'a> {
     taken: Block,
     marked: bool,
     named: bool,
-    /// Whether the reader of the report was told.
+    /// Whether the note `statements-from-lines` was delivered.
     noted: bool,
 }
 

@@ -3,7 +3,7 @@
 
 use super::Pass;
 use crate::cells::Packed;
-use crate::folding::Found;
+use crate::folding::CellChoice;
 
 /// Touches that wait at most, but for those of one run of rows more.
 const FULL: usize = 64;
@@ -70,7 +70,7 @@ impl Pass<'_> {
         } = self;
         for wait in waiting.0.drain(..) {
             let found = match shared.cells.look(wait.key, wait.hash) {
-                Some(cell) => Found { cell, lasts: true },
+                Some(cell) => CellChoice { cell, lasts: true },
                 None => shared.new_cell(wait.key, wait.hash),
             };
             columns.cells[wait.at] = found.cell;

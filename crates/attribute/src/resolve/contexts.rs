@@ -36,7 +36,7 @@ impl Resolver<'_> {
         parent
     }
 
-    /// The context of what was reached from another one, on paths that are not told apart.
+    /// The context of what was reached from another one, on paths that count together.
     pub(super) fn others_below(&mut self, context: u32, raw: u32) -> u32 {
         if !self.shared.with_contexts || self.shared.contexts.is_other(raw) {
             return context;
