@@ -125,7 +125,6 @@ public:
       : F(F), SE(SE), Loops(Loops), Blocks(Blocks), Layout(F.getParent()->getDataLayout()) {}
 
   bool look();
-  SmallVector<Instruction *, 8> Releases;
   void write(GlobalVariable *State, FunctionCallee Room, FunctionCallee Order);
 
 private:
@@ -170,6 +169,8 @@ private:
   const DataLayout &Layout;
   SmallVector<Segment, 32> Segments;
   SmallVector<Repeated, 4> Loopings;
+  /// Instructions because of which other threads can go on: each gets a call of the run time before it.
+  SmallVector<Instruction *, 8> Releases;
   bool Open = false;
   /// Whether nothing was met in this basic block that another part of the stream may belong to.
   bool Alone = true;

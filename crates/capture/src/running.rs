@@ -81,6 +81,7 @@ enum Told {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     processes: u32,
+    threads: u64,
     instrumented: bool,
     names: bool,
 }
@@ -225,7 +226,8 @@ impl Running {
         if !std::mem::replace(&mut self.told_control, true) {
             let counts = !self.consumer.is_damaged();
             let notes = self.limiter.notes(self.consumer.control(), counts);
-            let order = self.unordered.within().map(Note::thread_order);
+            let within = self.unordered.within().unwrap_or(0);
+            let order = (self.seen.threads > 1).then(|| Note::thread_order(within));
             let notes = notes.into_iter().chain(order);
             self.notes.extend(notes.map(Event::Note));
         }
@@ -577,6 +579,9 @@ impl Running {
             self.seen.names |= !process.instrumented;
             let replaced = self.consumer.replaced(process.pid, u32::from(process.id.0));
             self.unfinished.extend(replaced);
+        }
+        if let Event::Thread(thread) = event {
+            self.seen.threads = self.seen.threads.max(u64::from(thread.id.0) + 1);
         }
     }
 }

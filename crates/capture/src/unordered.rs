@@ -1,29 +1,33 @@
 //! Within how many accesses the order between threads is a guess.
 //!
-//! Pieces of what threads did that overlap in time are delivered one after the other, though their
-//! accesses may have alternated. So a distance that one of them has may be wrong by as many accesses
+//! Intervals of what threads did that overlap in time are delivered one after the other, though
+//! their accesses may have alternated. So a distance that one of them has may be wrong by as many accesses
 //! as the others did meanwhile.
+//!
+//! Rows are counted, not accesses: function entries, allocations and frees are rows too, and a copy
+//! of memory is one row for each side, however long it is.
 
 use std::collections::VecDeque;
 
 /// Of a thousand rows, one may be in larger doubt than what is reported: a thread that is stopped
-/// between a mark and what it marks says nothing of the others.
+/// between a mark and what it marks does not make the others' order
+/// less certain.
 const ROWS_PER_EXCEPTION: u64 = 1000;
-/// How many pieces are remembered to be compared with later ones: more than end while one of
+/// How many intervals are remembered to be compared with later ones: more than end while one of
 /// another thread goes on, but for hundreds of threads that synchronise all the time.
-const PIECES_MOST: usize = 1024;
+const INTERVALS_MOST: usize = 1024;
 
 /// What a thread did between two moments.
 #[derive(Clone, Copy, Debug, Default)]
-struct Piece {
+struct Interval {
     thread: u32,
     begin: u64,
     end: u64,
     rows: u64,
 }
 
-impl Piece {
-    /// About how many rows were done in a part of the piece's time, if it went on evenly.
+impl Interval {
+    /// About how many rows were done in a part of the interval's time, if it went on evenly.
     fn rows_in(&self, ticks: u64) -> u64 {
         let all = self.end.saturating_sub(self.begin).max(1);
         let rows = u128::from(self.rows) * u128::from(ticks.min(all)) / u128::from(all);
@@ -31,13 +35,13 @@ impl Piece {
     }
 }
 
-/// Compares the pieces of all threads.
+/// Compares the intervals of all threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unordered {
-    /// The piece that is being delivered.
-    piece: Piece,
+    /// The interval that is being delivered.
+    interval: Interval,
     /// Those before it, the last one last.
-    recent: VecDeque<Piece>,
+    recent: VecDeque<Interval>,
     /// Rows by the number of binary digits of the rows that they are in doubt with.
     rows: Vec<u64>,
 }
@@ -45,50 +49,50 @@ pub(crate) struct Unordered {
 impl Unordered {
     /// Takes in rows of a thread that it did between two time stamps; stamps of 0 are unknown.
     ///
-    /// Cost: the pieces of other threads that ended in that time.
+    /// Cost: the intervals of other threads that ended in that time.
     pub fn add(&mut self, thread: u32, begin: u64, end: u64, rows: u64) {
-        let piece = &mut self.piece;
-        if (piece.thread, piece.begin, piece.end) != (thread, begin, end) {
+        let interval = &mut self.interval;
+        if (interval.thread, interval.begin, interval.end) != (thread, begin, end) {
             self.settle();
-            self.piece = Piece {
+            self.interval = Interval {
                 thread,
                 begin,
                 end,
                 rows: 0,
             };
         }
-        self.piece.rows += rows;
+        self.interval.rows += rows;
     }
 
-    /// Compares the piece with those before it.
+    /// Compares the interval with those before it.
     fn settle(&mut self) {
-        let piece = std::mem::take(&mut self.piece);
-        if piece.rows == 0 {
+        let interval = std::mem::take(&mut self.interval);
+        if interval.rows == 0 {
             return;
         }
         let (mut others, mut first, mut last) = (0, u64::MAX, 0);
         for other in self.recent.iter().rev() {
-            if other.end <= piece.begin {
+            if other.end <= interval.begin {
                 break;
             }
-            let from = other.begin.max(piece.begin);
-            let to = other.end.min(piece.end);
-            if other.thread != piece.thread && to > from {
+            let from = other.begin.max(interval.begin);
+            let to = other.end.min(interval.end);
+            if other.thread != interval.thread && to > from {
                 others += other.rows_in(to - from);
                 (first, last) = (first.min(from), last.max(to));
             }
         }
         let doubt = match others {
             0 => 0,
-            others => others + piece.rows_in(last - first),
+            others => others + interval.rows_in(last - first),
         };
         let digits = (u64::BITS - doubt.leading_zeros()) as usize;
         self.rows.resize(self.rows.len().max(digits + 1), 0);
-        self.rows[digits] += piece.rows;
-        if self.recent.len() == PIECES_MOST {
+        self.rows[digits] += interval.rows;
+        if self.recent.len() == INTERVALS_MOST {
             self.recent.pop_front();
         }
-        self.recent.push_back(piece);
+        self.recent.push_back(interval);
     }
 
     /// A power of two: within fewer rows than that the order between threads is a guess, but for one
@@ -111,10 +115,10 @@ impl Unordered {
 mod tests {
     use super::*;
 
-    /// Pieces: thread, begin, end, rows.
-    fn within(pieces: &[(u32, u64, u64, u64)]) -> Option<u64> {
+    /// Intervals: thread, begin, end, rows.
+    fn within(intervals: &[(u32, u64, u64, u64)]) -> Option<u64> {
         let mut unordered = Unordered::default();
-        for &(thread, begin, end, rows) in pieces {
+        for &(thread, begin, end, rows) in intervals {
             unordered.add(thread, begin, end, rows);
         }
         unordered.within()
@@ -141,23 +145,23 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_one_piece_count_as_one() {
+    fn blocks_of_one_interval_count_as_one() {
         let blocks = [(0, 100, 200, 50), (0, 100, 200, 50), (1, 100, 201, 100)];
         assert_eq!(within(&blocks), Some(256));
     }
 
     #[test]
-    fn a_long_piece_is_compared_with_all_that_ended_meanwhile() {
-        let mut pieces: Vec<_> = (0..10)
+    fn a_long_interval_is_compared_with_all_that_ended_meanwhile() {
+        let mut intervals: Vec<_> = (0..10)
             .map(|turn| (0, turn * 10 + 1, turn * 10 + 11, 100))
             .collect();
-        pieces.push((1, 1, 102, 20));
-        assert_eq!(within(&pieces), Some(1024));
+        intervals.push((1, 1, 102, 20));
+        assert_eq!(within(&intervals), Some(1024));
     }
 
     #[test]
     fn one_row_in_a_thousand_may_be_in_larger_doubt() {
-        let mut pieces: Vec<_> = (0..1000)
+        let mut intervals: Vec<_> = (0..1000)
             .map(|turn| {
                 (
                     turn % 2,
@@ -167,8 +171,8 @@ mod tests {
                 )
             })
             .collect();
-        pieces.push((2, 9_995, 10_005, 900));
-        assert_eq!(within(&pieces), None);
+        intervals.push((2, 9_995, 10_005, 900));
+        assert_eq!(within(&intervals), None);
     }
 
     #[test]

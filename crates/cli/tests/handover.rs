@@ -142,6 +142,9 @@ fn threads_with_notes_are_read_in_the_order_in_which_they_hand_over() {
 
 #[test]
 fn a_trace_has_the_order() {
+    if !has("gcc") {
+        return;
+    }
     let place = Place::new();
     place.write("turns.c", PROGRAM);
     let build = ["cc", "-O1", "-pthread", "-DSPIN", "turns.c", "-o", "turns"];
@@ -163,6 +166,27 @@ fn a_trace_has_the_order() {
     ];
     let json = Json::parse(&place.run(&words).succeeds().out);
     assert!(share_in_turn(&json) >= 0.99);
+    let order = json.0["order"].as_str().unwrap();
+    assert!(order.contains("in which they synchronised"), "{order}");
+}
+
+/// The order between the threads of a trace in the file.
+fn order_of(place: &Place, file: &str) -> String {
+    let json = ["analyze", "-q", "-f", "--json", "-", file];
+    let json = Json::parse(&place.run(&json).succeeds().out);
+    assert_eq!(guessed_below(&json), None);
+    json.0["order"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn traces_that_do_not_say_how_threads_are_ordered_are_not_called_synchronised() {
+    let place = Place::new();
+    place.write("two.csv", "address,thread\n64,1\n128,2\n64,1\n128,2\n");
+    let right = "threads interleaved in the order of the trace";
+    assert_eq!(order_of(&place, "two.csv"), right);
+    // A copy in the native format says no more.
+    place.run(&["convert", "two.csv", "two.rltrace"]).succeeds();
+    assert_eq!(order_of(&place, "two.rltrace"), right);
 }
 
 /// Two threads that run beside each other after they have met once.
@@ -189,6 +213,9 @@ int main(void) {
 
 #[test]
 fn reports_say_below_which_distance_the_order_between_threads_is_a_guess() {
+    if !has("gcc") {
+        return;
+    }
     let place = Place::new();
     place.write("beside.c", BESIDE);
     let build = ["cc", "-O1", "-pthread", "beside.c", "-o", "beside"];

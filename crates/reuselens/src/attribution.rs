@@ -7,7 +7,7 @@ use reuselens_locality::{
     Cell, Element, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
     ProfiledThread, Sharing, Warning,
 };
-use reuselens_trace::{Block, Event, Module, Note, ProcessEnd, ProcessId, Source, ThreadId, Wish};
+use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId, Wish};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -48,7 +48,8 @@ pub(crate) struct Attribution {
     builds: BTreeMap<String, String>,
     pub outcome: Option<Outcome>,
     pub warnings: Vec<Warning>,
-    /// Within how many accesses the order between threads is a guess, if the trace says so.
+    /// Within how many accesses the order between threads is a guess; `None` if the trace does not
+    /// say that its threads are in the order in which they synchronised.
     order_guessed_within: Option<u64>,
 }
 
@@ -142,7 +143,7 @@ impl Attribution {
             }
             Event::Module(module) => self.mapped(module),
             // Said below the histogram, and only where the order matters.
-            Event::Note(note) if note.code == Note::THREAD_ORDER => {
+            Event::Note(note) if note.order_guessed_within().is_some() => {
                 self.order_guessed_within = note.order_guessed_within();
             }
             Event::Note(note) => self.warnings.push(Warning {
@@ -164,10 +165,11 @@ impl Attribution {
         options: &AnalysisOptions,
     ) -> Uncounted {
         let references = self.attributor.references();
-        let mut method = method(source, self.threads.len(), options);
+        let synchronised = self.order_guessed_within.is_some();
+        let mut method = method(source, self.threads.len(), synchronised, options);
         // The order of a thread's own accesses is all that these distances depend on.
         if options.sharing != Sharing::Private {
-            method.order_guessed_below = self.order_guessed_within;
+            method.order_guessed_below = self.order_guessed_within.filter(|within| *within > 0);
         }
         let mut tables = self.attributor.finish(&mut self.loader);
         let mut builds = self.builds;
@@ -210,9 +212,16 @@ impl Attribution {
 }
 
 /// How it was measured; the engine is named by whoever counts.
-fn method(source: &dyn Source, threads: usize, options: &AnalysisOptions) -> Method {
+fn method(
+    source: &dyn Source,
+    threads: usize,
+    synchronised: bool,
+    options: &AnalysisOptions,
+) -> Method {
     let order = if options.sharing == Sharing::Private {
         "each thread by itself, in program order"
+    } else if threads > 1 && !synchronised {
+        "threads interleaved in the order of the trace"
     } else if threads > 1 {
         "threads interleaved as they ran, in the order in which they synchronised (atomic \
          operations, system calls, locks); elsewhere block by block (up to 4060 events each), in \

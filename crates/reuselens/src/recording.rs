@@ -51,7 +51,7 @@ impl Recorded {
     fn event(&mut self, event: &Event) {
         match event {
             // Said below the histogram of an analysis, and only where the order matters.
-            Event::Note(note) if note.code == Note::THREAD_ORDER => {}
+            Event::Note(note) if note.order_guessed_within().is_some() => {}
             Event::Note(note) => self.notes.push(note.clone()),
             Event::ProcessEnded(ProcessId(0), end) => self.ended = Some(*end),
             _ => {}

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use reuselens::distance::generate::Random;
 use reuselens::locality::{Cell, Dimension, FineHistogram, Profile};
-use reuselens::trace::{Block, Kind, Row, Source, Step, ThreadId, TraceError};
+use reuselens::trace::{Block, Kind, Note, Row, Source, Step, ThreadId, TraceError};
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
-use common::Made;
+use common::{Made, What};
 
 fn profile(accesses: &[(u64, u64)], options: &AnalysisOptions) -> Profile {
     let mut loads = Made::one(accesses, 700);
@@ -230,4 +230,25 @@ fn the_program_alone_is_one_group_of_all_threads_of_ids() {
     assert_eq!(whole.cells[0].histogram, all.histogram);
     assert_eq!(whole.cells[0].forward, all.forward);
     assert_eq!(whole.cells[0].thread, 0, "the only one there is");
+}
+
+#[test]
+fn a_note_on_the_order_of_threads_that_is_not_understood_is_a_warning() {
+    let with = |note: &Note| {
+        let mut loads = Made::one(&[(1, 7), (2, 7)], 700);
+        loads.steps.push(((0, 0), What::Note(note.clone())));
+        analyze(&mut loads, Vec::new(), &options(), &mut |_| {}).unwrap()
+    };
+    let mut note = Note::thread_order(64);
+    let profile = with(&note);
+    assert_eq!(profile.method.order_guessed_below, Some(64));
+    assert!(profile.warnings.is_empty());
+    assert_eq!(
+        with(&Note::thread_order(0)).method.order_guessed_below,
+        None
+    );
+    note.message.insert_str(0, "all ");
+    let profile = with(&note);
+    assert_eq!(profile.method.order_guessed_below, None);
+    assert_eq!(profile.warnings[0].message, note.message);
 }

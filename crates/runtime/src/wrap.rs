@@ -1,5 +1,8 @@
 //! Functions of libraries whose calls the linker leads to the run time (`--wrap`): ours does its
-//! part, and the library's function gets all arguments as they were.
+//! part before or after the library's function.
+//!
+//! Only for functions whose arguments and results are integers or pointers in one register: vector
+//! registers are not kept, and of results rdx is not.
 //!
 //! The library's functions are weak references: programs link without `--wrap` too (and never get
 //! here), and where a program itself refers weakly to a function that is missing, ours does nothing

@@ -95,22 +95,33 @@ impl Note {
     /// Code of the note within how many accesses the order between threads is a guess.
     pub const THREAD_ORDER: &str = "thread-order";
 
-    /// The note that accesses of threads that did not synchronise may have been made in another
-    /// order, within this number of accesses.
+    /// Begins the message of [`Note::thread_order`]; the number and a space follow. This text is part
+    /// of the file format: readers of traces find the number by it.
+    const ORDER_GUESSED_WITHIN: &str = "within ";
+
+    /// The note that accesses of several threads are in the order in which these synchronised, and
+    /// that accesses of threads that did not synchronise may have been made in another order, within
+    /// this number of accesses; 0 if no order is a guess. Traces without it do not say how the order
+    /// between threads came about.
     pub fn thread_order(accesses: u64) -> Note {
+        let guessed = match accesses {
+            0 => "is a guess: it is that in which they synchronised",
+            _ => "that did not synchronise is a guess",
+        };
         Note {
             code: Note::THREAD_ORDER.to_owned(),
             message: format!(
-                "within {accesses} accesses, the order between threads that did not synchronise is \
-                 a guess"
+                "{}{accesses} accesses, the order between threads {guessed}",
+                Note::ORDER_GUESSED_WITHIN
             ),
             hint: String::new(),
         }
     }
 
-    /// The number of accesses of a note made by [`Note::thread_order`]; `None` for all others.
+    /// The number of accesses of a note made by [`Note::thread_order`], 0 if no order is a guess;
+    /// `None` for all others.
     pub fn order_guessed_within(&self) -> Option<u64> {
-        let rest = self.message.strip_prefix("within ")?;
+        let rest = self.message.strip_prefix(Note::ORDER_GUESSED_WITHIN)?;
         let number = rest.split_once(' ')?.0;
         let is_order = self.code == Note::THREAD_ORDER;
         number.parse().ok().filter(|_| is_order)
@@ -142,6 +153,15 @@ mod tests {
     fn the_note_on_the_order_of_threads_keeps_its_number() {
         let note = Note::thread_order(8192);
         assert_eq!(note.order_guessed_within(), Some(8192));
+        assert_eq!(Note::thread_order(0).order_guessed_within(), Some(0));
+        // Files have this text.
+        assert!(note.message.starts_with("within 8192 accesses"));
+        let message = note.message.replace("within", "in");
+        let unknown = Note {
+            message,
+            ..note.clone()
+        };
+        assert_eq!(unknown.order_guessed_within(), None);
         let code = Note::TRUNCATED.to_owned();
         let other = Note { code, ..note };
         assert_eq!(other.order_guessed_within(), None);

@@ -1,6 +1,8 @@
 //! A trace made by hand: the rows of threads in turn, and their ends.
 
-use reuselens::trace::{Block, Event, Kind, ProcessId, Row, Source, Step, ThreadId, TraceError};
+use reuselens::trace::{
+    Block, Event, Kind, Note, ProcessId, Row, Source, Step, ThreadId, TraceError,
+};
 
 /// Process, thread.
 pub type Who = (u16, u32);
@@ -22,6 +24,9 @@ pub enum What {
     /// The thread ends.
     #[allow(dead_code, reason = "threads end in some of the tests only")]
     End,
+    /// The trace says something.
+    #[allow(dead_code, reason = "traces say nothing in most of the tests")]
+    Note(Note),
 }
 
 impl Made {
@@ -60,6 +65,7 @@ impl Source for Made {
             What::Accesses(all) => all
                 .iter()
                 .for_each(|&(kind, item, pc)| push(kind, item, pc)),
+            What::Note(note) => return Ok(Step::Event(Event::Note(note.clone()))),
             What::End => return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread)))),
         }
         Ok(Step::Block)
