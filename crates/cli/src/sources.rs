@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
@@ -113,7 +114,8 @@ struct Rule {
     any_ending: bool,
     /// Folders that the user named.
     named: Vec<PathBuf>,
-    /// The folder of the project; `None` if it would be the root, which nobody chose.
+    /// The folder of the project; `None` if it would be the root or the user's home, which are no
+    /// projects.
     project: Option<PathBuf>,
 }
 
@@ -124,12 +126,16 @@ impl Rule {
             .iter()
             .filter_map(|folder| std::fs::canonicalize(folder).ok());
         let current = std::env::current_dir().and_then(std::fs::canonicalize);
-        let project = current.ok().map(project_of);
+        let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+        let project = current
+            .ok()
+            .map(|current| project_of(current, home.as_deref()));
         Rule {
             all: options.embed_source && origin == Origin::RanHere,
             any_ending: options.embed_source,
             named: named.collect(),
-            project: project.filter(|folder| folder.parent().is_some()),
+            project: project
+                .filter(|folder| folder.parent().is_some() && Some(folder) != home.as_ref()),
         }
     }
 
@@ -150,11 +156,15 @@ impl Rule {
 }
 
 /// The nearest folder at or above `folder` that version control marks as the top of a project, else
-/// `folder`. (A program is often built and run in a folder beside that of its sources.)
-fn project_of(folder: PathBuf) -> PathBuf {
+/// `folder`. (A program is often built and run in a folder beside that of its sources.) A mark counts
+/// only if it belongs to the owner of `folder`, since anybody can make one in `/tmp`, and not in the
+/// home of the user, where some keep settings under version control.
+fn project_of(folder: PathBuf, home: Option<&Path>) -> PathBuf {
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|about| about.uid());
+    let user = owner(&folder);
     let is_marked = |above: &&Path| {
-        let mut marks = PROJECT_MARKS.iter();
-        marks.any(|mark| above.join(mark).exists())
+        let mut marks = PROJECT_MARKS.iter().map(|mark| above.join(mark));
+        Some(*above) != home && marks.any(|mark| mark.exists() && owner(&mark) == user)
     };
     let top = folder.ancestors().find(is_marked).map(Path::to_path_buf);
     top.unwrap_or(folder)

@@ -68,8 +68,8 @@ impl WeightedTree {
     /// first for that object.
     ///
     /// # Panics
-    /// If the three slices differ in length, or the sizes of all objects have a sum of 64 bits or
-    /// more (faults of the caller).
+    /// If the three slices differ in length, or the sizes of all objects sum to 2⁶⁴ or more
+    /// (faults of the caller).
     pub fn process(&mut self, ids: &[u64], sizes: &[u64], distances: &mut [Distance]) {
         assert_eq!(ids.len(), sizes.len(), "one size per object");
         assert_eq!(ids.len(), distances.len(), "one distance per object");
@@ -251,7 +251,7 @@ mod tests {
         let (ids, _) = requests(30_000);
         let (mut weighted, mut plain) = (vec![Distance::COLD; ids.len()], Vec::new());
         plain.clone_from(&weighted);
-        // No size is a byte.
+        // A size of 0 counts as 1 byte.
         WeightedTree::new().process(&ids, &vec![0; ids.len()], &mut weighted);
         FenwickTree::new().process(&ids, &mut plain);
         assert_eq!(weighted, plain);

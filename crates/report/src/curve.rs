@@ -43,10 +43,14 @@ pub fn curve_svg(profile: &Profile) -> String {
         lines.push(line("of the bytes".to_owned(), requested, Look::Soft));
     }
     let levels = caches::levels(profile);
+    let (title, y) = match &profile.requested_bytes {
+        Some(_) => ("Misses in a cache of objects", "% of requests or bytes"),
+        None => (title, "% of accesses"),
+    };
     let panel = Panel::Lines {
         title: title.to_owned(),
         x: x.to_owned(),
-        y: "% of accesses".to_owned(),
+        y: y.to_owned(),
         lines,
         marks: levels
             .iter()

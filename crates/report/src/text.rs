@@ -84,7 +84,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         .collect();
     let none = match profile.machine.caches.is_empty() {
         true => "caches not known",
-        false if profile.requested_bytes.is_some() => "its caches hold no objects",
+        false if profile.requested_bytes.is_some() => "its caches hold lines, not objects",
         false if profile.method.ids => "its caches say nothing about ids",
         false => "no cache whose misses are known",
     };

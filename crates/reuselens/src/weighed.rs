@@ -23,7 +23,7 @@ const NAME: &str = "weighted";
 /// Distances below this number of units have a counter each: below 4 MiB with the usual unit.
 const EXACT_UNITS: u64 = 1 << 16;
 
-/// Binary digits of a larger distance that are kept behind the first: 256 counters to an octave.
+/// Binary digits of a larger distance that are kept after the first: 256 counters to an octave.
 const DIGITS: u32 = 8;
 
 /// The most bytes that all objects may have.
@@ -172,7 +172,7 @@ impl Weighed {
     }
 
     /// # Errors
-    /// If the objects have more bytes than anybody has.
+    /// If the sizes sum to more than 2⁶³ bytes.
     fn add(&mut self, requests: &Requests, source: &dyn Source) -> Result<(), TraceError> {
         let more = requests.bytes.iter().map(|&bytes| u128::from(bytes.max(1)));
         if more.sum::<u128>() + u128::from(self.tree.total().get()) > u128::from(MOST) {

@@ -172,10 +172,17 @@ impl AtomicFile {
                 return Err(exists(&partial));
             }
             let done = match &self.beside {
-                Beside::Named(path) => fs::rename(path, &partial),
+                Beside::Named(path) => rename(path, &partial, self.force),
                 _ => link(self.out.get_ref(), &partial, self.force),
             };
-            done.map_err(|error| TraceError::io("create", &partial, explained(error)))?;
+            match done {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    return Err(exists(&partial));
+                }
+                other => {
+                    other.map_err(|error| TraceError::io("create", &partial, explained(error)))?
+                }
+            }
             if let Beside::Named(path) = &self.beside {
                 unfinished().remove(path);
             }

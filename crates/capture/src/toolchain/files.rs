@@ -1,8 +1,8 @@
 //! The files that compilers need from us, written once per version into the user's cache.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::CaptureError;
@@ -151,6 +151,11 @@ fn install_in(place: &Path, name: &str, user: u32) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    let about = std::fs::symlink_metadata(place)?;
+    if about.is_dir() && about.uid() == user && about.mode() & 0o022 != 0 {
+        // Earlier versions made it as the user's mask said, so that a group could write to it.
+        std::fs::set_permissions(place, Permissions::from_mode(0o700))?;
+    }
     check_owner(place, user)?;
     let directory = place.join(name);
     if !is_trusted(&directory, user) {
@@ -211,9 +216,6 @@ fn write(directory: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// A place in a directory that goes away, and who owns it.
@@ -252,9 +254,9 @@ mod tests {
         std::fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
         install_in(&place, "1", user).unwrap();
         assert!(!directory.join("pass-19.so").exists() && is_complete(&directory));
-        std::fs::set_permissions(&place, Permissions::from_mode(0o770)).unwrap();
-        assert!(install_in(&place, "1", user).is_err());
-        std::fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+        std::fs::set_permissions(&place, Permissions::from_mode(0o775)).unwrap();
+        install_in(&place, "1", user).unwrap();
+        assert_eq!(std::fs::metadata(&place).unwrap().mode() & 0o777, 0o700);
         // Somebody else's, and a link to one's own.
         assert!(install_in(&place, "1", user + 1).is_err());
         let link = folder.path().join("link");

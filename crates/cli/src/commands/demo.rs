@@ -241,7 +241,7 @@ fn check_compiler(name: &str, language: Language) -> anyhow::Result<()> {
     let compiler = language.usual_compiler();
     let found = Command::new(&compiler).arg("--version").output();
     let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    let (package, others) = match language {
+    let (package, fedora) = match language {
         Language::C => ("gcc", "gcc"),
         Language::Cxx => ("g++", "gcc-c++"),
         Language::Fortran => ("gfortran", "gcc-gfortran"),
@@ -249,7 +249,7 @@ fn check_compiler(name: &str, language: Language) -> anyhow::Result<()> {
     anyhow::ensure!(
         !is_missing,
         "the demo '{name}' is compiled here, and its compiler '{}' is missing; install it (Debian, Ubuntu: sudo apt install \
-         {package} libc6-dev; Fedora: sudo dnf install {others}), or name another one: {}=COMPILER reuselens demo {name}",
+         {package} libc6-dev; Fedora: sudo dnf install {fedora}), or name another one: {}=COMPILER reuselens demo {name}",
         compiler.display(),
         language.variable()
     );

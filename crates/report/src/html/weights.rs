@@ -1,4 +1,4 @@
-//! Of objects weighed by their sizes: what misses, per request and per byte.
+//! What a cache of weighed objects misses, per request and per byte.
 
 use std::fmt::Write;
 

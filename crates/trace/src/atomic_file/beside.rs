@@ -33,6 +33,9 @@ pub(super) fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()>
             unfinished().insert(beside.clone());
             let moved = give(&beside).map_err(Error::from);
             let moved = moved.and_then(|()| fs::rename(&beside, path));
+            if moved.is_err() {
+                let _ = fs::remove_file(&beside);
+            }
             unfinished().remove(&beside);
             moved
         }
@@ -49,10 +52,18 @@ pub(super) fn rename(from: &Path, to: &Path, force: bool) -> std::io::Result<()>
     }
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // The file system cannot do so. A second name is as safe, for a moment with two names.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            fs::hard_link(from, to)?;
-            fs::remove_file(from)
-        }
+        Err(Errno::INVAL | Errno::NOSYS) => match fs::hard_link(from, to) {
+            Ok(()) => {
+                // The target is there; a second name of it is hidden.
+                let _ = fs::remove_file(from);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            // Nor second names. What is left is to look first: another program may make the target
+            // between the two steps.
+            Err(_) if to.exists() => Err(ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(from, to),
+        },
         done => Ok(done?),
     }
 }

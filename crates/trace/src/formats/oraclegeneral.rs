@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::formats::Confidence;
 use crate::formats::feed::item;
-use crate::formats::records::{Layout, RecordReader, SizedLayout, half, number};
+use crate::formats::records::{Layout, RecordReader, SizedLayout, number, number32};
 use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
@@ -71,6 +71,6 @@ impl Layout for Requests {
 impl SizedLayout for Requests {
     fn object(&self, record: &[u8]) -> Option<(u64, u64)> {
         let record = record.first_chunk::<LENGTH>()?;
-        Some((number(record, ID_AT), half(record, SIZE_AT).into()))
+        Some((number(record, ID_AT), number32(record, SIZE_AT).into()))
     }
 }

@@ -316,7 +316,7 @@ pub(super) fn word(record: &[u8], at: usize) -> u16 {
 
 /// The little-endian 32-bit number at `at`.
 #[inline(always)]
-pub(super) fn half(record: &[u8], at: usize) -> u32 {
+pub(super) fn number32(record: &[u8], at: usize) -> u32 {
     let bytes = record[at..].first_chunk::<4>();
     bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes))
 }

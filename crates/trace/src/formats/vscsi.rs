@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::formats::Confidence;
 use crate::formats::feed::item;
-use crate::formats::records::{Layout, RecordReader, SizedLayout, half, number, word};
+use crate::formats::records::{Layout, RecordReader, SizedLayout, number, number32, word};
 use crate::{Block, Input, TraceError, Wish};
 
 /// What to type after `--format`.
@@ -156,6 +156,6 @@ impl SizedLayout for &'static Version {
             _ => number(record.first_chunk::<SECOND>()?, BLOCK_AT),
         };
         self.is_of(record)
-            .then(|| (id, half(record, self.bytes_at).into()))
+            .then(|| (id, number32(record, self.bytes_at).into()))
     }
 }
