@@ -76,9 +76,9 @@ const FAMILIES: [&str; 4] = ["PyMem_", "_PyMem_", "je_", "mi_"];
 const DEPTH: usize = 8;
 
 /// A function: its name and its file.
-type Function = (String, String);
+type FunctionKey = (String, String);
 
-fn function(frame: &Frame) -> Function {
+fn function(frame: &Frame) -> FunctionKey {
     (frame.function.clone(), frame.file.clone())
 }
 
@@ -95,11 +95,11 @@ fn is_own(caller: &Caller) -> bool {
 /// The functions of a run that allocate for their callers.
 #[derive(Debug, Default)]
 pub(crate) struct Wrappers {
-    found: HashSet<Function>,
+    found: HashSet<FunctionKey>,
 }
 
 impl Wrappers {
-    fn holds(&self, function: &Function) -> bool {
+    fn holds(&self, function: &FunctionKeyKey) -> bool {
         has_known_name(&function.0) || self.found.contains(function)
     }
 
@@ -117,8 +117,8 @@ impl Wrappers {
 
 /// A frame of a path: its function, and its line; where that is unknown, its place in the code.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Step {
-    function: Function,
+struct PathStep {
+    function: FunctionKey,
     line: (u32, Option<Place>),
 }
 
@@ -126,16 +126,16 @@ struct Step {
 #[derive(Default)]
 pub(crate) struct Evidence {
     /// The program's own innermost frames of each path.
-    paths: HashSet<Vec<Step>>,
+    paths: HashSet<Vec<PathStep>>,
     /// The functions of instructions that accessed blocks of the heap.
-    access: HashSet<Function>,
+    access: HashSet<FunctionKey>,
 }
 
 impl Evidence {
     /// Blocks were allocated by this call path, innermost first.
     pub(crate) fn add_allocation(&mut self, path: &[Caller]) {
         let own = path.iter().filter(|caller| is_own(caller)).take(DEPTH);
-        let step = |caller: &Caller| Step {
+        let step = |caller: &Caller| PathStep {
             function: function(&caller.frame),
             line: (
                 caller.frame.line,
@@ -145,9 +145,10 @@ impl Evidence {
         self.paths.insert(own.map(step).collect());
     }
 
-    /// An instruction with this innermost frame accessed blocks of the heap.
-    pub(crate) fn add_access(&mut self, frame: Option<&Frame>) {
-        self.access.extend(frame.map(function));
+    /// An instruction of this frame, into which its own function may be inlined, accessed blocks of
+    /// the heap.
+    pub(crate) fn add_access(&mut self, frame: &Frame) {
+        self.access.insert(function(frame));
     }
 
     /// The functions that allocate for their callers: at first those that call an allocator, then those
@@ -165,17 +166,19 @@ impl Evidence {
     }
 
     /// Wrappers that show when these are known.
-    fn more(&self, known: &Wrappers) -> Vec<Function> {
-        let mut allocates: HashMap<&Function, (HashSet<_>, HashSet<_>)> = HashMap::new();
+    fn more(&self, known: &Wrappers) -> Vec<FunctionKey> {
+        let mut allocates: HashMap<&FunctionKey, (HashSet<_>, HashSet<_>)> = HashMap::new();
         for path in &self.paths {
             let inner = path.iter().take_while(|step| known.holds(&step.function));
             if let [step, caller, ..] = &path[inner.count()..] {
                 let (lines, callers) = allocates.entry(&step.function).or_default();
                 lines.insert(&step.line);
-                callers.insert(&caller.function);
+                if caller.function != step.function {
+                    callers.insert(&caller.function);
+                }
             }
         }
-        let forwards = |(function, (lines, callers)): (&Function, (HashSet<_>, HashSet<_>))| {
+        let forwards = |(function, (lines, callers)): (&FunctionKey, (HashSet<_>, HashSet<_>))| {
             let is_wrapper =
                 lines.len() == 1 && callers.len() >= 2 && !self.access.contains(function);
             is_wrapper.then(|| function.clone())
@@ -250,11 +253,7 @@ mod tests {
     #[test]
     fn a_function_that_accesses_blocks_wants_them_itself() {
         let mut evidence = evidence();
-        evidence.add_access(
-            path(&[("get_text", 10)])
-                .first()
-                .map(|caller| &caller.frame),
-        );
+        evidence.add_access(&path(&[("get_text", 10)])[0].frame);
         let wrappers = evidence.wrappers();
         assert_eq!(name(&wrappers, &TEXT), "heap from get_text (a.c:9)");
     }

@@ -366,14 +366,14 @@ fn fortran_names_are_those_of_the_source() {
 const COMMON_PROGRAM: &str = "
 subroutine first
   double precision a(100), b(50), s
-  common /work/ a, b, s
+  common /grid/ a, b, s
   common /shared/ w(40)
   common x(10)
   a(1) = b(1) + s + w(3) + x(2)
 end subroutine
 program p
   double precision a(100), b(50), s
-  common /work/ a, b, s
+  common /grid/ a, b, s
   common /shared/ u(20), v(20)
   common x(10)
   b(2) = 1
@@ -392,7 +392,7 @@ fn members_of_common_blocks_have_their_names() {
     let (module, mut loader) = (module(&binary), Loader::new());
     let statics = loader.statics(&module);
     let sizes: Vec<_> = [
-        "/work/ a", "/work/ b", "/work/ s", "// x", "shared_", "work_",
+        "/grid/ a", "/grid/ b", "/grid/ s", "// x", "shared_", "grid_",
     ]
     .iter()
     .map(|name| {
@@ -402,7 +402,7 @@ fn members_of_common_blocks_have_their_names() {
     .collect();
     let bytes = [800, 400, 8, 40, 160].map(Some);
     assert_eq!(sizes, [&bytes[..], &[None]].concat(), "{statics:?}");
-    let (low, _) = symbol(&binary, "work_");
+    let (low, _) = symbol(&binary, "grid_");
     assert_eq!(loader.variable(&module, low + 800).element_bytes, 8);
 }
 

@@ -3,8 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use gimli::AttributeValue;
+
 use super::variables::{Entry, Unit, address, for_each_unit};
 use crate::symbols::StaticSymbol;
+
+const FORTRAN: [gimli::DwLang; 6] = [
+    gimli::DW_LANG_Fortran77,
+    gimli::DW_LANG_Fortran90,
+    gimli::DW_LANG_Fortran95,
+    gimli::DW_LANG_Fortran03,
+    gimli::DW_LANG_Fortran08,
+    gimli::DW_LANG_Fortran18,
+];
 
 /// What compilers call the block without a name.
 const BLANK: &str = "__BLNK__";
@@ -18,8 +29,8 @@ type Blocks = BTreeMap<u64, BTreeSet<(String, Members)>>;
 /// symbols, which most are, need not have their debug information read.
 fn may_be_block(symbol: &StaticSymbol) -> bool {
     let name = symbol.name.as_str();
-    let is_letter = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'_');
-    name == BLANK || name.ends_with('_') && name.bytes().all(is_letter)
+    let is_in_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+    name == BLANK || name.ends_with('_') && name.bytes().all(is_in_name)
 }
 
 /// Replaces COMMON blocks among the symbols by their members, where all program units that declare a block
@@ -65,6 +76,10 @@ fn members(block: &StaticSymbol, (name, members): &(String, Members)) -> Vec<Sta
 /// The blocks that a unit declares, by the address of their first member: their names and members.
 fn walk_unit(unit: Unit<'_>, blocks: &mut Blocks) -> gimli::Result<()> {
     let mut entries = unit.entries();
+    // Other languages have no such blocks, and large programs much of other languages.
+    if !entries.next_dfs()?.is_some_and(is_fortran) {
+        return Ok(());
+    }
     // The block whose members are being read, and its depth.
     let mut current: Option<(isize, String, Members)> = None;
     while let Some(entry) = entries.next_dfs()? {
@@ -86,6 +101,12 @@ fn walk_unit(unit: Unit<'_>, blocks: &mut Blocks) -> gimli::Result<()> {
     }
     keep(current, blocks);
     Ok(())
+}
+
+/// Whether this entry of a unit says that the unit is of Fortran.
+fn is_fortran(unit: &Entry<'_>) -> bool {
+    let language = unit.attr_value(gimli::DW_AT_language);
+    matches!(language, Some(AttributeValue::Language(language)) if FORTRAN.contains(&language))
 }
 
 fn keep(block: Option<(isize, String, Members)>, blocks: &mut Blocks) {

@@ -22,7 +22,9 @@ impl Resolver<'_> {
                 }
                 if sites.insert(cell.site) {
                     let place = self.shared.sites[cell.site as usize].place;
-                    evidence.add_access(self.frames(place).first());
+                    for frame in self.frames(place) {
+                        evidence.add_access(&frame);
+                    }
                 }
             }
         }
