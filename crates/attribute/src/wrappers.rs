@@ -99,7 +99,7 @@ pub(crate) struct Wrappers {
 }
 
 impl Wrappers {
-    fn holds(&self, function: &FunctionKeyKey) -> bool {
+    fn holds(&self, function: &FunctionKey) -> bool {
         has_known_name(&function.0) || self.found.contains(function)
     }
 
