@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -698,7 +699,11 @@ fn without_a_cache_folder_the_temporary_one_does() {
         .env("XDG_CACHE_HOME", place.path("file/below"))
         .env("TMPDIR", place.path(""));
     Done::of(&mut command).succeeds();
-    assert!(place.path("reuselens").is_dir());
+    let is_own = |name: &String| {
+        let mode = std::fs::metadata(place.path(name)).unwrap().mode();
+        name.starts_with("reuselens-") && mode & 0o777 == 0o700
+    };
+    assert!(place.files().iter().any(is_own), "{:?}", place.files());
     is_seen(&place, "./count");
     let mut command = place.command(&["cc", "-O1", "-pthread", "count.c", "-o", "count"]);
     command
