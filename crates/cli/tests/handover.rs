@@ -64,7 +64,8 @@ fn share_in_turn(json: &Json) -> f64 {
         within.map(|bin| bin[2]).sum()
     };
     let far = sum(150, u64::MAX);
-    assert!((59_000..60_400).contains(&far), "{far} of 59,800");
+    // Nearly all; block by block one in a hundred was.
+    assert!((54_000..65_000).contains(&far), "{far} of 59,800");
     sum(199, 210) as f64 / far as f64
 }
 
