@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use reuselens_wire::{Record, WireKind};
 
 use crate::order::mark;
+use crate::wrap::{restore_arguments, save_arguments};
 
 const ORDER: Ordering = Ordering::SeqCst;
 
@@ -29,22 +30,11 @@ macro_rules! entry {
             "add r10, 16",
             "mov qword ptr [rax], r10",
             "jmp {operation}",
-            "2: push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "push r8",
-            "push r9",
-            "push rax",
+            "2:",
+            save_arguments!(),
             "mov rsi, r11",
             "call {slow}",
-            "pop rax",
-            "pop r9",
-            "pop r8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
+            restore_arguments!(),
             "jmp {operation}",
             meta = const Record::meta(WireKind::$kind, $size),
             slow = sym crate::thread::slow,
@@ -172,9 +162,9 @@ mod bits128 {
     /// Stores `value` if the place holds `expected`; what it held.
     unsafe fn swap_if(place: *mut u128, expected: u128, value: u128) -> u128 {
         let (mut low, mut high) = (expected as u64, (expected >> 64) as u64);
-        // SAFETY: by the caller; rbx, which the compiler keeps for itself, is put back. The operands
-        // have registers by name: of its own choice the compiler may put `place` into rbx, which
-        // holds something else by the time of the exchange.
+        // SAFETY: by the caller; rbx, which the compiler keeps for itself, is put back. The
+        // operands have registers by name: of its own choice the compiler may put `place` into rbx,
+        // which holds something else by the time of the exchange.
         unsafe {
             core::arch::asm!(
                 "xchg rsi, rbx",

@@ -8,6 +8,21 @@
 //! here), and where a program itself refers weakly to a function that is missing, ours does nothing
 //! and returns 0.
 
+/// Instructions that save the registers in which a function gets its arguments: 56 bytes, which
+/// align the stack at a function's entry. `rax` has the number of vector registers among them.
+macro_rules! save_arguments {
+    () => {
+        "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush r9\npush rax"
+    };
+}
+
+/// Instructions that restore what [`save_arguments`] saved.
+macro_rules! restore_arguments {
+    () => {
+        "pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi"
+    };
+}
+
 /// Defines functions that do something and then jump on: name, and what is done. That gets the
 /// first three arguments and the address that the call returns to.
 macro_rules! before {
@@ -16,23 +31,10 @@ macro_rules! before {
             concat!(".weak __real_", $name),
             concat!(".globl __wrap_", $name, "\n.type __wrap_", $name, ",@function"),
             concat!("__wrap_", $name, ":"),
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "push r8",
-            "push r9",
-            // The number of vector arguments, and keeps the stack aligned.
-            "push rax",
+            $crate::wrap::save_arguments!(),
             "mov rcx, qword ptr [rsp + 56]",
             "call {before}",
-            "pop rax",
-            "pop r9",
-            "pop r8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
+            $crate::wrap::restore_arguments!(),
             concat!("cmp qword ptr [rip + __real_", $name, "@GOTPCREL], 0"),
             "je 2f",
             concat!("jmp qword ptr [rip + __real_", $name, "@GOTPCREL]"),
@@ -58,23 +60,11 @@ macro_rules! around {
             ".cfi_offset rbp, -16",
             "mov rbp, rsp",
             ".cfi_def_cfa_register rbp",
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "push r8",
-            "push r9",
-            "push rax",
+            $crate::wrap::save_arguments!(),
             "sub rsp, 8",
             "call {before}",
             "add rsp, 8",
-            "pop rax",
-            "pop r9",
-            "pop r8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
+            $crate::wrap::restore_arguments!(),
             $words,
             "test r10d, r10d",
             "jle 3f",
@@ -104,4 +94,4 @@ macro_rules! around {
     )+ };
 }
 
-pub(crate) use {around, before};
+pub(crate) use {around, before, restore_arguments, save_arguments};
