@@ -168,24 +168,7 @@ impl AtomicFile {
             let mut partial = self.target.clone().into_os_string();
             partial.push(".partial");
             let partial = PathBuf::from(partial);
-            if partial.exists() && !self.force {
-                return Err(exists(&partial));
-            }
-            let done = match &self.beside {
-                Beside::Named(path) => rename(path, &partial, self.force),
-                _ => link(self.out.get_ref(), &partial, self.force),
-            };
-            match done {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    return Err(exists(&partial));
-                }
-                other => {
-                    other.map_err(|error| TraceError::io("create", &partial, explained(error)))?
-                }
-            }
-            if let Beside::Named(path) = &self.beside {
-                unfinished().remove(path);
-            }
+            self.give_name(&partial, "create")?;
             self.beside = Beside::Named(partial);
             self.kept = true;
         }
@@ -212,21 +195,26 @@ impl AtomicFile {
             .map_or(Ok(()), Ahead::end)
             .map_err(failed)?;
         self.out.get_ref().sync_all().map_err(failed)?;
+        self.give_name(&self.target, "write")?;
+        self.beside = Beside::Target;
+        Ok(self.target.clone())
+    }
+
+    /// Gives the file a name, over a file that has it only with `force`. On success it is no more
+    /// one of the unfinished files.
+    fn give_name(&self, name: &Path, action: &'static str) -> Result<(), TraceError> {
         let named = match &self.beside {
-            Beside::Named(path) => rename(path, &self.target, self.force),
-            _ => link(self.out.get_ref(), &self.target, self.force),
+            Beside::Named(path) => rename(path, name, self.force),
+            _ => link(self.out.get_ref(), name, self.force),
         };
-        match named {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(exists(&self.target));
-            }
-            other => other.map_err(failed)?,
-        }
+        named.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(name),
+            _ => TraceError::io(action, name, explained(error)),
+        })?;
         if let Beside::Named(path) = &self.beside {
             unfinished().remove(path);
         }
-        self.beside = Beside::Target;
-        Ok(self.target.clone())
+        Ok(())
     }
 
     /// Removes the unfinished files of this process that would go if their values were dropped: for the
