@@ -147,7 +147,7 @@ impl Keeping {
 
 /// Whether a row stays; takes note of what it says of memory.
 fn keep(memory: &mut Memory, data: DataFilter, block: &Block, index: usize, row: &Row) -> bool {
-    let operand = || block.row(index + 1).map_or(0, |row| row.addr);
+    let operand = || block.operand(index);
     match row.kind {
         Kind::Load | Kind::Store | Kind::Atomic | Kind::Named => memory.is(data, row.addr),
         Kind::RangeLoad | Kind::RangeStore => {

@@ -26,8 +26,8 @@ pub struct Reordered {
     pub reordered: Profile,
 }
 
-/// Reads a trace of statements, and moves every statement up to the one that it shares data with, as
-/// far as dependences permit.
+/// Reads a trace of statements, and moves every statement up to the one that it shares data with,
+/// as far as dependences permit.
 ///
 /// A program that names its data and marks its statements: a mark begins a statement. What a thread
 /// names until its next mark is one, and each access before its first mark is one by itself.
@@ -157,8 +157,7 @@ impl StatementBuilder {
             }
             let bytes = match row.kind {
                 Kind::Named => 1,
-                Kind::RangeLoad | Kind::RangeStore => block.row(at + 1).map_or(0, |row| row.addr),
-                _ => row.size.into(),
+                _ => block.access_bytes(at),
             };
             if mine.uses.len() >= Statements::MAX_PER_STATEMENT {
                 return Err(TooMany::InStatement);
@@ -188,8 +187,8 @@ impl StatementBuilder {
     }
 }
 
-/// A statement ends: each address counts once, with the bytes of its first use, as in statement mode.
-/// All bytes of its longest use have dependences, and are written if any use of it writes.
+/// A statement ends: each address counts once, with the bytes of its first use, as in statement
+/// mode. All bytes of its longest use have dependences, and are written if any use of it writes.
 fn close(
     mine: &mut Pending,
     statements: &mut Statements,

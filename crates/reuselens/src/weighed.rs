@@ -1,14 +1,14 @@
 //! Distances in bytes of a trace of objects that have sizes: one pass on one thread.
 //!
-//! Distances are exact, and counted in units of the granularity: the hits of a cache whose size is a
-//! multiple of it are exact. Nearly all distances of a large trace differ, so that a counter for each
-//! would make memory grow with the length of the trace. From [`EXACT_UNITS`] units on there are 256
-//! counters to an octave, and the hits are exact for sizes between two counters: those that are
-//! multiples of 1/256 of the power of two below them.
+//! Distances are exact, and counted in units of the granularity: the hits of a cache whose size is
+//! a multiple of it are exact. Nearly all distances of a large trace differ, so that a counter for
+//! each would make memory grow with the length of the trace. From [`EXACT_UNITS`] units on there
+//! are 256 counters to an octave, and the hits are exact for sizes between two counters: those that
+//! are multiples of 1/256 of the power of two below them.
 
 use reuselens_distance::WeightedTree;
 use reuselens_locality::{ExactHistogram, Machine};
-use reuselens_trace::{Block, Kind, Source, Step, TraceError};
+use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
 use crate::analysis::{LOOK_AT_MEMORY_EVERY, Pass, memory_limit};
@@ -136,13 +136,8 @@ impl Requests {
             if !kind.is_access() || !options.kinds.counts(kind) {
                 continue;
             }
-            let bytes = match kind {
-                // Its operand is in the next row.
-                Kind::RangeLoad | Kind::RangeStore => block.addrs().get(at + 1).copied(),
-                _ => Some(u64::from(block.sizes()[at])),
-            };
             self.ids.push(block.addrs()[at]);
-            self.bytes.push(bytes.unwrap_or(0));
+            self.bytes.push(block.access_bytes(at));
         }
     }
 }

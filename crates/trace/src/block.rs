@@ -347,6 +347,21 @@ impl Block {
         })
     }
 
+    /// The first operand of the row at `index`; 0 if there is none.
+    pub fn operand(&self, index: usize) -> u64 {
+        let next = self.row(index + 1);
+        let operand = next.filter(|row| row.kind == Kind::Operand);
+        operand.map_or(0, |row| row.addr)
+    }
+
+    /// The bytes of the load, store, atomic or range operation at `index`.
+    pub fn access_bytes(&self, index: usize) -> u64 {
+        match self.kinds[index] {
+            Kind::RangeLoad | Kind::RangeStore => self.operand(index),
+            _ => self.sizes[index].into(),
+        }
+    }
+
     /// The rows in order.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         (0..self.len()).filter_map(|index| self.row(index))

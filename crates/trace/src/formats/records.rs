@@ -232,10 +232,8 @@ impl<L: Layout> Records<L> {
             let valid = match (self.wish, self.object) {
                 (None, None) => self.layout.rows(records, block),
                 (None, Some(object)) => {
-                    let mut records = records.chunks_exact(length);
-                    let objects = records
-                        .by_ref()
-                        .map_while(|record| object(&self.layout, record));
+                    let records = records.chunks_exact(length);
+                    let objects = records.map_while(|record| object(&self.layout, record));
                     let mut valid = 0;
                     for (id, bytes) in objects {
                         block.extend(feed::object(id, bytes));

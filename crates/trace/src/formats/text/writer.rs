@@ -64,9 +64,9 @@ impl<W: Write> Writer<W> {
         let instrumented = self.instrumented.contains(&block.process);
         for (index, (&kind, &addr)) in block.kinds().iter().zip(block.addrs()).enumerate() {
             let size = match kind {
-                Kind::Load | Kind::Store | Kind::Atomic => block.sizes()[index].into(),
-                Kind::RangeLoad | Kind::RangeStore => operand(block, index + 1),
-                Kind::Named if !instrumented => 1,
+                Kind::Named if instrumented => continue,
+                Kind::Named => 1,
+                kind if kind.is_access() => block.access_bytes(index),
                 _ => continue,
             };
             self.access(addr, size)?;
@@ -119,13 +119,5 @@ impl<W: Write> Writer<W> {
         let written = self.out.write_all(&self.lines);
         self.lines.clear();
         written.map_err(|error| TraceError::io("write", &self.path, error))
-    }
-}
-
-/// The operand in row `index`, 0 if a forged block lacks it.
-fn operand(block: &Block, index: usize) -> u64 {
-    match block.row(index) {
-        Some(row) if row.kind == Kind::Operand => row.addr,
-        _ => 0,
     }
 }
