@@ -1,10 +1,9 @@
 //! Caches of program threads that are kept coherent: distances and invalidations are those of the
-//! definition, whatever is told apart and however many threads count.
+//! definition, whatever the counts are broken down by and however many threads count.
 
 mod common;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use reuselens::attribute::{Kinds, NamesMode};
 use reuselens::distance::generate::Random;
@@ -13,7 +12,7 @@ use reuselens::trace::Kind;
 use reuselens::units::{Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
-use common::{Made, What, Who};
+use common::{Made, What, Who, options, refusal};
 
 /// Threads of two processes that run in turn, by chance, and mostly access the same items.
 fn random(seed: u64, threads: u64, blocks: u64) -> Made {
@@ -84,15 +83,6 @@ impl Definition {
             }
         }
         definition
-    }
-}
-
-fn options(sharing: Sharing, threads: usize) -> AnalysisOptions {
-    AnalysisOptions {
-        granularity: Some(Granularity::LINE_64),
-        sharing,
-        threads: NonZeroUsize::new(threads),
-        ..AnalysisOptions::default()
     }
 }
 
@@ -190,12 +180,7 @@ fn merged_profiles_add_invalidations_up() {
 
 #[test]
 fn what_coherent_caches_cannot_be_asked_is_refused() {
-    let error = |change: &dyn Fn(&mut AnalysisOptions)| {
-        let mut asked = options(Sharing::Coherent, 2);
-        change(&mut asked);
-        let made = analyze(&mut Made::default(), Vec::new(), &asked, &mut |_| {});
-        made.unwrap_err().to_string()
-    };
+    let error = |change: &dyn Fn(&mut AnalysisOptions)| refusal(Sharing::Coherent, change);
     for engine in ["parallel", "sampled", "hp-rda"] {
         let message = error(&|asked| asked.engine = engine.to_owned());
         assert!(message.contains("--sharing coherent"), "{message}");

@@ -4,17 +4,16 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use reuselens::distance::by_name;
 use reuselens::distance::generate::Random;
 use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::trace::{Input, formats};
-use reuselens::units::{Bytes, Distance, Granularity};
+use reuselens::units::{Bytes, Distance};
 use reuselens::{AnalysisOptions, Error, analyze};
 
-use common::{Made, What, Who};
+use common::{Made, What, Who, options, refusal};
 
 impl Made {
     /// Threads that run in turn, by chance; some of their items are their own, some are of all.
@@ -61,15 +60,6 @@ impl Made {
 
     fn profile(&self, options: &AnalysisOptions) -> Profile {
         analyze(&mut self.clone(), Vec::new(), options, &mut |_| {}).unwrap()
-    }
-}
-
-fn options(sharing: Sharing, threads: usize) -> AnalysisOptions {
-    AnalysisOptions {
-        granularity: Some(Granularity::LINE_64),
-        sharing,
-        threads: NonZeroUsize::new(threads),
-        ..AnalysisOptions::default()
     }
 }
 
@@ -364,12 +354,7 @@ fn threads_that_have_ended_take_no_memory() {
 
 #[test]
 fn what_follows_all_threads_as_one_is_refused() {
-    let error = |change: &dyn Fn(&mut AnalysisOptions)| {
-        let mut asked = options(Sharing::Private, 2);
-        change(&mut asked);
-        let made = analyze(&mut Made::default(), Vec::new(), &asked, &mut |_| {});
-        made.unwrap_err().to_string()
-    };
+    let error = |change: &dyn Fn(&mut AnalysisOptions)| refusal(Sharing::Private, change);
     for engine in ["parallel", "sampled", "hp-rda"] {
         let message = error(&|asked| asked.engine = engine.to_owned());
         assert!(message.contains(engine), "{message}");

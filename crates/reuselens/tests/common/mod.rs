@@ -1,8 +1,13 @@
-//! A trace made by hand: the rows of threads in turn, and their ends.
+//! A trace made by hand: the rows of threads in turn, and their ends; and how it is analysed.
 
+use std::num::NonZeroUsize;
+
+use reuselens::locality::Sharing;
 use reuselens::trace::{
     Block, Event, Kind, Note, ProcessId, Row, Source, Step, ThreadId, TraceError,
 };
+use reuselens::units::Granularity;
+use reuselens::{AnalysisOptions, analyze};
 
 /// Process, thread.
 pub type Who = (u16, u32);
@@ -24,7 +29,7 @@ pub enum What {
     /// The thread ends.
     #[allow(dead_code, reason = "threads end in some of the tests only")]
     End,
-    /// The trace says something.
+    /// A note of the trace.
     #[allow(dead_code, reason = "traces say nothing in most of the tests")]
     Note(Note),
 }
@@ -82,4 +87,24 @@ impl Source for Made {
     fn progress(&self) -> Option<(u64, u64)> {
         Some((self.at as u64, self.steps.len() as u64))
     }
+}
+
+/// Cache lines, with this sharing and on so many threads.
+#[allow(dead_code, reason = "some of the tests have options of their own")]
+pub fn options(sharing: Sharing, threads: usize) -> AnalysisOptions {
+    AnalysisOptions {
+        granularity: Some(Granularity::LINE_64),
+        sharing,
+        threads: NonZeroUsize::new(threads),
+        ..AnalysisOptions::default()
+    }
+}
+
+/// Why an analysis with changed options is refused.
+#[allow(dead_code, reason = "some of the tests refuse nothing")]
+pub fn refusal(sharing: Sharing, change: impl Fn(&mut AnalysisOptions)) -> String {
+    let mut asked = options(sharing, 2);
+    change(&mut asked);
+    let made = analyze(&mut Made::default(), Vec::new(), &asked, &mut |_| {});
+    made.unwrap_err().to_string()
 }
