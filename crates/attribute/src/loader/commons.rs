@@ -1,40 +1,35 @@
-//! Members of Fortran's COMMON blocks: a block is one symbol, and its members are what programs work on.
+//! Members of Fortran's COMMON blocks: a block is one symbol, and its members are what programs
+//! work on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gimli::AttributeValue;
 
+use super::FORTRAN;
 use super::variables::{Entry, Unit, address, for_each_unit};
 use crate::symbols::StaticSymbol;
-
-const FORTRAN: [gimli::DwLang; 6] = [
-    gimli::DW_LANG_Fortran77,
-    gimli::DW_LANG_Fortran90,
-    gimli::DW_LANG_Fortran95,
-    gimli::DW_LANG_Fortran03,
-    gimli::DW_LANG_Fortran08,
-    gimli::DW_LANG_Fortran18,
-];
 
 /// What compilers call the block without a name.
 const BLANK: &str = "__BLNK__";
 
 /// The members of a block, by address, as one program unit declares them.
 type Members = BTreeMap<u64, String>;
-/// By the address of a block's first member: the block's names and the members that it has, each once.
+/// By the address of a block's first member: the block's names and the members that it has, each
+/// once.
 type Blocks = BTreeMap<u64, BTreeSet<(String, Members)>>;
 
-/// Whether a symbol may be a COMMON block: `work_` is one by what compilers call it. Files without such
-/// symbols, which most are, need not have their debug information read.
+/// Whether a symbol may be a COMMON block: `work_` is one by what compilers call it. Files without
+/// such symbols, which most are, need not have their debug information read.
 fn may_be_block(symbol: &StaticSymbol) -> bool {
     let name = symbol.name.as_str();
     let is_in_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
     name == BLANK || name.ends_with('_') && name.bytes().all(is_in_name)
 }
 
-/// Replaces COMMON blocks among the symbols by their members, where all program units that declare a block
-/// have the same members in it. Where they differ it has no names that hold everywhere, and it stays one.
+/// Replaces COMMON blocks among the symbols by their members, where all program units that declare
+/// a block have the same members in it. Where they differ it has no names that hold everywhere, and
+/// it stays one.
 pub(super) fn split(path: &Path, symbols: &mut Vec<StaticSymbol>) {
     if !symbols.iter().any(may_be_block) {
         return;

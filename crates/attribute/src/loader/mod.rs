@@ -314,12 +314,14 @@ fn frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
     frames
 }
 
-const FORTRAN: [gimli::DwLang; 5] = [
+/// What debug information calls the language of Fortran's versions.
+const FORTRAN: [gimli::DwLang; 6] = [
     gimli::DW_LANG_Fortran77,
     gimli::DW_LANG_Fortran90,
     gimli::DW_LANG_Fortran95,
     gimli::DW_LANG_Fortran03,
     gimli::DW_LANG_Fortran08,
+    gimli::DW_LANG_Fortran18,
 ];
 
 /// The frames that the debug information knows.
