@@ -13,14 +13,20 @@ const LEAST: f64 = 0.001;
 /// Ends with a line break.
 pub fn curve_svg(profile: &Profile) -> String {
     let bytes = profile.granularity.bytes() as f64;
-    let in_items = profile.method.ids && profile.requested_bytes.is_none();
-    let (x, title) = match in_items {
-        true => (
+    let (x, y, title) = match (&profile.requested_bytes, profile.method.ids) {
+        (Some(_), _) => (
+            "bytes in the cache",
+            "% of requests or bytes",
+            "Misses in a cache of objects",
+        ),
+        (None, true) => (
             "items in the cache",
+            "% of accesses",
             "Misses per access, by items in the cache",
         ),
-        false => (
+        (None, false) => (
             "bytes in the cache",
+            "% of accesses",
             "Misses per access, by size of the cache",
         ),
     };
@@ -33,20 +39,15 @@ pub fn curve_svg(profile: &Profile) -> String {
             look,
         }
     };
-    let mut lines = vec![line(
-        words::command(profile),
-        &profile.histogram,
-        Look::Strong,
-    )];
-    if let Some(requested) = &profile.requested_bytes {
-        lines[0].name = "of the requests".to_owned();
-        lines.push(line("of the bytes".to_owned(), requested, Look::Soft));
-    }
-    let levels = caches::levels(profile);
-    let (title, y) = match &profile.requested_bytes {
-        Some(_) => ("Misses in a cache of objects", "% of requests or bytes"),
-        None => (title, "% of accesses"),
+    let accesses = |name| line(name, &profile.histogram, Look::Strong);
+    let lines = match &profile.requested_bytes {
+        None => vec![accesses(words::command(profile))],
+        Some(bytes) => vec![
+            accesses("of the requests".to_owned()),
+            line("of the bytes".to_owned(), bytes, Look::Soft),
+        ],
     };
+    let levels = caches::levels(profile);
     let panel = Panel::Lines {
         title: title.to_owned(),
         x: x.to_owned(),
