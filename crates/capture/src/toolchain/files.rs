@@ -44,9 +44,9 @@ impl RunTimeFiles {
     /// Writes the files unless they are there already. Several compilers may do so at one time.
     ///
     /// They are in the user's cache, or in a directory of the user's own in the system's temporary
-    /// one. What is there counts only if no other user could have put it there, and if its content is
-    /// this version's: it becomes part of what the user builds and runs. Where both directories belong
-    /// to somebody else, each call makes a new one.
+    /// one. What is there counts only if no other user could have put it there, and if its content
+    /// is this version's: it becomes part of what the user builds and runs. Where both directories
+    /// belong to somebody else, each call makes a new one.
     ///
     /// # Errors
     /// If neither the user's cache nor the system's temporary directory can be written.
@@ -54,14 +54,13 @@ impl RunTimeFiles {
         let name = format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), fingerprint());
         let temporary = std::env::temp_dir();
         // The owner of this is the user that the process runs as.
-        let user = std::fs::metadata("/proc/self").map(|about| about.uid());
-        let shared = user.as_ref().ok();
-        let shared = shared.map(|user| temporary.join(format!("reuselens-{user}")));
-        let cache = cache_directory().map(|cache| cache.join("reuselens"));
-        for place in [cache, shared].into_iter().flatten() {
-            let Ok(&user) = user.as_ref() else { break };
-            if let Ok(directory) = install_in(&place, &name, user) {
-                return Ok(RunTimeFiles { directory });
+        if let Ok(user) = std::fs::metadata("/proc/self").map(|about| about.uid()) {
+            let cache = cache_directory().map(|cache| cache.join("reuselens"));
+            let shared = temporary.join(format!("reuselens-{user}"));
+            for place in cache.into_iter().chain([shared]) {
+                if let Ok(directory) = install_in(&place, &name, user) {
+                    return Ok(RunTimeFiles { directory });
+                }
             }
         }
         let fresh = tempfile::Builder::new().prefix("reuselens-").tempdir();

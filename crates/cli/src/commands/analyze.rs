@@ -29,8 +29,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Weigh the objects of a cache trace by their sizes: distances in bytes, misses per request and
-    /// per byte; for formats with sizes (oraclegeneral, vscsi, csv with ids and sizes)
+    /// Weigh the objects of a cache trace by their sizes: distances in bytes, misses per request
+    /// and per byte; for formats with sizes (oraclegeneral, vscsi, csv with ids and sizes)
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Analysis")]
     weigh: Option<Weigh>,
 
@@ -54,8 +54,10 @@ impl Args {
     pub fn run(self) -> Outcome {
         self.show.check()?;
         let mut options = self.analysis.options(&self.show.by)?;
-        options.weigh_bytes = self.weigh.is_some();
-        reuselens::check(&options)?;
+        if self.weigh.is_some() {
+            options.weigh_bytes = true;
+            reuselens::check(&options)?;
+        }
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
         // What was allocated and called before the part, and by others, says what its accesses are to; of a program that names its
