@@ -1,17 +1,21 @@
 //! What has no room for a cell of its own counts for a coarser one.
 //!
-//! A program can have more groups of accesses than there is room for: an interpreter reaches each of its functions on ten
-//! thousands of paths. The first groups get a cell each, [`Options::max_cells`] of them. From then on a group counts for
-//! the finest cell there is of those that are coarser, or for an older, coarser one as long as the table of cells
-//! remembers that one for the group (`CellTable::folded`). Neither sums nor determinism depend on that: each access
-//! counts once, and what is remembered follows from the accesses alone. Coarser is, step by step: the calling context further up on the path, at the
-//! next power of two of depths; at the first function, the other objects. Whenever a cell has taken so many accesses of finer groups,
-//! the group of the next gets a cell one step finer, and keeps it: the more accesses a group has, the sooner that is its own, so
-//! what is hot is kept however late it comes. The number of accesses doubles again and again as room is used up. Each access counts
-//! once, so sums stay exact; and it counts below the functions that led to it.
+//! A program can have more groups of accesses than there is room for: an interpreter reaches each
+//! of its functions on ten thousands of paths. The first groups get a cell each,
+//! [`Options::max_cells`] of them. From then on a group counts for the finest cell there is of
+//! those that are coarser, or for an older, coarser one as long as the table of cells remembers
+//! that one for the group (`CellTable::folded`). Neither sums nor determinism depend on that: each
+//! access counts once, and what is remembered follows from the accesses alone. Coarser is, step by
+//! step: the calling context further up on the path, at the next power of two of depths; at the
+//! first function, the other objects. Whenever a cell has taken so many accesses of finer groups,
+//! the group of the next gets a cell one step finer, and keeps it: the more accesses a group has,
+//! the sooner that is its own, so what is hot is kept however late it comes. The number of accesses
+//! doubles again and again as room is used up. Each access counts once, so sums stay exact; and it
+//! counts below the functions that led to it.
 //!
-//! Source: Estan & Varghese 2002, "New directions in traffic measurement and accounting", section 3.1 (sample and hold); the steps are
-//! those of Cormode, Korn, Muthukrishnan & Srivastava 2003, "Finding hierarchical heavy hitters in data streams".
+//! Source: Estan & Varghese 2002, "New directions in traffic measurement and accounting", section
+//! 3.1 (sample and hold); the steps are those of Cormode, Korn, Muthukrishnan & Srivastava 2003,
+//! "Finding hierarchical heavy hitters in data streams".
 //!
 //! [`Options::max_cells`]: crate::Options::max_cells
 
@@ -36,8 +40,8 @@ struct RefinementCount {
 }
 
 impl RefinementCount {
-    /// The accesses of finer groups after which a cell of `room` is made: `least` at first, doubled `doublings` times until none is
-    /// left; `None` then.
+    /// The accesses of finer groups after which a cell of `room` is made: `least` at first, doubled
+    /// `doublings` times until none is left; `None` then.
     fn threshold(&self, room: usize, least: u32, doublings: usize) -> Option<u32> {
         (self.used < room).then(|| least << (doublings * self.used / room))
     }
@@ -89,7 +93,8 @@ impl Refining {
 }
 
 impl Shared {
-    /// As [`cell`](Self::cell), of a key that is known to have none, with its hash. Counts an access of the key.
+    /// As [`cell`](Self::cell), of a key that is known to have none, with its hash. Counts an
+    /// access of the key.
     #[inline(never)]
     pub fn new_cell(&mut self, packed: Packed, hash: u64) -> CellChoice {
         if self.cells.has_room() {
@@ -124,7 +129,8 @@ impl Shared {
         CellChoice { cell, lasts }
     }
 
-    /// After how many accesses of finer groups a group below a cell gets one of its own; `None` if none gets one.
+    /// After how many accesses of finer groups a group below a cell gets one of its own; `None` if
+    /// none gets one.
     fn threshold(&self, cell: u32) -> Option<u32> {
         let (key, room) = (self.cells.keys()[cell as usize], 2 * self.cells.max());
         let Refining {
@@ -182,7 +188,8 @@ impl Shared {
         }
     }
 
-    /// The next coarser key: further up, and for all other objects where there is nothing further up.
+    /// The next coarser key: further up, and for all other objects where there is nothing further
+    /// up.
     fn coarser(&self, key: CellKey) -> CellKey {
         match self.contexts.coarser(key.context) {
             0 => CellKey {
@@ -193,8 +200,8 @@ impl Shared {
         }
     }
 
-    /// Makes the cell for all other objects. There are at most as many lines as the program has code,
-    /// so lines keep their names longer than objects.
+    /// Makes the cell for all other objects. There are at most as many lines as the program has
+    /// code, so lines keep their names longer than objects.
     #[cold]
     fn coarsest(&mut self, key: CellKey) -> u32 {
         self.once(

@@ -37,8 +37,8 @@ pub(crate) struct Shared {
     frames: FastMap<(u64, u64), u32>,
     pub references: u64,
     pub warnings: Warnings,
-    /// Whether it was said already that contexts fold, that objects do, that there are too many contexts, that lines
-    /// fold.
+    /// Whether it was said already that contexts fold, that objects do, that there are too many
+    /// contexts, that lines fold.
     said: [bool; 4],
     pub(crate) with_contexts: bool,
     with_elements: bool,

@@ -56,7 +56,8 @@ pub trait SymbolSource {
     /// What is known of the static variable at `address`.
     fn variable(&mut self, module: &Module, address: u64) -> Variable;
 
-    /// Whether the module's code was compiled by rustc: whoever wants lines has to ask Cargo for them.
+    /// Whether the module's code was compiled by rustc: whoever wants lines has to ask Cargo for
+    /// them.
     fn is_rust(&mut self, _module: &Module) -> bool {
         false
     }

@@ -22,7 +22,8 @@ impl Warnings {
         }
     }
 
-    /// Modules without line numbers, in one warning: an interpreter loads dozens of them. Each with whether rustc compiled it.
+    /// Modules without line numbers, in one warning: an interpreter loads dozens of them. Each with
+    /// whether rustc compiled it.
     pub fn no_debug_information<'a>(&mut self, modules: impl Iterator<Item = (&'a str, bool)>) {
         let mut names: Vec<&str> = Vec::new();
         let (mut all_rust, mut any_rust) = (true, false);

@@ -1,8 +1,9 @@
 //! Functions that allocate for their callers: a block belongs to the code that wanted it.
 //!
-//! Two kinds of evidence. Some have names that everybody gives them (`xmalloc`). Others show by what
-//! they do: they allocate on one line, for two callers at least, and no instruction of theirs accesses a
-//! block of the heap. A function that fills in what it allocates makes something of its own.
+//! Two kinds of evidence. Some have names that everybody gives them (`xmalloc`). Others show by
+//! what they do: they allocate on one line, for two callers at least, and no instruction of theirs
+//! accesses a block of the heap. A function that fills in what it allocates makes something of its
+//! own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -103,8 +104,8 @@ impl Wrappers {
         has_known_name(&function.0) || self.found.contains(function)
     }
 
-    /// The frame that the blocks of an allocation are named by, from its call path, innermost first:
-    /// the program's own innermost that does not allocate for its callers.
+    /// The frame that the blocks of an allocation are named by, from its call path, innermost
+    /// first: the program's own innermost that does not allocate for its callers.
     pub(crate) fn wanting<'a>(&self, path: &'a [Caller]) -> Option<&'a Caller> {
         let mut own = path.iter().filter(|caller| is_own(caller));
         // The caller of a wrapper may be unknown.
@@ -151,8 +152,8 @@ impl Evidence {
         self.access.insert(function(frame));
     }
 
-    /// The functions that allocate for their callers: at first those that call an allocator, then those
-    /// that call them, until there are no more.
+    /// The functions that allocate for their callers: at first those that call an allocator, then
+    /// those that call them, until there are no more.
     pub(crate) fn wrappers(&self) -> Wrappers {
         let mut wrappers = Wrappers::default();
         for _ in 0..DEPTH {

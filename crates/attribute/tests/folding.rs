@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use common::{BIAS, Finished, Run, STACK, at};
 use reuselens_attribute::Options;
 
-/// `main` calls `f` from `calls` places, once each; then `g`, which calls `f` again and again, from one place.
+/// `main` calls `f` from `calls` places, once each; then `g`, which calls `f` again and again, from
+/// one place.
 fn run(max_cells: usize, calls: u64, hot: u64) -> Finished {
     let mut run = Run::new(Options {
         max_cells,

@@ -169,7 +169,8 @@ private:
   const DataLayout &Layout;
   SmallVector<Segment, 32> Segments;
   SmallVector<Repeated, 4> Loopings;
-  /// Instructions because of which other threads can go on: each gets a call of the run time before it.
+  /// Instructions because of which other threads can go on: each gets a call of the run time before
+  /// it.
   SmallVector<Instruction *, 8> Releases;
   bool Open = false;
   /// Whether nothing was met in this basic block that another part of the stream may belong to.

@@ -1,8 +1,8 @@
 //! Within how many accesses the order between threads is a guess.
 //!
 //! Intervals of what threads did that overlap in time are delivered one after the other, though
-//! their accesses may have alternated. So a distance that one of them has may be wrong by as many accesses
-//! as the others did meanwhile.
+//! their accesses may have alternated. So a distance that one of them has may be wrong by as many
+//! accesses as the others did meanwhile.
 //!
 //! Rows are counted, not accesses: function entries, allocations and frees are rows too, and a copy
 //! of memory is one row for each side, however long it is.
@@ -95,8 +95,8 @@ impl Unordered {
         self.recent.push_back(interval);
     }
 
-    /// A power of two: within fewer rows than that the order between threads is a guess, but for one
-    /// in a thousand rows. `None` if it is known for all others.
+    /// A power of two: within fewer rows than that the order between threads is a guess, but for
+    /// one in a thousand rows. `None` if it is known for all others.
     pub fn within(&mut self) -> Option<u64> {
         self.settle();
         let all: u64 = self.rows.iter().sum();

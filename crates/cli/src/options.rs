@@ -51,7 +51,8 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub disable_adjusting: bool,
 
-    /// Count each access, or an element once per statement: of RecordStatement, else of a source line
+    /// Count each access, or an element once per statement: of RecordStatement, else of a source
+    /// line
     #[arg(
         long,
         value_enum,

@@ -156,9 +156,9 @@ impl Rule {
 }
 
 /// The nearest folder at or above `folder` that version control marks as the top of a project, else
-/// `folder`. (A program is often built and run in a folder beside that of its sources.) A mark counts
-/// only if it belongs to the owner of `folder`, since anybody can make one in `/tmp`, and not in the
-/// home of the user, where some keep settings under version control.
+/// `folder`. (A program is often built and run in a folder beside that of its sources.) A mark
+/// counts only if it belongs to the owner of `folder`, since anybody can make one in `/tmp`, and
+/// not in the home of the user, where some keep settings under version control.
 fn project_of(folder: PathBuf, home: Option<&Path>) -> PathBuf {
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|about| about.uid());
     let user = owner(&folder);

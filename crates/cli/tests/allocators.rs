@@ -1,5 +1,5 @@
-//! Blocks of all functions of all allocators are known in programs that nobody has rebuilt, and named by
-//! the code that wanted them.
+//! Blocks of all functions of all allocators are known in programs that nobody has rebuilt, and
+//! named by the code that wanted them.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Threads that hand over to each other: what is ordered by synchronisation is read in that order, in
-//! all ways of capture.
+//! Threads that hand over to each other: what is ordered by synchronisation is read in that order,
+//! in all ways of capture.
 
 mod common;
 

@@ -201,7 +201,8 @@ fn exceptions_leave_functions_without_confusing_contexts() {
     let after = names.iter().find(|name| name.contains("after")).unwrap();
     assert_eq!(after.split(" > ").count(), 2, "called from main: {after}");
     assert_eq!(json.accesses("context", after), 2000);
-    // A function that calls itself is one context, in each of a thousand rounds, with what is inlined there below it.
+    // A function that calls itself is one context, in each of a thousand rounds, with what is
+    // inlined there below it.
     let descends = |name: &&String| name.contains("descend");
     let once = |name: &String| name.matches("descend").count() == 1;
     assert!(names.iter().filter(descends).all(once), "{names:?}");

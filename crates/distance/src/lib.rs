@@ -14,9 +14,9 @@
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the
 //! limit. [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
 //! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries
-//! of the others. [`WeightedTree`] has distances in bytes, of objects that have sizes. A [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve,
-//! with a bound on its error. [`HpRda`] is approximate: the parallel analysis of the literature, to
-//! compare with.
+//! of the others. [`WeightedTree`] has distances in bytes, of objects that have sizes. A
+//! [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its
+//! error. [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
 //! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines that
 //! share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the

@@ -22,18 +22,18 @@ struct Last {
 ///
 /// The distance of a request is the number of bytes before the last byte of its object in the LRU
 /// stack: the sizes of the distinct other objects requested since the last request for it, and its
-/// own size less one. So a cache of C bytes hits if the distance is below C, and with objects of one
-/// byte it is the reuse distance. The size of an object is that of the last request for it; a size
-/// of 0 counts as 1, since every object takes some room.
+/// own size less one. So a cache of C bytes hits if the distance is below C, and with objects of
+/// one byte it is the reuse distance. The size of an object is that of the last request for it; a
+/// size of 0 counts as 1, since every object takes some room.
 ///
 /// The model is the stack: an object larger than a cache takes all of the cache, where real caches
 /// often let it pass.
 ///
-/// Cost: a look-up in the map and three walks of O(log M) steps, for M distinct objects. Memory: 27 to
-/// 55 bytes per distinct object for the map, 8 to 64 for the tree.
+/// Cost: a look-up in the map and three walks of O(log M) steps, for M distinct objects. Memory: 27
+/// to 55 bytes per distinct object for the map, 8 to 64 for the tree.
 ///
-/// Source: the stack distance of Mattson, Gecsei, Slutz and Traiger, *Evaluation techniques for storage
-/// hierarchies*, 1970, section on variable page sizes; the tree as for `FenwickTree`.
+/// Source: the stack distance of Mattson, Gecsei, Slutz and Traiger, *Evaluation techniques for
+/// storage hierarchies*, 1970, section on variable page sizes; the tree as for `FenwickTree`.
 ///
 /// ```
 /// use reuselens_distance::WeightedTree;
@@ -64,8 +64,8 @@ impl WeightedTree {
     }
 
     /// Processes the next requests of the stream, in order: `distances[i]` becomes the distance in
-    /// bytes of the request for object `ids[i]` of `sizes[i]` bytes, [`Distance::COLD`] if it is the
-    /// first for that object.
+    /// bytes of the request for object `ids[i]` of `sizes[i]` bytes, [`Distance::COLD`] if it is
+    /// the first for that object.
     ///
     /// # Panics
     /// If the three slices differ in length, or the sizes of all objects sum to 2⁶⁴ or more

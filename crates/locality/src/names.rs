@@ -81,7 +81,8 @@ fn known(name: &str, unknown: &str) -> String {
     }
 }
 
-/// Code of the dynamic loader, which is in no way the program's: one row. `None` for all other code.
+/// Code of the dynamic loader, which is in no way the program's: one row. `None` for all other
+/// code.
 fn loader(site: &Site) -> Option<String> {
     // Not musl's `ld-musl-`: that file is the C library too, so `memcpy` and `malloc` are in it.
     const LOADERS: [&str; 2] = ["ld-linux", "ld64.so"];

@@ -277,8 +277,9 @@ pub struct Profile {
     /// sharing is [`Sharing::Coherent`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub invalidated: u64,
-    /// The bytes requested by distance, if objects were weighed by their sizes: then all distances of
-    /// this profile are sums of sizes, in units of the granularity, and the accesses are requests.
+    /// The bytes requested by distance, if objects were weighed by their sizes: then all distances
+    /// of this profile are sums of sizes, in units of the granularity, and the accesses are
+    /// requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_bytes: Option<ExactHistogram>,
     /// Reuse times of all accesses, if they were measured.

@@ -25,8 +25,8 @@ pub struct BasicBlock {
     pub start: u64,
     /// Its bytes; 0 if that is not known.
     pub length: u32,
-    /// Where it goes on if the conditional branch at its end is taken. Of a call at the end of a block
-    /// of unknown length: where it returns to. Else of no meaning.
+    /// Where it goes on if the conditional branch at its end is taken. Of a call at the end of a
+    /// block of unknown length: where it returns to. Else of no meaning.
     pub taken: u64,
     /// How it ends.
     pub end: BlockEnd,

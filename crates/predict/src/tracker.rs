@@ -59,10 +59,10 @@ struct Call {
 /// begins when that block runs, and paths are those that they would be if each instruction were a
 /// block of its own.
 ///
-/// A call has loops of its own, so that recursion is not taken for iteration; what was run in it stays in the path,
-/// but for its loops. A return finds its call by the address that it goes to, past others if an exception left
-/// them; one that no call fits changes nothing. A call whose next block is the one that it returns to
-/// called code that is not seen, and is none.
+/// A call has loops of its own, so that recursion is not taken for iteration; what was run in it
+/// stays in the path, but for its loops. A return finds its call by the address that it goes to,
+/// past others if an exception left them; one that no call fits changes nothing. A call whose next
+/// block is the one that it returns to called code that is not seen, and is none.
 ///
 /// Cost: per block, one look at a table where the next block is as last time, else a hashed
 /// look-up; for a block that is new, the blocks at the nearest addresses. Memory: 120 bytes per

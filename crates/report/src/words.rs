@@ -144,7 +144,8 @@ pub(crate) fn group(by: Dimension, name: &str) -> &str {
     }
     let mut name = name;
     while let Some(rest) = START.iter().find_map(|start| name.strip_prefix(start)) {
-        // Of all that is below one of these functions: without it, two such rows would look the same.
+        // Of all that is below one of these functions: without it, two such rows would look the
+        // same.
         if rest == "(other contexts)" {
             break;
         }

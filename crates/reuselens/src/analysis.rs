@@ -27,8 +27,8 @@ pub struct Progress {
 /// latest after some hundred thousand accesses. Where the source breaks off, or the analysis would need more memory than it may have, the
 /// profile holds everything before that and says so.
 ///
-/// In statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)), the source lines of a program that marks no statements
-/// are its statements, where they are known.
+/// In statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)), the source lines of a
+/// program that marks no statements are its statements, where they are known.
 ///
 /// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the
 /// engine's bytes per distinct item, and the histograms. Where only items are asked for, a file

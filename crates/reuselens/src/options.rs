@@ -35,8 +35,9 @@ pub struct AnalysisOptions {
     pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
-    /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not their
-    /// number: for traces of ids that have sizes. Counted in units of `granularity`, by default 64 bytes.
+    /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not
+    /// their number: for traces of ids that have sizes. Counted in units of `granularity`, by
+    /// default 64 bytes.
     pub weigh_bytes: bool,
     /// Whether distances look back over all program threads, interleaved, or over one at a time.
     pub sharing: Sharing,

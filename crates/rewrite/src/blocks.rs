@@ -41,8 +41,8 @@ pub struct Block {
     pub sum: u64,
     /// Head of its notes, if it notes anything.
     pub descriptor: Option<NonZeroU32>,
-    /// Whether other threads can go on because of one of its instructions, and it does not note when
-    /// that runs.
+    /// Whether other threads can go on because of one of its instructions, and it does not note
+    /// when that runs.
     pub unordered: bool,
     /// Whether its code may still be entered.
     pub alive: bool,

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::Codes;
 
-/// Whether the process ever had several threads. As long as it has one, nothing need be known of their order.
+/// Whether the process ever had several threads. As long as it has one, nothing need be known of
+/// their order.
 static THREADED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the process ever had several threads.

@@ -92,8 +92,8 @@ fn note_others(segment: Segment, header: &BlockHeader, own: usize) {
     }
 }
 
-/// Marks the block of a slot, which must be the calling thread's: what it has written so far was done
-/// before now. False if the block has no room for one more mark.
+/// Marks the block of a slot, which must be the calling thread's: what it has written so far was
+/// done before now. False if the block has no room for one more mark.
 #[inline]
 pub fn mark(segment: Segment, slot: &Slot) -> bool {
     let block = slot.block.load(Ordering::Relaxed);

@@ -31,8 +31,8 @@ pub struct BasicBlock {
     pub start: u64,
     /// How it ends.
     pub end: BlockEnd,
-    /// `start` of the block that follows if its branch is taken; 0 where that is not known before. Of a
-    /// call at the end of a block of unknown bytes: of the block that it returns to.
+    /// `start` of the block that follows if its branch is taken; 0 where that is not known before.
+    /// Of a call at the end of a block of unknown bytes: of the block that it returns to.
     pub taken: u64,
     /// Bytes of code; 0 if unknown, 65,535 also for more.
     pub bytes: u16,

@@ -95,14 +95,14 @@ impl Note {
     /// Code of the note within how many accesses the order between threads is a guess.
     pub const THREAD_ORDER: &str = "thread-order";
 
-    /// Begins the message of [`Note::thread_order`]; the number and a space follow. This text is part
-    /// of the file format: readers of traces find the number by it.
+    /// Begins the message of [`Note::thread_order`]; the number and a space follow. This text is
+    /// part of the file format: readers of traces find the number by it.
     const ORDER_GUESSED_WITHIN: &str = "within ";
 
     /// The note that accesses of several threads are in the order in which these synchronised, and
-    /// that accesses of threads that did not synchronise may have been made in another order, within
-    /// this number of accesses; 0 if no order is a guess. Traces without it do not say how the order
-    /// between threads came about.
+    /// that accesses of threads that did not synchronise may have been made in another order,
+    /// within this number of accesses; 0 if no order is a guess. Traces without it do not say how
+    /// the order between threads came about.
     pub fn thread_order(accesses: u64) -> Note {
         let guessed = match accesses {
             0 => "is a guess: it is that in which they synchronised",

@@ -43,7 +43,8 @@ const STAGES_END: usize = STAGES_OFFSET + SLOTS * size_of::<Stage>();
 pub const BLOCKS_OFFSET: usize = STAGES_END.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
 /// Offset of the dictionary of notes.
 pub const DICTIONARY_OFFSET: usize = BLOCKS_OFFSET + BLOCKS * BLOCK_BYTES;
-/// Marks that a block has at most: a thread that synchronises more often hands its block over early.
+/// Marks that a block has at most: a thread that synchronises more often hands its block over
+/// early.
 pub const MARKS_MOST: usize = 512;
 /// Offset of the marks of the first block. They are beside the blocks, so that threads that never
 /// synchronise lose no room for records.
@@ -69,8 +70,8 @@ pub struct Mark {
 pub type Marks = [Mark; MARKS_MOST];
 
 impl BlockHeader {
-    /// Adds a mark to this block, whose marks are `marks`; only its thread may. False if there is no
-    /// room.
+    /// Adds a mark to this block, whose marks are `marks`; only its thread may. False if there is
+    /// no room.
     pub fn mark(&self, marks: &Marks, stamp: u64, used_bytes: u64) -> bool {
         let count = self.marks.load(Ordering::Relaxed);
         let Some(mark) = marks.get(count as usize) else {

@@ -1,4 +1,5 @@
-//! Work for Rust's compiler, and a program of four threads, a panic that is caught, memory that grows.
+//! Work for Rust's compiler, and a program of four threads, a panic that is caught, memory that
+//! grows.
 
 fn collatz(mut n: u64) -> u64 {
     let mut steps = 0;

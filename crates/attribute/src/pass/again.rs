@@ -237,8 +237,9 @@ impl Pass<'_> {
         })
     }
 
-    /// The cell of a site's access to an object; none if there is none yet and none is to be made. Where not every key gets one,
-    /// what has none is not looked at, as each look counts as an access.
+    /// The cell of a site's access to an object; none if there is none yet and none is to be made.
+    /// Where not every key gets one, what has none is not looked at, as each look counts as an
+    /// access.
     fn cell_of(&mut self, place: usize, object: u32, how: How) -> Option<u32> {
         if how == How::Look || !self.shared.cells.has_room() {
             self.resolve();

@@ -82,7 +82,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The cell of a site's access to an object, now. Counts an access of those that have no cell of their own.
+    /// The cell of a site's access to an object, now. Counts an access of those that have no cell
+    /// of their own.
     pub(super) fn cell(&mut self, slot: usize, object: u32) -> u32 {
         self.resolve();
         let slot = self.process.sites.slot(slot);

@@ -10,8 +10,8 @@ use crate::places::Place;
 use crate::wrappers::{Evidence, Wrappers};
 
 impl Resolver<'_> {
-    /// The functions that allocate for their callers, from the blocks that were accessed and the sites
-    /// that accessed them.
+    /// The functions that allocate for their callers, from the blocks that were accessed and the
+    /// sites that accessed them.
     pub(super) fn find_wrappers(&mut self, cells: &[CellKey]) -> Wrappers {
         let mut evidence = Evidence::default();
         let (mut sites, mut objects) = (BTreeSet::new(), BTreeSet::new());
@@ -38,8 +38,8 @@ impl Resolver<'_> {
         let mut node = self.outside_allocator(node, call);
         let first = *self.shared.contexts.places(node);
         if node != 0 && self.function(call) != self.function(first.function) {
-            // A library that is not instrumented made the call for this function: where in it is not
-            // known, so its head stands for it.
+            // A library that is not instrumented made the call for this function: where in it is
+            // not known, so its head stands for it.
             let head = self.frames(first.function).pop();
             path.extend(head.map(|frame| Caller {
                 frame,

@@ -6,7 +6,7 @@ use super::Resolver;
 use crate::places::Place;
 use crate::symbols::Function;
 
-/// Contexts that are not told apart.
+/// The name of contexts that count together.
 const OTHER: &str = "(other contexts)";
 
 impl Resolver<'_> {
@@ -65,8 +65,9 @@ impl Resolver<'_> {
         number
     }
 
-    /// The context of what is inlined at a place of a context's function: under that context, one for each function of the chain. Where
-    /// the place is not in that function (what counts for it is from further down, or a call was not seen), the context itself.
+    /// The context of what is inlined at a place of a context's function: under that context, one
+    /// for each function of the chain. Where the place is not in that function (what counts for it
+    /// is from further down, or a call was not seen), the context itself.
     pub(super) fn inlined(&mut self, context: u32, place: Place) -> u32 {
         let frames = self.frames(place);
         if frames.len() < 2 {
@@ -87,8 +88,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The context of a function on the path to another one, which may be that itself. Nodes of one function are one already, but
-    /// for functions with several places to enter them.
+    /// The context of a function on the path to another one, which may be that itself. Nodes of one
+    /// function are one already, but for functions with several places to enter them.
     fn on_path(&self, to: u32, function: Option<&(u32, Function)>) -> Option<u32> {
         let function = function?;
         let parent = |number: &u32| Some(self.contexts[*number as usize].parent);

@@ -2,9 +2,10 @@
 //!
 //! A thread marks its block just before it lets others go on (an atomic store, a system call, the
 //! end of a lock) and just after it waited. All that precedes a mark was done before the mark's
-//! stamp. A thread that goes on because of another makes its own next mark later. So the pieces that
-//! end with marks, read in the order of their stamps, are in an order that agrees with all that the
-//! threads could know of each other. Between threads that do not synchronise this order is a guess.
+//! stamp. A thread that goes on because of another makes its own next mark later. So the pieces
+//! that end with marks, read in the order of their stamps, are in an order that agrees with all
+//! that the threads could know of each other. Between threads that do not synchronise this order is
+//! a guess.
 
 use std::sync::atomic::Ordering;
 

@@ -103,8 +103,8 @@ const SYNCHRONISING: [&str; 80] = [
 ];
 
 /// Has the linker lead calls to the run time. Of libraries, those that synchronise threads are left
-/// alone: the program that loads the library may know nothing of OpenMP, and its run time would find
-/// no function to go on to.
+/// alone: the program that loads the library may know nothing of OpenMP, and its run time would
+/// find no function to go on to.
 pub(super) fn wrap(command: &mut Command, arguments: &Arguments) {
     if arguments.names_only {
         return;

@@ -16,8 +16,8 @@ use crate::output::{Show, with_ending, write_whole};
 #[derive(clap::Args, Debug)]
 #[command(mut_args = without_exports)]
 pub struct Args {
-    /// A trace of a program with debug information, or that names its data and marks its statements (RecordAccess,
-    /// RecordStatement)
+    /// A trace of a program with debug information, or that names its data and marks its statements
+    /// (RecordAccess, RecordStatement)
     trace: PathBuf,
 
     /// Bytes per item: an element

@@ -5,7 +5,8 @@ use crate::Context;
 
 /// Levels of a calling context that are named at each end; more in between are only counted.
 const SHOWN: usize = 16;
-/// The function of the GNU C library's dynamic loader that does all it does before the program begins.
+/// The function of the GNU C library's dynamic loader that does all it does before the program
+/// begins.
 const LOADER_START: &str = "_dl_start";
 
 /// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.

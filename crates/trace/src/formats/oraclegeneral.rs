@@ -25,7 +25,8 @@ pub fn detect(_head: &[u8]) -> Confidence {
     Confidence::No
 }
 
-/// Reads requests; the id of the object is the item, and its size is left out unless it is asked for.
+/// Reads requests; the id of the object is the item, and its size is left out unless it is asked
+/// for.
 pub type Reader = RecordReader<Requests>;
 
 /// A record is a request.

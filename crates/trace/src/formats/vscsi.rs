@@ -66,8 +66,8 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Reads requests; the block at which one begins is the item, whatever the command. The length is the
-/// size of the object.
+/// Reads requests; the block at which one begins is the item, whatever the command. The length is
+/// the size of the object.
 pub type Reader = RecordReader<&'static Version>;
 
 impl Reader {
