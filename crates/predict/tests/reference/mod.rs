@@ -59,6 +59,14 @@ pub struct Path {
     pub trace: [u64; 32],
 }
 
+/// A sum of one more address. Addresses near each other differ in their low bits only, so each is
+/// mixed before the next one is added: else a branch and a call behind it give the same sum as
+/// another branch and its call.
+fn mix(sum: u64, address: u64) -> u64 {
+    let mixed = (sum ^ address).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ mixed >> 32
+}
+
 /// Follows a thread from instruction to instruction, with maps and lists.
 pub struct Reference {
     keep: u32,
@@ -120,15 +128,12 @@ impl Reference {
             Leads::Branch(taken) => {
                 self.path.outcomes = self.path.outcomes << 1 | u32::from(taken == address);
                 self.path.trace.rotate_right(1);
-                self.path.trace[0] = last.address;
+                self.path.trace[0] = mix(0, last.address);
             }
             Leads::On => {}
             _ => {
                 let newest = &mut self.path.trace[0];
-                for part in [last.address, address] {
-                    *newest = (*newest ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                    *newest ^= *newest >> 32;
-                }
+                *newest = mix(mix(*newest, last.address), address);
             }
         }
     }
