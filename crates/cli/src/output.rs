@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
 use reuselens::locality::{Dimension, Profile, Warning};
@@ -75,6 +76,23 @@ pub struct Show {
     pub verbose: u8,
 }
 
+/// A profile as files and on the terminal.
+pub struct Rendered {
+    /// Content of the profile's file.
+    pub file: Vec<u8>,
+    /// The HTML page.
+    pub page: String,
+    /// The summary; empty where none is wanted.
+    pub summary: String,
+}
+
+/// What a thread made; a panic in it goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Bins of a histogram.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum BinsArg {
@@ -118,8 +136,14 @@ impl Show {
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
     pub fn summary(&self, profile: &Profile) -> anyhow::Result<()> {
+        let text = self.summary_text(profile)?;
+        Ok(std::io::stdout().write_all(text.as_bytes())?)
+    }
+
+    /// That summary; empty where there is none.
+    fn summary_text(&self, profile: &Profile) -> anyhow::Result<String> {
         if self.quiet || self.standard_output_is_taken() {
-            return Ok(());
+            return Ok(String::new());
         }
         let options = TextOptions {
             cache: self.cache(profile)?,
@@ -128,8 +152,30 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
         };
-        let text = reuselens_report::summary(profile, &options);
-        Ok(std::io::stdout().write_all(text.as_bytes())?)
+        Ok(reuselens_report::summary(profile, &options))
+    }
+
+    /// What a run shows of its profile. The three are made at the same time: for a program with
+    /// many groups each takes tenths of a second.
+    pub fn render(
+        &self,
+        profile: &Profile,
+        title: &str,
+        origin: Origin,
+    ) -> anyhow::Result<Rendered> {
+        let file = || profile.to_bytes();
+        let summary = || self.summary_text(profile);
+        std::thread::scope(|scope| {
+            // Where the system refuses a thread, its work is done here.
+            let file_thread = Builder::new().spawn_scoped(scope, file);
+            let summary_thread = Builder::new().spawn_scoped(scope, summary);
+            let page = self.page(profile, title, origin)?;
+            Ok(Rendered {
+                file: file_thread.map_or_else(|_| file(), joined),
+                page,
+                summary: summary_thread.map_or_else(|_| summary(), joined)?,
+            })
+        })
     }
 
     /// On standard error what makes a result less than it seems, where no summary says so.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use reuselens::locality::Profile;
 use reuselens::trace::AtomicFile;
 
-use crate::output::Show;
+use crate::output::{Rendered, Show};
 
 /// The profile and the page that a run leaves behind. They are begun before the work, so that what
 /// cannot be written is known before it.
@@ -45,7 +45,7 @@ impl Results {
     pub fn finish(
         self,
         profile: &Profile,
-        page: &str,
+        rendered: &Rendered,
         show: &Show,
         again: &str,
     ) -> anyhow::Result<()> {
@@ -54,7 +54,7 @@ impl Results {
             Some(name) => PathBuf::from(format!("{name}.rlprof")),
             None => profile_path.clone(),
         };
-        let written = self.write(profile, page).and_then(|path| {
+        let written = self.write(rendered).and_then(|path| {
             profile_path = path;
             show.exports(profile)
         });
@@ -68,7 +68,7 @@ impl Results {
             );
         }
         // What cannot be written can still be read: the work may have taken long.
-        let told = show.summary(profile);
+        let told = std::io::stdout().write_all(rendered.summary.as_bytes());
         show.warn(profile);
         written?;
         told?;
@@ -82,19 +82,18 @@ impl Results {
     }
 
     /// Writes both; where the profile is then.
-    fn write(mut self, profile: &Profile, page: &str) -> anyhow::Result<PathBuf> {
+    fn write(mut self, rendered: &Rendered) -> anyhow::Result<PathBuf> {
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
-        let bytes = profile.to_bytes();
         self.profile
-            .write_all(&bytes)
+            .write_all(&rendered.file)
             .with_context(|| failed(&self.profile_path))?;
         self.page
-            .write_all(page.as_bytes())
+            .write_all(rendered.page.as_bytes())
             .with_context(|| failed(&self.profile_path.with_extension("html")))?;
         match (self.profile.commit(), self.numbered) {
             // Another run took the number while this one worked.
             (Err(_), Some(name)) if self.profile_path.exists() => {
-                return Results::begin(None, &name, false)?.write(profile, page);
+                return Results::begin(None, &name, false)?.write(rendered);
             }
             (done, _) => done?,
         };

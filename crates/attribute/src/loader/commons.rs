@@ -2,9 +2,9 @@
 //! work on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use gimli::AttributeValue;
+use gimli::{AttributeValue, EndianSlice, LittleEndian, Reader, SectionId};
+use object::{Object, ObjectSection};
 
 use super::FORTRAN;
 use super::variables::{Entry, Unit, address, for_each_unit};
@@ -30,13 +30,16 @@ fn may_be_block(symbol: &StaticSymbol) -> bool {
 /// Replaces COMMON blocks among the symbols by their members, where all program units that declare
 /// a block have the same members in it. Where they differ it has no names that hold everywhere, and
 /// it stays one.
-pub(super) fn split(path: &Path, symbols: &mut Vec<StaticSymbol>) {
-    if !symbols.iter().any(may_be_block) {
+///
+/// Cost: for a file that may have blocks, a look at the abbreviations of its debug information; if
+/// it has any, a walk over its units of Fortran.
+pub(super) fn split(file: &object::File, symbols: &mut Vec<StaticSymbol>) {
+    if !symbols.iter().any(may_be_block) || !declares_blocks(file) {
         return;
     }
     let mut blocks = Blocks::new();
     // A part that cannot be read ends the walk: what was found stays.
-    let _ = for_each_unit(path, |unit| {
+    let _ = for_each_unit(file, |unit| {
         let _ = walk_unit(unit, &mut blocks);
     });
     let split = |symbol: StaticSymbol| match blocks.get(&symbol.low) {
@@ -50,6 +53,46 @@ pub(super) fn split(path: &Path, symbols: &mut Vec<StaticSymbol>) {
         .into_iter()
         .flat_map(split)
         .collect();
+}
+
+/// Whether any unit of a file may declare a block: whether that kind of entry is among the
+/// abbreviations. Libraries in C have symbols that could be blocks too, and walking over the units
+/// of one takes longer than a short program runs.
+fn declares_blocks(file: &object::File) -> bool {
+    let section = file.section_by_name(SectionId::DebugAbbrev.name());
+    let data = section.and_then(|section| section.uncompressed_data().ok());
+    has_block(&data.unwrap_or_default())
+}
+
+/// Whether a block is among abbreviations, before the first that is damaged.
+fn has_block(abbreviations: &[u8]) -> bool {
+    let mut rest = EndianSlice::new(abbreviations, LittleEndian);
+    while !rest.is_empty() {
+        match abbreviation(&mut rest) {
+            Ok(Some(gimli::DW_TAG_common_block)) => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// Reads an abbreviation (DWARF 5, section 7.5.3): its tag, or `None` at the end of a unit's.
+fn abbreviation(data: &mut impl Reader) -> gimli::Result<Option<gimli::DwTag>> {
+    if data.read_uleb128()? == 0 {
+        return Ok(None);
+    }
+    let tag = gimli::DwTag(data.read_uleb128_u16()?);
+    data.read_u8()?; // whether it has children
+    loop {
+        let (name, form) = (data.read_uleb128()?, data.read_uleb128_u16()?);
+        if gimli::DwForm(form) == gimli::DW_FORM_implicit_const {
+            data.read_sleb128()?;
+        }
+        if name == 0 && form == 0 {
+            return Ok(Some(tag));
+        }
+    }
 }
 
 /// Symbols of the members that begin in a block; each ends where the next begins.
@@ -123,4 +166,27 @@ fn name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<String> {
 fn block_name<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> String {
     let name = name(unit, entry).unwrap_or_default();
     if name == BLANK { String::new() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_found_among_the_abbreviations_of_all_units() {
+        // Code, tag, whether it has children, attributes with their forms.
+        let variable = [1, 0x34, 0, 0x03, 0x08, 0x3b, 0x21, 0x9a, 0x7f, 0, 0];
+        let block = [2, 0x1a, 1, 0x03, 0x08, 0, 0];
+        let end = [0];
+        let first = [&variable[..], &end].concat();
+        let second = [&variable[..], &block, &end].concat();
+        assert!(!has_block(&first));
+        assert!(has_block(&second));
+        assert!(has_block(&[&first[..], &second].concat()));
+        // An implicit constant is no attribute: 0x1a is that of this line.
+        assert!(!has_block(&[1, 0x34, 0, 0x3b, 0x21, 0x1a, 0, 0, 0]));
+        for length in 0..first.len() {
+            assert!(!has_block(&first[..length]));
+        }
+    }
 }

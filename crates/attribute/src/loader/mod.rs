@@ -26,6 +26,7 @@ use crate::hash::FastMap;
 use crate::naming::file_name;
 use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
 use bounds::FunctionBounds;
+use separate::Separate;
 use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
 use unread::Unread;
@@ -153,14 +154,15 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         ));
     }
     let separate = separate::find(&file, Path::new(&module.path));
-    let (separate, statics) = separate.and_then(with_statics).unzip();
+    let beside = separate.as_ref().map(|it| object::File::parse(&*it.bytes));
+    let beside = beside.and_then(Result::ok);
     let is_stripped = separate.is_none() && file.symbol_table().is_none();
-    let mut statics = statics.unwrap_or_default();
+    let with_names = beside.as_ref().unwrap_or(&file);
+    let mut statics = static_symbols(with_names);
     if statics.is_empty() {
         statics = static_symbols(&file);
     }
-    let named = separate.unwrap_or(own);
-    commons::split(&named.path(), &mut statics);
+    commons::split(with_names, &mut statics);
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
     let bounds = match is_stripped {
@@ -174,7 +176,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         is_rust: language::is_rust(&file),
         bounds,
         code: None,
-        named,
+        named: separate.map_or(own, |Separate { path, file, .. }| Named { path, file }),
         variables: None,
     })
 }
@@ -190,13 +192,6 @@ fn static_symbols(file: &object::File) -> Vec<StaticSymbol> {
     dynamic
         .filter_map(|symbol| static_symbol(&symbol))
         .collect()
-}
-
-/// The file at a path with its data symbols, if it can be read.
-fn with_statics(path: PathBuf) -> Option<(Named, Vec<StaticSymbol>)> {
-    let (file, bytes) = object_file::read(&path).ok()?;
-    let statics = object::File::parse(&*bytes).map(|file| static_symbols(&file));
-    Some((Named { path, file }, statics.unwrap_or_default()))
 }
 
 /// A symbol of data with a size and an address; not thread-local.

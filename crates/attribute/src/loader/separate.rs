@@ -3,6 +3,7 @@
 //! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate Files".
 
 use std::fmt::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Object;
@@ -12,8 +13,16 @@ use super::object_file;
 /// Where systems put them.
 const ROOT: &str = "/usr/lib/debug";
 
-/// The file with the symbols of `file`, which lies at `path`, if there is one that is of the same build.
-pub(super) fn find(file: &object::File, path: &Path) -> Option<PathBuf> {
+/// A file of debug symbols.
+pub(super) struct Separate {
+    pub path: PathBuf,
+    pub file: File,
+    pub bytes: Vec<u8>,
+}
+
+/// The file with the symbols of `file`, which lies at `path`, if there is one that is of the same
+/// build.
+pub(super) fn find(file: &object::File, path: &Path) -> Option<Separate> {
     let build_id = file.build_id().ok().flatten();
     let mut places: Vec<PathBuf> = build_id.map(by_build_id).into_iter().collect();
     if let Ok(Some((name, _))) = file.gnu_debuglink() {
@@ -29,7 +38,7 @@ pub(super) fn find(file: &object::File, path: &Path) -> Option<PathBuf> {
     places
         .into_iter()
         .filter(is_other)
-        .find(|place| is_of(place, build_id))
+        .find_map(|place| read(place, build_id))
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef….debug`.
@@ -42,13 +51,13 @@ fn by_build_id(id: &[u8]) -> PathBuf {
     Path::new(ROOT).join(format!(".build-id/{first}/{rest}.debug"))
 }
 
-/// Whether there is a file at this place, of the same build. Without build ids, its name has to do.
-fn is_of(place: &Path, build_id: Option<&[u8]>) -> bool {
-    let Ok((_, bytes)) = object_file::read(place) else {
-        return false;
-    };
-    let found = object::File::parse(&*bytes);
-    found.is_ok_and(|found| found.build_id().ok().flatten() == build_id)
+/// The file at this place, if there is one of the same build. Without build ids, its name has to
+/// do.
+fn read(path: PathBuf, build_id: Option<&[u8]>) -> Option<Separate> {
+    let (file, bytes) = object_file::read(&path).ok()?;
+    let found = object::File::parse(&*bytes).ok()?;
+    let is_same = found.build_id().ok().flatten() == build_id;
+    is_same.then_some(Separate { path, file, bytes })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, UnitOffset};
+use gimli::{
+    AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, SectionId, UnitOffset,
+};
 use object::{Object, ObjectSection};
 
 use super::object_file;
@@ -21,24 +23,44 @@ const MAX_STEPS: usize = 32;
 /// information.
 pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
+    let Ok((_, bytes)) = object_file::read(path) else {
+        return variables;
+    };
+    let Ok(file) = object::File::parse(&*bytes) else {
+        return variables;
+    };
     // A part that cannot be read ends the walk: what was found stays.
-    let _ = for_each_unit(path, |unit| {
+    let _ = for_each_unit(&file, |unit| {
         let _ = walk_unit(unit, &mut variables);
     });
     variables
 }
 
+/// The sections that say what variables there are, where and of which type. Others, such as the
+/// lists of locations, are larger, and unpacking them would take most of the time.
+const SECTIONS: [SectionId; 7] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+];
+
 /// Calls `visit` on each unit of a file's debug information that can be read.
-pub(super) fn for_each_unit(path: &Path, mut visit: impl FnMut(Unit<'_>)) -> Option<()> {
-    let (_, bytes) = object_file::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
+pub(super) fn for_each_unit(
+    file: &object::File<'_>,
+    mut visit: impl FnMut(Unit<'_>),
+) -> Option<()> {
     let endian = if file.is_little_endian() {
         RunTimeEndian::Little
     } else {
         RunTimeEndian::Big
     };
-    let load = |id: gimli::SectionId| {
-        let section = file.section_by_name(id.name());
+    let load = |id: SectionId| {
+        let is_read = SECTIONS.contains(&id);
+        let section = is_read.then(|| file.section_by_name(id.name())).flatten();
         let data = section.and_then(|section| section.uncompressed_data().ok());
         Ok::<_, gimli::Error>(data.unwrap_or(Cow::Borrowed(&[])))
     };

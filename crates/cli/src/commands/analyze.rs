@@ -78,8 +78,8 @@ impl Args {
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;
         }
-        let page = self.show.page(&profile, &name, Origin::Anywhere)?;
-        results.finish(&profile, &page, &self.show, "analyse another trace")?;
+        let rendered = self.show.render(&profile, &name, Origin::Anywhere)?;
+        results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }
 }

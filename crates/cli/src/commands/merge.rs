@@ -62,8 +62,8 @@ impl Args {
             .unwrap_or("merged");
         let name = analyze::name(Path::new(trace));
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        let page = self.show.page(&profile, &name, Origin::Anywhere)?;
-        results.finish(&profile, &page, &self.show, "analyse another trace")?;
+        let rendered = self.show.render(&profile, &name, Origin::Anywhere)?;
+        results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
         Ok(exit::done(profile.is_truncated()))
     }
 

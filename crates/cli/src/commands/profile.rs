@@ -85,9 +85,9 @@ impl Args {
         }
         let ended = running.wait();
         profile.warnings.extend(went_on(&profile, ended));
-        let page = self.show.page(&profile, &name, Origin::RanHere)?;
+        let rendered = self.show.render(&profile, &name, Origin::RanHere)?;
         let again = "change something, profile again";
-        results.finish(&profile, &page, &self.show, again)?;
+        results.finish(&profile, &rendered, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))
     }
 }
