@@ -338,6 +338,7 @@ impl Attributor {
         let number = self.process(module.process);
         let index = self.shared.module(module);
         let extents = self.shared.statics(index, module, symbols);
+        self.shared.keep_frame_layouts(index, module, symbols);
         let process = &mut self.processes[number];
         process
             .space

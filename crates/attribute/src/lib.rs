@@ -11,7 +11,8 @@
 //! - *Static* symbols by their extent in the module's symbol table.
 //! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at its
 //!   function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
-//!   innermost function at the time.
+//!   innermost function at the time. Local variables of which a fixed place in the frame is known
+//!   are objects of their own, if they are as large as an array.
 //! - *Heap* blocks by the call path of the allocation: blocks from one path are one object.
 //! - Structures that the program *named* itself, before all others.
 //! - What is left is one *unknown* object: nothing is dropped.
@@ -27,6 +28,7 @@ mod folding;
 mod hash;
 mod intervals;
 mod loader;
+mod locals;
 mod naming;
 mod objects;
 mod options;
@@ -51,7 +53,10 @@ pub use columns::Columns;
 pub use elements::ElementKey;
 pub use loader::Loader;
 pub use options::{DataFilter, Kinds, NamesMode, Options};
-pub use symbols::{Function, NoSymbols, StaticSymbol, SymbolSource, Variable};
+pub use symbols::{
+    FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols, StaticSymbol, SymbolSource,
+    Variable,
+};
 pub use tables::Tables;
 
 pub use reuselens_locality::Warning;

@@ -29,6 +29,12 @@ pub(crate) enum ObjectKey {
     Static { module: u32, address: u64 },
     /// The frames of a function: a place in it.
     Frames(Place),
+    /// A local variable in all frames of its function: module, source file, name.
+    Local {
+        module: u32,
+        file: String,
+        name: String,
+    },
     /// Blocks from one call path: context, allocating call.
     Heap { node: u32, call: Place },
     /// Named by the program: process, name, bytes of an element, where it lies.
@@ -60,6 +66,8 @@ pub(crate) struct Usage {
     /// At most at one time.
     pub peak: u64,
     pub blocks: u64,
+    /// Of the frames of a function: where they have variables; see [`crate::locals::Layouts`].
+    pub layout: u32,
 }
 
 /// All objects. 0 is the unknown one, 1 the unknown frame.
@@ -126,6 +134,11 @@ impl Objects {
     /// The memory of an object over the run.
     pub fn usage(&self, object: u32) -> &Usage {
         &self.usage[object as usize]
+    }
+
+    /// The frames that this object is have variables at the places of a layout.
+    pub fn set_layout(&mut self, object: u32, layout: u32) {
+        self.usage[object as usize].layout = layout;
     }
 
     /// The object is one block of this size all the time.

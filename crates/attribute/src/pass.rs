@@ -264,6 +264,7 @@ impl<'a> Pass<'a> {
             (self.top_object, NO_STRUCTURE)
         } else if let Some(recalled) = sites.slot(slot).recall(address, &space.versions())
             && (!self.stack.holds(address)
+                || sites.slot(slot).is_in_frame()
                 || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE))
         {
             // What another thread's access remembers may be around this thread's stack, which comes before: see `locate`.

@@ -235,6 +235,10 @@ impl<'a> Resolver<'a> {
                     .unwrap_or_default();
                 (object(ObjectKind::Stack, name, 0), (place.module, 0, file))
             }
+            ObjectKey::Local { module, file, name } => {
+                let object = object(ObjectKind::Stack, name.clone(), raw.element_bytes);
+                (object, (*module, 0, file.clone()))
+            }
             ObjectKey::Heap { node, call } => {
                 let path = self.heap_path(*node, *call);
                 let name = heap_name(self.wrappers.wanting(&path));

@@ -29,7 +29,13 @@ pub(crate) enum Volatility {
     Static = 0,
     /// Frees too.
     Heap = 1,
+    /// Frames that begin and end.
+    Frame = 2,
 }
+
+/// Versions of remembered regions, by [`Volatility`]. One more than there are, so that two bits are
+/// always an index.
+pub(crate) type Versions = [u32; 4];
 
 /// A stretch of memory that belongs to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! What all processes and threads of a trace have in common.
 
+mod locals;
+
 use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module, Unfolder};
 
@@ -8,6 +10,7 @@ use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
 use crate::folding::{CellChoice, Refining};
 use crate::hash::FastMap;
+use crate::locals::{Layouts, LiveFrames};
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
 use crate::pass::Patterns;
@@ -16,7 +19,7 @@ use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
 use crate::space::{Extent, Extents};
 use crate::structures::{Structure, Structures};
-use crate::symbols::SymbolSource;
+use crate::symbols::{FrameLayouts, SymbolSource};
 use crate::warnings::Warnings;
 
 /// Sites beyond which new ones are the unknown one.
@@ -35,6 +38,11 @@ pub(crate) struct Shared {
     pub refining: Refining,
     pub structures: Structures,
     frames: FastMap<(u64, u64), u32>,
+    /// What knows the frames of a module's functions, by module.
+    frame_layouts: FastMap<u32, Box<dyn FrameLayouts>>,
+    /// Where the variables of functions are in their frames.
+    pub layouts: Layouts,
+    pub live_frames: LiveFrames,
     pub references: u64,
     pub warnings: Warnings,
     /// Whether it was said already that contexts fold, that objects do, that there are too many
@@ -70,6 +78,9 @@ impl Shared {
             refining: Refining::default(),
             structures: Structures::default(),
             frames: FastMap::default(),
+            frame_layouts: FastMap::default(),
+            layouts: Layouts::default(),
+            live_frames: LiveFrames::default(),
             references: 0,
             warnings: Warnings::default(),
             said: [false; 4],
@@ -258,10 +269,16 @@ impl Shared {
 
     /// The object that a function's frames are.
     fn frames_of(&mut self, call: &Call, mappings: &Mappings) -> u32 {
-        let objects = &mut self.objects;
-        *self.frames.entry((call.code, call.pc)).or_insert_with(|| {
-            objects.get_or_add(ObjectKey::Frames(mappings.place(call.pc)), Where::Stack)
-        })
+        let key = (call.code, call.pc);
+        if let Some(&object) = self.frames.get(&key) {
+            return object;
+        }
+        let place = mappings.place(call.pc);
+        let key_of_frames = ObjectKey::Frames(place);
+        let object = self.objects.get_or_add(key_of_frames, Where::Stack);
+        self.frames.insert(key, object);
+        self.find_layout(object, place);
+        object
     }
 
     /// Counts a touch of a structure's bytes `first..=last`, all in one item, for the element that holds
@@ -331,6 +348,7 @@ impl Shared {
             + self.cells.memory()
             + self.refining.memory()
             + self.structures.memory()
+            + self.live_frames.memory()
             + self.patterns.memory()
     }
 }

@@ -5,7 +5,7 @@ use reuselens_trace::Kind;
 
 use crate::hash::GOLDEN;
 use crate::places::Place;
-use crate::shadow::{NO_STRUCTURE, Region, Volatility};
+use crate::shadow::{NO_STRUCTURE, Region, Versions, Volatility};
 
 /// An instruction, and what it did last. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +49,22 @@ impl Slot {
 
     /// The object (and the structure) of an address, if it lies in the remembered region.
     #[inline(always)]
-    pub fn recall(&self, address: u64, versions: &[u32; 2]) -> Option<(u32, u32)> {
+    pub fn recall(&self, address: u64, versions: &Versions) -> Option<(u32, u32)> {
         let inside = address.wrapping_sub(self.low) < self.bytes;
-        let true_yet = self.version == versions[usize::from(self.volatility & 1)];
+        let true_yet = self.version == versions[usize::from(self.volatility & 3)];
         (inside & true_yet).then_some((self.region_object, self.structure))
+    }
+
+    /// Whether the remembered region is one of a frame: nothing comes before it.
+    #[inline(always)]
+    pub fn is_in_frame(&self) -> bool {
+        self.volatility == Volatility::Frame as u8
+    }
+
+    /// The instruction.
+    #[inline]
+    pub fn pc(&self) -> u64 {
+        self.pc
     }
 
     /// The remembered region: its low end and its bytes.
@@ -63,7 +75,7 @@ impl Slot {
 
     /// Remembers a region, unless it is empty.
     #[inline]
-    pub fn remember(&mut self, region: &Region, versions: &[u32; 2]) {
+    pub fn remember(&mut self, region: &Region, versions: &Versions) {
         if region.low < region.high {
             self.low = region.low;
             self.bytes = region.high - region.low;
@@ -77,6 +89,7 @@ impl Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const _: () = assert!(Volatility::Static as usize == 0 && Volatility::Heap as usize == 1);
+const _: () = assert!(Volatility::Frame as usize == 2);
 
 /// A site, for the tables at the end.
 #[derive(Clone, Copy, Debug)]

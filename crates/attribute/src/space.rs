@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::intervals::IntervalMap;
-use crate::shadow::{Granules, NO_STRUCTURE, PAGE_SHIFT, Page, Region, Seen, Shadow, Volatility};
+use crate::shadow::{
+    Granules, NO_STRUCTURE, PAGE_SHIFT, Page, Region, Seen, Shadow, Versions, Volatility,
+};
 
 /// A symbol in its module: addresses as in the file.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +66,7 @@ pub(crate) struct Space {
     named: IntervalMap<NamedOwner>,
     mapped: Vec<Mapped>,
     /// By [`Volatility`]: changes when remembered regions may be untrue.
-    versions: [u32; 2],
+    versions: Versions,
 }
 
 impl Space {
@@ -75,14 +77,27 @@ impl Space {
             heap: self.heap.clone(),
             named: self.named.clone(),
             mapped: self.mapped.clone(),
-            versions: [0; 2],
+            versions: Versions::default(),
         }
     }
 
     /// The versions of remembered regions, by [`Volatility`].
     #[inline]
-    pub fn versions(&self) -> [u32; 2] {
+    pub fn versions(&self) -> Versions {
         self.versions
+    }
+
+    /// The thread that runs now has these live frames with variables: see
+    /// [`crate::locals::LiveFrames`]. 0: no region of a frame is remembered.
+    #[inline]
+    pub fn set_live_frames(&mut self, number: u32) {
+        self.versions[Volatility::Frame as usize] = number;
+    }
+
+    /// The number that [`Self::set_live_frames`] set.
+    #[inline]
+    pub fn live_frames(&self) -> u32 {
+        self.versions[Volatility::Frame as usize]
     }
 
     /// Maps a module's symbols, in place of those of any module that overlaps `low..high`.

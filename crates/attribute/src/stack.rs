@@ -3,6 +3,8 @@
 //! Exits can be missing (exceptions, `longjmp`), so every event is first brought in line with its stack
 //! pointer: frames that lie below it are gone.
 
+use crate::locals::{Layouts, Local};
+
 /// A function that was entered.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -23,6 +25,45 @@ pub(crate) struct Extent {
     pub object: u32,
     /// The return address of its call.
     pub call: u64,
+    /// Where its function was entered: the program counter of the row, so that it and others differ
+    /// by as much as their instructions.
+    pub entry: u64,
+    /// Where its variables are: see [`Layouts`]. 0 where frames lie above their stack pointers.
+    pub layout: u32,
+    /// The live frames with variables, itself included: see [`crate::locals::LiveFrames`].
+    pub live: u32,
+    /// Those around it, without itself.
+    pub outer: u32,
+}
+
+impl Extent {
+    /// The canonical frame address: the stack pointer before the call. By call only.
+    pub fn frame_address(&self) -> u64 {
+        self.low.saturating_add(WORD)
+    }
+
+    /// Whether its function runs, or called what runs, where that is at `pc`. If not, the function
+    /// ended by a jump to another one, and the frame is that one's.
+    #[inline]
+    fn is_of(&self, pc: u64, layouts: &Layouts) -> bool {
+        layouts.get(self.layout).has_code(self.entry, pc)
+    }
+}
+
+/// A function that is entered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entered {
+    pub entry: u64,
+    /// The return address of its call.
+    pub call: u64,
+    /// Node of the calling context tree.
+    pub node: u32,
+    /// The object that its frames are.
+    pub object: u32,
+    /// Where its variables are, and the live frames with and without it.
+    pub layout: u32,
+    pub live: u32,
+    pub outer: u32,
 }
 
 /// Room below the innermost frame that may be the thread's too.
@@ -88,9 +129,9 @@ impl ShadowStack {
         self.by_call = by_call;
     }
 
-    /// Where the innermost frame lies: low end, bytes, object.
+    /// Where the innermost frame lies, or the part of it below its variables: low end, bytes, object.
     #[inline]
-    pub fn innermost(&self) -> Option<(u64, u64, u32)> {
+    pub fn innermost(&self, layouts: &Layouts) -> Option<(u64, u64, u32)> {
         let top = self.top()?;
         if !self.by_call {
             return Some((top.low, top.high - top.low, top.object));
@@ -100,7 +141,28 @@ impl ShadowStack {
         } else {
             self.low
         };
-        Some((low, top.low.saturating_add(WORD) - low, top.object))
+        let mut high = top.frame_address();
+        if top.layout != 0 {
+            high = high.saturating_sub(layouts.get(top.layout).depth());
+        }
+        Some((low, high.saturating_sub(low), top.object))
+    }
+
+    /// The live frames with variables.
+    #[inline]
+    pub fn live(&self) -> u32 {
+        self.top().map_or(0, |top| top.live)
+    }
+
+    /// The live frames with variables around a function that is entered by a call with this return
+    /// address.
+    #[inline]
+    pub fn live_around(&self, call: u64, layouts: &Layouts) -> u32 {
+        match self.top() {
+            Some(top) if top.layout != 0 && !top.is_of(call, layouts) => top.outer,
+            Some(top) => top.live,
+            None => 0,
+        }
     }
 
     /// The innermost frame on the thread's own stack.
@@ -144,12 +206,13 @@ impl ShadowStack {
 
     /// A function was entered; see [`Self::unwind`]. Its frame, if it lies on the thread's own stack.
     #[inline]
-    pub fn push(&mut self, pointer: u64, call: u64, node: u32, object: u32) -> Option<Extent> {
+    pub fn push(&mut self, pointer: u64, entered: Entered) -> Option<Extent> {
         if self.frames.len() >= MAX_FRAMES {
             self.excess += 1;
             return None;
         }
         let known = self.is_own(pointer);
+        let node = entered.node;
         self.frames.push(Frame { node, known });
         if !known {
             return None;
@@ -157,8 +220,12 @@ impl ShadowStack {
         let extent = Extent {
             low: pointer,
             high: self.next_high(pointer),
-            object,
-            call,
+            object: entered.object,
+            call: entered.call,
+            entry: entered.entry,
+            layout: entered.layout,
+            live: entered.live,
+            outer: entered.outer,
         };
         self.known.push(extent);
         Some(extent)
@@ -205,13 +272,45 @@ impl ShadowStack {
     /// or the innermost of all for an address below (room made at run time).
     pub fn find(&self, address: u64) -> Option<&Extent> {
         if self.by_call {
-            let above = |extent: &Extent| extent.low.saturating_add(WORD) > address;
-            let inside = partition_point(&self.known, above).checked_sub(1)?;
-            return self.known.get(inside);
+            return self.known.get(self.find_by_call(address)?);
         }
         let outside = partition_point(&self.known, |extent| extent.low > address);
         let extent = self.known.get(outside).or(self.known.last())?;
         (address < extent.high).then_some(extent)
+    }
+
+    /// Which of the known frames holds an address, by call.
+    fn find_by_call(&self, address: u64) -> Option<usize> {
+        let above = |extent: &Extent| extent.frame_address() > address;
+        partition_point(&self.known, above).checked_sub(1)
+    }
+
+    /// What is known of an address in a frame with variables that is not below them: low and high
+    /// end, the variable if it is in one, and the frame. `pc`: the instruction that accesses it, if
+    /// it is one of this thread.
+    pub fn find_local<'a>(
+        &'a self,
+        address: u64,
+        pc: Option<u64>,
+        layouts: &'a Layouts,
+    ) -> Option<(u64, u64, Option<&'a Local>, &'a Extent)> {
+        if !self.by_call || self.live() == 0 {
+            return None;
+        }
+        let inside = self.find_by_call(address)?;
+        let extent = &self.known[inside];
+        if extent.layout == 0 {
+            return None;
+        }
+        let callee = self.known.get(inside + 1);
+        let pc = callee.map_or(pc, |callee| Some(callee.call));
+        if pc.is_some_and(|pc| !extent.is_of(pc, layouts)) {
+            return None;
+        }
+        let found = layouts
+            .get(extent.layout)
+            .find(extent.frame_address(), address);
+        found.map(|(low, high, local)| (low, high, local, extent))
     }
 
     /// Whether an address lies in the thread's own stack as far as is known.
@@ -262,111 +361,4 @@ fn partition_point(frames: &[Extent], holds: impl Fn(&Extent) -> bool) -> usize 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Where the exit hook returns to when it is called inside a function.
-    const INSIDE: u64 = 0x99;
-
-    /// The return address of the call of the function entered as number `index`.
-    fn call_of(index: usize) -> u64 {
-        0x100 + index as u64
-    }
-
-    #[test]
-    fn an_exit_by_a_jump_leaves_its_own_function_only() {
-        let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
-        stack.exit(0x7000, call_of(2), |_| ());
-        assert_eq!(stack.node(), 2);
-        stack.exit(0x8000, call_of(1), |_| ());
-        assert_eq!(stack.node(), 1);
-        stack.exit(0x8000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 0);
-    }
-
-    fn entered(lows: &[u64]) -> ShadowStack {
-        let mut stack = ShadowStack::new(0x1000, 0x9000);
-        for (index, low) in lows.iter().enumerate() {
-            stack.unwind(*low, |_| ());
-            stack.push(*low, call_of(index), index as u32 + 1, index as u32 + 10);
-        }
-        stack
-    }
-
-    #[test]
-    fn an_address_belongs_to_the_innermost_frame_not_above_it() {
-        let stack = entered(&[0x8000, 0x7000, 0x6f00]);
-        for (address, object) in [
-            (0x6f00, 12),
-            (0x6fff, 12),
-            (0x7000, 11),
-            (0x8fff, 10),
-            (0x6000, 12),
-        ] {
-            assert_eq!(stack.find(address).unwrap().object, object, "{address:#x}");
-        }
-    }
-
-    #[test]
-    fn by_call_a_frame_lies_below_its_return_address() {
-        let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
-        stack.set_by_call(true);
-        for (address, object) in [
-            (0x6f08, 11),
-            (0x6f00, 12),
-            (0x5000, 12),
-            (0x7000, 11),
-            (0x7008, 10),
-        ] {
-            assert_eq!(stack.find(address).unwrap().object, object, "{address:#x}");
-        }
-        assert_eq!(stack.find(0x8008), None);
-        assert_eq!(stack.innermost(), Some((0x1000, 0x5f08, 12)));
-    }
-
-    #[test]
-    fn an_exception_skips_exits_and_the_next_event_repairs_it() {
-        let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
-        stack.exit(0x8000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 0);
-        let mut stack = entered(&[0x8000, 0x7000, 0x6f00, 0x7800]);
-        assert_eq!(stack.node(), 4);
-        stack.exit(0x7800, INSIDE, |_| ());
-        assert_eq!(stack.node(), 1);
-    }
-
-    #[test]
-    fn room_made_at_run_time_does_not_keep_a_frame() {
-        let mut stack = entered(&[0x8000, 0x7000]);
-        stack.exit(0x6000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 1);
-    }
-
-    #[test]
-    fn another_stack_neither_shows_nor_disturbs() {
-        let mut stack = entered(&[0x8000, 0xf_0000, 0xe_0000]);
-        assert_eq!((stack.node(), stack.top().unwrap().low), (3, 0x8000));
-        stack.exit(0xe_0000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 2);
-        stack.exit(0x8000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 0);
-        stack.exit(0x8000, INSIDE, |_| ());
-        let mut stack = entered(&[0x8000]);
-        stack.exit(0xf_0000, INSIDE, |_| ());
-        assert_eq!(
-            stack.node(),
-            1,
-            "the exit of a function whose entry was not seen"
-        );
-    }
-
-    #[test]
-    fn unknown_stack_pointers_balance() {
-        let mut stack = entered(&[0x8000, 0, 0]);
-        stack.exit(0, INSIDE, |_| ());
-        stack.exit(0x1500, INSIDE, |_| ());
-        assert_eq!(stack.node(), 1);
-        stack.exit(0x8000, INSIDE, |_| ());
-        assert_eq!(stack.node(), 0);
-    }
-}
+mod tests;

@@ -25,6 +25,40 @@ pub struct Variable {
     pub element_bytes: u64,
 }
 
+/// A local variable that has a fixed place in the frames of the function around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LocalVariable {
+    /// How many bytes below the canonical frame address (the stack pointer before the call) its first
+    /// byte is.
+    pub below: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its name and that of the function that declares it, `table in main`. Variables of one name and
+    /// file are one object, in whichever frames.
+    pub name: String,
+    /// The source file that declares it; empty if that is unknown.
+    pub file: String,
+    /// Bytes of one element: of an array's element, else of the whole; 0 if that is unknown.
+    pub element_bytes: u64,
+}
+
+/// The local variables of a function and of those that are inlined in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameLayout {
+    /// The function's code: first addresses, and first addresses after, as in the module's file.
+    pub code: Vec<(u64, u64)>,
+    /// Its variables, in any order. Where some overlap, they become one object.
+    pub locals: Vec<LocalVariable>,
+}
+
+/// What knows the frames of a module's functions.
+pub trait FrameLayouts: std::fmt::Debug + Send {
+    /// The frames of the function (not inlined) that an instruction is in, at an address as in the
+    /// module's file. `None` if nothing is known of them, or if they have no variables with a fixed
+    /// place. Called once per function that runs.
+    fn at(&mut self, address: u64) -> Option<FrameLayout>;
+}
+
 /// A function of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
@@ -55,6 +89,11 @@ pub trait SymbolSource {
 
     /// What is known of the static variable at `address`.
     fn variable(&mut self, module: &Module, address: u64) -> Variable;
+
+    /// What knows the frames of the module's functions; `None` if nothing does.
+    fn frame_layouts(&mut self, _module: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
 
     /// Whether the module's code was compiled by rustc: whoever wants lines has to ask Cargo for
     /// them.

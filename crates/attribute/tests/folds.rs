@@ -6,8 +6,8 @@ mod traces;
 use std::io::Cursor;
 
 use reuselens_attribute::{
-    Attributor, Columns, DataFilter, Function, Kinds, NoSymbols, Options, StaticSymbol,
-    SymbolSource, Tables, Variable,
+    Attributor, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds, LocalVariable,
+    NoSymbols, Options, StaticSymbol, SymbolSource, Tables, Variable,
 };
 use reuselens_locality::Frame;
 use reuselens_trace::formats::native::Reader;
@@ -78,8 +78,34 @@ impl SymbolSource for &Layout {
         NoSymbols.function(module, address)
     }
 
+    fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        Some(Box::new(Variables))
+    }
+
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
         NoSymbols.variable(module, address)
+    }
+}
+
+/// Functions of 16 bytes each, every second with two variables.
+#[derive(Debug)]
+struct Variables;
+
+impl FrameLayouts for Variables {
+    fn at(&mut self, address: u64) -> Option<FrameLayout> {
+        let low = address & !0xf;
+        let local = |(below, bytes, name): (u64, u64, &str)| LocalVariable {
+            below,
+            bytes,
+            name: format!("{name} in {low}"),
+            file: String::new(),
+            element_bytes: 8,
+        };
+        let locals = [(0x300, 0x200, "a"), (0x80, 0x60, "b")].map(local);
+        (low & 0x10 == 0).then(|| FrameLayout {
+            code: vec![(low, low + 0x10)],
+            locals: locals.into(),
+        })
     }
 }
 
@@ -87,7 +113,7 @@ impl SymbolSource for &Layout {
 fn attributor(options: &Options, mut layout: &Layout) -> Attributor {
     let mut attributor = Attributor::new(options.clone());
     let module = Module {
-        low: 0x1000,
+        low: 0,
         high: 0x9a00,
         path: "program".into(),
         ..Module::default()

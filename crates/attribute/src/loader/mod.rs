@@ -2,13 +2,16 @@
 
 mod bounds;
 mod commons;
+mod frames;
 mod language;
 mod object_file;
 mod separate;
 mod stubs;
 mod symbol_names;
+mod types;
 mod unnamed;
 mod unread;
+mod unwind;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -23,9 +26,10 @@ use reuselens_trace::Module;
 
 use crate::Warning;
 use crate::hash::FastMap;
-use crate::naming::file_name;
-use crate::symbols::{Function, StaticSymbol, SymbolSource, Variable};
+use crate::naming::{file_name, is_system_module};
+use crate::symbols::{FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
 use bounds::FunctionBounds;
+use frames::Frames;
 use separate::Separate;
 use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
@@ -51,6 +55,8 @@ struct Opened {
     stubs: Stubs,
     /// Whether rustc made it.
     is_rust: bool,
+    /// Whether it has debug information.
+    has_debug: bool,
     /// Of a file whose symbols were stripped: what its functions are called by. Empty for others.
     bounds: FunctionBounds,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
@@ -60,12 +66,21 @@ struct Opened {
 }
 
 /// A file that is kept: what is asked for later is asked of the one that was checked, even if it is gone by then.
+#[derive(Debug)]
 struct Named {
     path: PathBuf,
     file: File,
 }
 
 impl Named {
+    /// The same file, kept by another.
+    fn again(&self) -> std::io::Result<Named> {
+        Ok(Named {
+            path: self.path.clone(),
+            file: self.file.try_clone()?,
+        })
+    }
+
     /// Where to open it once more: by its path, which tells where other files lie beside it, if it is still there.
     fn path(&self) -> PathBuf {
         let identity = |about: Metadata| (about.dev(), about.ino(), about.mtime(), about.size());
@@ -174,6 +189,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         statics,
         stubs,
         is_rust: language::is_rust(&file),
+        has_debug: with_names.section_by_name(".debug_info").is_some(),
         bounds,
         code: None,
         named: separate.map_or(own, |Separate { path, file, .. }| Named { path, file }),
@@ -276,6 +292,17 @@ impl SymbolSource for Loader {
             .get(&address)
             .cloned()
             .unwrap_or_default()
+    }
+
+    /// Frames of the system's libraries stay whole: nobody who measures a program changes them, and
+    /// where their debug information is installed, reading it takes longer than a short program.
+    fn frame_layouts(&mut self, module: &Module) -> Option<Box<dyn FrameLayouts>> {
+        if is_system_module(&module.path) {
+            return None;
+        }
+        let opened = self.opened(module).filter(|opened| opened.has_debug)?;
+        let named = opened.named.again().ok()?;
+        Some(Box::new(Frames::new(named)))
     }
 
     fn is_rust(&mut self, module: &Module) -> bool {

@@ -17,7 +17,7 @@ pub(super) type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 pub(super) type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
 
 /// Types are followed through so many qualifiers and names.
-const MAX_STEPS: usize = 32;
+pub(super) const MAX_STEPS: usize = 32;
 
 /// The variables of a file by address; what cannot be read is left out. Cost: one walk over the debug
 /// information.
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
 
 /// The sections that say what variables there are, where and of which type. Others, such as the
 /// lists of locations, are larger, and unpacking them would take most of the time.
-const SECTIONS: [SectionId; 7] = [
+pub(super) const SECTIONS: [SectionId; 7] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
     SectionId::DebugInfo,
@@ -102,11 +102,7 @@ pub(super) fn address(unit: Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
 
 fn variable<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Variable {
     let declared = declaration(unit, entry);
-    let attribute = |name| {
-        entry
-            .attr_value(name)
-            .or_else(|| declared.as_ref().and_then(|entry| entry.attr_value(name)))
-    };
+    let attribute = |name| attribute_of(entry, declared.as_ref(), name);
     let kind = attribute(gimli::DW_AT_type).and_then(offset);
     let file = attribute(gimli::DW_AT_decl_file).and_then(|value| file_of(unit, value));
     Variable {
@@ -115,22 +111,32 @@ fn variable<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Variable {
     }
 }
 
+/// An attribute of an entry, or else of the one that it refers to.
+pub(super) fn attribute_of<'a>(
+    entry: &Entry<'a>,
+    declared: Option<&Entry<'a>>,
+    name: gimli::DwAt,
+) -> Option<AttributeValue<Reader<'a>>> {
+    let of_declared = || declared.and_then(|entry| entry.attr_value(name));
+    entry.attr_value(name).or_else(of_declared)
+}
+
 /// The entry that a definition refers to for its type (members of C++ classes, inlined ones).
-fn declaration<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<Entry<'a>> {
+pub(super) fn declaration<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<Entry<'a>> {
     let value = entry
         .attr_value(gimli::DW_AT_specification)
         .or_else(|| entry.attr_value(gimli::DW_AT_abstract_origin))?;
     unit.entry(offset(value)?).ok()
 }
 
-fn offset(value: AttributeValue<Reader<'_>>) -> Option<UnitOffset> {
+pub(super) fn offset(value: AttributeValue<Reader<'_>>) -> Option<UnitOffset> {
     match value {
         AttributeValue::UnitRef(offset) => Some(offset),
         _ => None,
     }
 }
 
-fn file_of<'a>(unit: Unit<'a>, value: AttributeValue<Reader<'a>>) -> Option<String> {
+pub(super) fn file_of<'a>(unit: Unit<'a>, value: AttributeValue<Reader<'a>>) -> Option<String> {
     let index = match value {
         AttributeValue::FileIndex(index) => index,
         other => other.udata_value()?,
@@ -145,7 +151,7 @@ fn unit_name(unit: Unit<'_>) -> Option<String> {
 }
 
 /// Bytes of an array's element, or of the whole where the type is no array.
-fn element_bytes(unit: Unit<'_>, kind: UnitOffset) -> Option<u64> {
+pub(super) fn element_bytes(unit: Unit<'_>, kind: UnitOffset) -> Option<u64> {
     let mut kind = kind;
     for _ in 0..MAX_STEPS {
         let entry = unit.entry(kind).ok()?;

@@ -225,7 +225,7 @@ impl Pass<'_> {
         let (low, bytes) = slot.region();
         // The innermost frame comes first, and then the thread's stack, whatever else lies there.
         let apart = are_apart((low, bytes), (self.top_low, self.top_bytes))
-            && are_apart((low, bytes), self.stack.extent());
+            && (slot.is_in_frame() || are_apart((low, bytes), self.stack.extent()));
         if structure != NO_STRUCTURE || !apart {
             return None;
         }

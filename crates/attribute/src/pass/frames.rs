@@ -3,8 +3,9 @@
 use super::Pass;
 use crate::attributor::ProcessState;
 use crate::contexts::Call;
+use crate::locals::Begun;
 use crate::shared::Shared;
-use crate::stack::Extent;
+use crate::stack::{Entered, Extent};
 
 impl Pass<'_> {
     pub(super) fn enter(
@@ -31,8 +32,35 @@ impl Pass<'_> {
             return_address,
         };
         let (node, object) = shared.enter(stack.node(), call, &process.mappings);
-        if let Some(extent) = stack.push(pointer, return_address, node, object) {
+        let outer = stack.live_around(return_address, &shared.layouts);
+        let layout = match by_call {
+            true => shared.objects.usage(object).layout,
+            false => 0,
+        };
+        let begun = Begun {
+            outer,
+            layout,
+            low: pointer,
+            entry: pc,
+        };
+        let entered = Entered {
+            entry: pc,
+            call: return_address,
+            node,
+            object,
+            layout,
+            live: if layout == 0 {
+                outer
+            } else {
+                shared.live_frames.number(begun)
+            },
+            outer,
+        };
+        if let Some(extent) = stack.push(pointer, entered) {
             shared.objects.begin(object, extent.high - extent.low);
+            if layout != 0 {
+                shared.begin_locals(layout);
+            }
         }
         self.moved();
     }
@@ -59,17 +87,23 @@ impl Pass<'_> {
         };
         self.owner = u64::from(context) << 32 | u64::from(self.thread);
         self.top_bytes = 0;
+        let mut live = 0;
         if !self.process.named_on_stack
-            && let Some(innermost) = self.stack.innermost()
+            && let Some(innermost) = self.stack.innermost(&self.shared.layouts)
         {
             (self.top_low, self.top_bytes, self.top_object) = innermost;
+            live = self.stack.live();
         }
+        self.process.space.set_live_frames(live);
     }
 }
 
 /// A frame is gone, and the names of its memory with it.
 fn left(extent: &Extent, bounds: (u64, u64), shared: &mut Shared, process: &mut ProcessState) {
     shared.objects.end(extent.object, extent.high - extent.low);
+    if extent.layout != 0 {
+        shared.end_locals(extent.layout);
+    }
     if process.named_on_stack {
         let low = if bounds.1 == 0 { extent.low } else { bounds.0 };
         process.space.unname(low, extent.high);

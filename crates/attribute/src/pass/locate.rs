@@ -1,8 +1,9 @@
 //! Which object an address belongs to, where its instruction does not remember.
 
 use super::Pass;
+use crate::locals::Local;
 use crate::objects::{Objects, Where};
-use crate::shadow::NO_STRUCTURE;
+use crate::shadow::{NO_STRUCTURE, Region, Volatility};
 use crate::stack::ShadowStack;
 
 impl Pass<'_> {
@@ -11,25 +12,62 @@ impl Pass<'_> {
     pub(super) fn locate(&mut self, slot: usize, address: u64) -> (u32, u32) {
         let own = self.stack.holds(address);
         if own && !self.process.named_on_stack {
-            return (frame_object(self.stack, address), NO_STRUCTURE);
+            return self.in_own_stack(slot, address);
         }
         let region = self.process.space.find(address);
         if own && region.structure == NO_STRUCTURE {
-            return (frame_object(self.stack, address), NO_STRUCTURE);
+            return self.in_own_stack(slot, address);
         }
         if region.object == 0 {
-            return (self.in_any_stack(address), NO_STRUCTURE);
+            return self.in_any_stack(slot, address);
         }
-        let versions = self.process.space.versions();
-        self.process.sites.slot(slot).remember(&region, &versions);
+        self.remember(slot, &region);
         (region.object, region.structure)
     }
 
-    /// The object of an address that may lie in another thread's stack; 0 = in none.
-    fn in_any_stack(&mut self, address: u64) -> u32 {
-        if self.stack.contains(address) {
-            return frame_object(self.stack, address);
+    fn remember(&mut self, slot: usize, region: &Region) {
+        let versions = self.process.space.versions();
+        self.process.sites.slot(slot).remember(region, &versions);
+    }
+
+    /// The object and the structure of an address in the stack of the thread that runs. The site
+    /// remembers it if its frame has variables: others are found at once or are not often asked for.
+    fn in_own_stack(&mut self, slot: usize, address: u64) -> (u32, u32) {
+        let pc = self.process.sites.slot(slot).pc();
+        let found = self
+            .stack
+            .find_local(address, Some(pc), &self.shared.layouts);
+        let Some((low, high, local, extent)) = found else {
+            return (frame_object(self.stack, address), NO_STRUCTURE);
+        };
+        let (object, local) = match local.copied() {
+            Some(local) => (local.object, local),
+            None => (extent.object, Local::default()),
+        };
+        let region = Region {
+            low,
+            high,
+            object,
+            structure: self.shared.local_structure(low, &local),
+            volatility: Volatility::Frame,
+        };
+        if self.process.space.live_frames() != 0 {
+            self.remember(slot, &region);
         }
+        (object, region.structure)
+    }
+
+    /// The object and the structure of an address that may lie in another thread's stack; object
+    /// 0: in none.
+    fn in_any_stack(&mut self, slot: usize, address: u64) -> (u32, u32) {
+        if self.stack.contains(address) {
+            return self.in_own_stack(slot, address);
+        }
+        (self.in_others_stack(address), NO_STRUCTURE)
+    }
+
+    /// The object of an address that may lie in the stack of a thread that does not run; 0 = in none.
+    fn in_others_stack(&mut self, address: u64) -> u32 {
         let threads = self.threads;
         let holds = |thread: &usize| threads[*thread].stack.contains(address);
         let others = || {
@@ -42,7 +80,10 @@ impl Pass<'_> {
         match Some(self.neighbour).filter(holds).or_else(others) {
             Some(thread) => {
                 self.neighbour = thread;
-                frame_object(&threads[thread].stack, address)
+                let stack = &threads[thread].stack;
+                let found = stack.find_local(address, None, &self.shared.layouts);
+                let local = found.and_then(|(_, _, local, _)| local);
+                local.map_or_else(|| frame_object(stack, address), |local| local.object)
             }
             None => 0,
         }
@@ -53,7 +94,7 @@ impl Pass<'_> {
         if let Some(region) = self.process.space.find_unnamed(address) {
             return self.shared.objects.place(region.object);
         }
-        if self.in_any_stack(address) != 0 {
+        if self.stack.contains(address) || self.in_others_stack(address) != 0 {
             Where::Stack
         } else {
             Where::Unknown

@@ -10,7 +10,7 @@ use super::patterns::is_plain;
 use super::rows::Rows;
 use crate::attributor::ProcessState;
 use crate::cells::Packed;
-use crate::shadow::NO_STRUCTURE;
+use crate::shadow::{NO_STRUCTURE, Versions};
 use crate::sites::Slot;
 use crate::space::Space;
 
@@ -43,7 +43,7 @@ struct Around {
     /// The thread's stack.
     stack_low: u64,
     stack_bytes: u64,
-    versions: [u32; 2],
+    versions: Versions,
 }
 
 impl Around {
@@ -55,7 +55,8 @@ impl Around {
         }
         let own = address.wrapping_sub(self.stack_low) < self.stack_bytes;
         if let Some((object, structure)) = slot.recall(address, &self.versions) {
-            return (structure == NO_STRUCTURE && !own).then_some(object);
+            let counts = structure == NO_STRUCTURE && (!own || slot.is_in_frame());
+            return counts.then_some(object);
         }
         let object = space.quick(address);
         (object != 0 && !own).then_some(object)

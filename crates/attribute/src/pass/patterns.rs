@@ -5,6 +5,7 @@ use std::ops::Range;
 use reuselens_trace::{Block, Kind};
 
 use super::laps::Laps;
+use crate::shadow::Versions;
 
 /// Accesses of a pattern that follow each other, or another row.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ pub(super) struct When {
     pub owner: u64,
     /// The process, as it is folded into addresses.
     pub fold: u64,
-    pub versions: [u32; 2],
+    pub versions: Versions,
     /// The innermost frame.
     pub top: (u64, u64, u32),
 }

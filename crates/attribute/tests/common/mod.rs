@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use reuselens_attribute::{
-    Attributor, Columns, Function, Options, StaticSymbol, SymbolSource, Tables, Variable,
+    Attributor, Columns, FrameLayout, FrameLayouts, Function, LocalVariable, Options, StaticSymbol,
+    SymbolSource, Tables, Variable,
 };
 use reuselens_locality::{Frame, Object};
 use reuselens_trace::{
@@ -27,6 +28,28 @@ pub struct Listed {
     pub element_bytes: u64,
     /// By instruction, the functions that are inlined there, innermost first.
     pub inlined: BTreeMap<u64, Vec<&'static str>>,
+    /// By function: below the canonical frame address, bytes, and name of its variables.
+    pub locals: BTreeMap<u64, Vec<(u64, u64, &'static str)>>,
+}
+
+/// The variables of a [`Listed`].
+#[derive(Debug)]
+struct Frames(BTreeMap<u64, Vec<(u64, u64, &'static str)>>);
+
+impl FrameLayouts for Frames {
+    fn at(&mut self, address: u64) -> Option<FrameLayout> {
+        let low = address & !0xff;
+        let local = |&(below, bytes, name): &(u64, u64, &str)| LocalVariable {
+            below,
+            bytes,
+            name: name.into(),
+            file: "prog.c".into(),
+            element_bytes: 8,
+        };
+        let locals = self.0.get(&low)?.iter().map(local).collect();
+        let code = vec![(low, low + 0x100)];
+        Some(FrameLayout { code, locals })
+    }
 }
 
 impl SymbolSource for Listed {
@@ -64,6 +87,10 @@ impl SymbolSource for Listed {
         })
     }
 
+    fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        Some(Box::new(Frames(self.locals.clone())))
+    }
+
     fn variable(&mut self, _: &Module, _: u64) -> Variable {
         Variable {
             file: "src/prog.c".into(),
@@ -84,6 +111,7 @@ pub fn program() -> Listed {
         ],
         element_bytes: 8,
         inlined: BTreeMap::new(),
+        locals: BTreeMap::new(),
     }
 }
 
@@ -180,6 +208,11 @@ impl Run {
 
     pub fn enter(&mut self, function: u64, stack_pointer: u64, call: u64) {
         self.row(Kind::Enter, 0, at(function, 1), stack_pointer, &[call]);
+    }
+
+    /// As [`Self::enter`], with the stack pointer of the moment of the call.
+    pub fn call(&mut self, function: u64, stack_pointer: u64, call: u64) {
+        self.row(Kind::Enter, 1, at(function, 1), stack_pointer, &[call]);
     }
 
     pub fn exit(&mut self, stack_pointer: u64) {
