@@ -1,20 +1,22 @@
 //! Local arrays of a function that is called three times: `stream` has 512 elements, each stored and
-//! loaded once per call, and `hot` has 8, of which one is loaded for each.
+//! loaded once per call, and `hot` has 8, of which one is loaded for each. Atomic, so that the
+//! compiler does none of that for several at a time.
 
 use std::hint::black_box;
-use std::ptr::{read_volatile, write_volatile};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[inline(never)]
 fn work(n: u64) -> u64 {
-    let mut stream = [0_u64; 512];
-    let mut hot = [n; 8];
-    black_box(&mut hot);
-    for (index, place) in stream.iter_mut().enumerate() {
-        // SAFETY: both are references.
-        unsafe { write_volatile(place, read_volatile(&hot[index % 8])) };
+    let stream = [const { AtomicU64::new(0) }; 512];
+    let hot = [const { AtomicU64::new(0) }; 8];
+    black_box((&stream, &hot));
+    for place in &hot {
+        place.store(n, Relaxed);
     }
-    // SAFETY: each is a reference.
-    stream.iter().map(|place| unsafe { read_volatile(place) }).sum()
+    for (index, place) in stream.iter().enumerate() {
+        place.store(hot[index % 8].load(Relaxed), Relaxed);
+    }
+    stream.iter().map(|place| place.load(Relaxed)).sum()
 }
 
 fn main() {

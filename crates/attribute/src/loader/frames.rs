@@ -258,9 +258,7 @@ impl<'a> Walk<'a> {
                 let above = match (next(), next()) {
                     (None, _) => 0,
                     (Some(Operation::PlusConstant { value }), None) => value as i64,
-                    (Some(Operation::SignedConstant { value }), Some(Operation::Plus { .. })) => {
-                        value
-                    }
+                    (Some(Operation::SignedConstant { value }), Some(Operation::Plus)) => value,
                     _ => return None,
                 };
                 (above, None)
