@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use object::Object as _;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
+    read_object_file,
 };
 use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
@@ -320,8 +321,9 @@ impl Decoder {
 
     /// The GNU build id of a module's file, empty if it has none. Its descriptors are kept.
     fn look_into(&mut self, process: ProcessId, path: &str, bias: u64) -> Vec<u8> {
-        let file = std::fs::read(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())));
-        let bytes = file.unwrap_or_default();
+        // The program names its modules: they may be anything.
+        let path_here = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        let bytes = read_object_file(path_here).map_or(Vec::new(), |(_, bytes)| bytes);
         let Ok(file) = object::File::parse(bytes.as_slice()) else {
             return Vec::new();
         };

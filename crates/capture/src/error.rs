@@ -34,6 +34,14 @@ pub enum CaptureError {
         /// Why.
         reason: String,
     },
+    /// A limit leaves no room for what is put into the program.
+    #[error("cannot measure '{}': its address space is limited{} (ulimit -v, RLIMIT_AS), which leaves no room for what reuselens maps there; raise the limit by 3 GiB, or take it away: ulimit -v unlimited", program.display(), limit.map_or_else(String::new, |limit| format!(" to {}", reuselens_units::Bytes(limit))))]
+    ShortOfSpace {
+        /// What was typed.
+        program: OsString,
+        /// The limit in bytes, if it is that of this process too.
+        limit: Option<u64>,
+    },
     /// The program's own stores cannot leave accesses out.
     #[error("'{}' was built with --llvm, which cannot leave accesses out between others; build it with `reuselens cc` without --llvm, or as it is without reuselens", program.display())]
     NotControlled {

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use addr2line::demangle_auto;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use reuselens_trace::read_object_file;
 
 /// A function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
     let mut stripped = false;
     let files = files(program)?;
     for (index, path) in files.iter().enumerate() {
-        let Ok(bytes) = std::fs::read(path) else {
+        let Ok((_, bytes)) = read_object_file(path) else {
             continue;
         };
         let Ok(file) = object::File::parse(&*bytes) else {
@@ -90,7 +91,7 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
 
 /// The program's file and its libraries', as its loader finds them.
 fn files(program: &Path) -> io::Result<Vec<PathBuf>> {
-    let bytes = std::fs::read(program)?;
+    let (_, bytes) = read_object_file(program)?;
     let mut files = vec![program.to_owned()];
     let Ok(file) = object::File::parse(&*bytes) else {
         return Ok(files);

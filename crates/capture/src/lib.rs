@@ -17,6 +17,7 @@ mod follow;
 mod functions;
 mod inject;
 mod limiter;
+mod limits;
 mod notes;
 mod program;
 mod running;

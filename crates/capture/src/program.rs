@@ -6,11 +6,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_trace::{ProcessEnd, Stop as Wish};
+use reuselens_trace::{ProcessEnd, Stop as Wish, read_object_file};
 
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
+use crate::limits::address_space_limit;
 use crate::{CaptureError, ControlOptions};
 
 /// How a program's accesses are seen.
@@ -75,7 +76,7 @@ impl BuiltIn {
 
     /// Of the program in a file; nothing if it cannot be read.
     pub fn at(path: &Path) -> BuiltIn {
-        let Ok(bytes) = std::fs::read(path) else {
+        let Ok((_, bytes)) = read_object_file(path) else {
             return BuiltIn::default();
         };
         let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
@@ -222,7 +223,16 @@ impl Started {
                     program: program.clone(),
                 };
             }
-            Refusal::System(error) => format!("the system does not let it be traced ({error})"),
+            Refusal::System(error) => {
+                // A system call that finds no memory under a limit is the limit's doing.
+                let is_short = error.raw_os_error() == Some(libc::ENOMEM);
+                let limit = address_space_limit();
+                if is_short && limit.is_some() {
+                    let program = program.clone();
+                    return CaptureError::ShortOfSpace { program, limit };
+                }
+                format!("the system does not let it be traced ({error})")
+            }
         };
         CaptureError::Rewriting {
             program: program.clone(),
@@ -280,6 +290,8 @@ fn explained(program: &OsString, error: io::Error) -> io::Error {
     };
     let why = if about.is_dir() {
         "it is a directory; name a program in it".to_owned()
+    } else if !about.is_file() {
+        "it is no regular file; name a program's file".to_owned()
     } else if error.kind() == io::ErrorKind::PermissionDenied && !is_executable(&about) {
         not_executable(path)
     } else {

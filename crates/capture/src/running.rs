@@ -20,6 +20,7 @@ use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
+use crate::limits::address_space_limit;
 use crate::program::{BuiltIn, Launch, process_end};
 use crate::segment::Segment;
 use crate::unordered::Unordered;
@@ -155,12 +156,18 @@ impl Running {
     ///
     /// # Errors
     /// [`CaptureError::Vanished`] if it ended before, [`CaptureError::Damaged`] if it wrote over
-    /// the shared memory before.
+    /// the shared memory before, [`CaptureError::ShortOfSpace`] if a limit left no room to see it.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
         if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());
         }
-        let program = self.program.clone();
+        let (program, limit) = (self.program.clone(), address_space_limit());
+        // So the rewriter ends a program in which it finds no room for rewritten code.
+        let found_no_room = self.rewritten && self.ended == Some(ProcessEnd::Exit(127));
+        let short_of_space = &self.consumer.header().short_of_space;
+        if short_of_space.load(Ordering::Relaxed) != 0 || found_no_room && limit.is_some() {
+            return Err(CaptureError::ShortOfSpace { program, limit });
+        }
         Err(match self.consumer.is_damaged() {
             true => CaptureError::Damaged { program },
             false => CaptureError::Vanished { program },
@@ -457,7 +464,7 @@ impl Running {
             self.note(
                 "short-of-space",
                 "the program ran under a limit of its address space (ulimit -v, RLIMIT_AS) that capture's \
-                 part of it counts for, so its own memory may have ended earlier than without"
+                 part of it counts for, so its own memory may have ended earlier than without, or it was not seen"
                     .to_owned(),
                 "take the limit away (ulimit -v unlimited) or raise it by 3 GiB",
             );

@@ -315,3 +315,29 @@ fn a_trace_that_has_no_place_is_known_before_the_program_runs() {
         .says(&["cannot create nowhere/x", "create its directory first"]);
     assert!(place.files().is_empty(), "{:?}", place.files());
 }
+
+#[test]
+fn program_that_is_a_pipe_is_refused() {
+    let place = Place::new();
+    let mut mkfifo = std::process::Command::new("mkfifo");
+    let made = mkfifo.args(["-m", "755"]).arg(place.path("pipe")).status();
+    assert!(made.unwrap().success());
+    let refused = place.run(&["record", "--", "./pipe"]).fails(1);
+    refused.says(&["it is no regular file"]);
+    let refused = place
+        .run(&["record", "--function", "main", "--", "./pipe"])
+        .fails(1);
+    refused.says(&["it is no regular file"]);
+}
+
+#[test]
+fn limit_that_leaves_no_room_is_named() {
+    let place = Place::new();
+    // Room for the shared memory, and none for rewritten code.
+    let script = "ulimit -v 700000; exec \"$0\" record -o run -- true";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_reuselens")]);
+    let done = common::Done::of(shell.current_dir(place.path("."))).fails(1);
+    assert!(!done.err.contains("killed"), "{}", done.err);
+    done.says(&["address space is limited to", "ulimit -v unlimited"]);
+}

@@ -36,7 +36,10 @@ impl Channel {
         slot.pid.store(sys::pid(), Ordering::Relaxed);
         slot.stack_high.store(stack_high, Ordering::Relaxed);
         slot.outside.store(1, Ordering::Relaxed);
-        take_block(segment, slot);
+        if !take_block(segment, slot) {
+            Segment::abandon();
+            return Channel::default();
+        }
         slot.state.store(SlotState::Live as u32, Ordering::Release);
         Channel {
             slot: Some(slot),
@@ -125,11 +128,9 @@ impl Channel {
             self.slot = None;
             return;
         };
-        if !publish(segment, slot, self.index) {
+        if !publish(segment, slot, self.index) || (again && !take_block(segment, slot)) {
             Segment::abandon();
             self.slot = None;
-        } else if again {
-            take_block(segment, slot);
         }
     }
 
@@ -139,7 +140,7 @@ impl Channel {
             return;
         };
         let block = slot.block.load(Ordering::Relaxed);
-        let start = slot.block_address.load(Ordering::Relaxed);
+        let start = segment.block_address(block);
         let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
         // A block that has been taken away is noticed when it is handed over.
         let marked = (block as usize) < BLOCKS
@@ -172,14 +173,19 @@ impl Channel {
     }
 }
 
-/// Takes an empty block for a slot that has none.
-fn take_block(segment: Segment, slot: &Slot) {
-    let link = |block| &segment.block(block).next_free;
-    let mut block = segment.header().pool.take(link);
+/// Takes an empty block for a slot that has none. False if there will be none: the other side is gone,
+/// or somebody has written over the pool.
+fn take_block(segment: Segment, slot: &Slot) -> bool {
+    let (all, link) = (segment.header(), |block| &segment.block(block).next_free);
+    let mut block = all.pool.take(link);
     while block == NO_BLOCK {
+        if !all.pool.is_intact() || all.consumer_gone.load(Ordering::Relaxed) != 0 {
+            all.lost_events.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
         // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
         sys::yield_now();
-        block = segment.header().pool.take(link);
+        block = all.pool.take(link);
     }
     let address = segment.block_address(block);
     let (header, stamp) = (segment.block(block), sys::stamp());
@@ -197,6 +203,7 @@ fn take_block(segment: Segment, slot: &Slot) {
     slot.cursor
         .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
     slot.block.store(block, Ordering::Release);
+    true
 }
 
 /// Hands the slot's block to the analysing side. False if that is gone.
@@ -209,7 +216,8 @@ fn publish(segment: Segment, slot: &Slot, index: u32) -> bool {
         // The other side has taken it away: it took this process for dead.
         return false;
     }
-    let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
+    let start = segment.block_address(block);
+    let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
     let header = segment.block(block);
     header.used_bytes.store(used as u32, Ordering::Relaxed);
     header.last_stamp.store(sys::stamp(), Ordering::Relaxed);

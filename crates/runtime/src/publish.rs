@@ -9,14 +9,21 @@ use reuselens_wire::{
 use crate::segment::Segment;
 use crate::sys;
 
-/// Takes an empty block for a slot that has none.
-pub fn take_block(segment: Segment, slot: &Slot) {
-    let link = |block| &segment.block(block).next_free;
-    let mut block = segment.header().pool.take(link);
+/// Takes an empty block for a slot that has none. False if there will be none: the other side is gone,
+/// or somebody has written over the pool.
+pub fn take_block(segment: Segment, slot: &Slot) -> bool {
+    let (all, link) = (segment.header(), |block| &segment.block(block).next_free);
+    let mut block = all.pool.take(link);
     while block == NO_BLOCK {
+        if !all.pool.is_intact() || all.consumer_gone.load(Ordering::Relaxed) != 0 {
+            all.lost_events.fetch_add(1, Ordering::Relaxed);
+            // No room: the hooks come to the slow path.
+            slot.cursor.store(0, Ordering::Release);
+            return false;
+        }
         // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
         sys::yield_now();
-        block = segment.header().pool.take(link);
+        block = all.pool.take(link);
     }
     let address = segment.block_address(block);
     let (header, stamp) = (segment.block(block), sys::stamp());
@@ -35,6 +42,7 @@ pub fn take_block(segment: Segment, slot: &Slot) {
     slot.cursor
         .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
     slot.block.store(block, Ordering::Release);
+    true
 }
 
 /// Hands the slot's block to the analysing side and, with `again`, takes a new one. False if the
@@ -51,7 +59,8 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
         // The other side has taken it away: it took this process for dead.
         return false;
     }
-    let used = slot.cursor.load(Ordering::Relaxed) - slot.block_address.load(Ordering::Relaxed);
+    let start = segment.block_address(block);
+    let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
     let header = segment.block(block);
     header.used_bytes.store(used as u32, Ordering::Relaxed);
     header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
@@ -61,10 +70,7 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
     }
     slot.block.store(NO_BLOCK, Ordering::Release);
     slot.published.fetch_add(1, Ordering::Release);
-    if again {
-        take_block(segment, slot);
-    }
-    true
+    !again || take_block(segment, slot)
 }
 
 /// Notes in a block how far the other threads have come: what they did before this moment is to be
@@ -101,7 +107,7 @@ pub fn mark(segment: Segment, slot: &Slot) -> bool {
         // It has been taken away, which is noticed when it is to be handed over.
         return true;
     }
-    let start = slot.block_address.load(Ordering::Relaxed);
+    let start = segment.block_address(block);
     let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
     segment
         .block(block)

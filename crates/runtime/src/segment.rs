@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, MARKS_OFFSET, Marks,
-    SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
+    BLOCK_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, MARKS_OFFSET,
+    Marks, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
 };
 
 use crate::sys;
@@ -93,13 +93,15 @@ impl Segment {
         self.base as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
     }
 
-    /// Header of block `index`.
+    /// Header of block `index`, which the caller has checked if it comes from the shared memory: the
+    /// pool hands out no other.
     pub fn block(self, index: u32) -> &'static BlockHeader {
-        // SAFETY: `index` comes from the pool, so it is in bounds.
+        debug_assert!((index as usize) < BLOCKS);
+        // SAFETY: in bounds by the caller; as above.
         unsafe { &*(self.block_address(index) as *const BlockHeader) }
     }
 
-    /// The marks of block `index`.
+    /// The marks of block `index`, as for [`Segment::block`].
     pub fn marks(self, index: u32) -> &'static Marks {
         // SAFETY: as above.
         unsafe {
@@ -138,13 +140,25 @@ fn try_map() {
         }
         return;
     }
-    let path = find_path(list).filter(|_| !is_rewritten());
+    let path = find_path(list).filter(|_| !is_secure() && !is_rewritten());
     let base = path.map_or(core::ptr::null_mut(), map);
     BASE.store(base, Ordering::Relaxed);
     STATE.store(
         if base.is_null() { NONE } else { MAPPED },
         Ordering::Release,
     );
+}
+
+/// Whether this program has rights that who started it has not: setuid, setgid, or capabilities of its
+/// file. Then the environment is not to be trusted, and a segment that it names least of all: who
+/// writes into that says where the program writes.
+fn is_secure() -> bool {
+    const AT_SECURE: u64 = 23;
+    unsafe extern "C" {
+        fn getauxval(kind: u64) -> u64;
+    }
+    // SAFETY: libc's function; it reads what the kernel has given to the process.
+    unsafe { getauxval(AT_SECURE) != 0 }
 }
 
 /// Whether this program is rewritten while it runs: then its accesses are seen without us.
@@ -189,10 +203,12 @@ fn find_path(mut list: *const *const c_char) -> Option<*const u8> {
     }
 }
 
+const READ_WRITE: i32 = 3;
+const SHARED: i32 = 1;
+const FIXED: i32 = 0x10;
+
 /// Maps the file so that blocks are aligned to their size; null if it is not a segment of ours.
 fn map(path: *const u8) -> *mut u8 {
-    const READ_WRITE: i32 = 3;
-    const SHARED_FIXED: i32 = 0x11;
     const PRIVATE_ANONYMOUS_NORESERVE: i32 = 0x4022;
     let fd = sys::open_read_write(path);
     if fd < 0 {
@@ -203,18 +219,13 @@ fn map(path: *const u8) -> *mut u8 {
     let base = unsafe {
         let reserved = sys::mmap(0, room, 0, PRIVATE_ANONYMOUS_NORESERVE, -1, 0);
         if reserved < 0 {
+            report_no_room(fd);
             sys::close(fd);
             return core::ptr::null_mut();
         }
         let aligned = (reserved as usize).next_multiple_of(BLOCK_BYTES);
-        sys::mmap(
-            aligned,
-            SEGMENT_BYTES,
-            READ_WRITE,
-            SHARED_FIXED,
-            fd as i32,
-            0,
-        )
+        let flags = SHARED | FIXED;
+        sys::mmap(aligned, SEGMENT_BYTES, READ_WRITE, flags, fd as i32, 0)
     };
     sys::close(fd);
     if base < 0 {
@@ -232,5 +243,25 @@ fn map(path: *const u8) -> *mut u8 {
         base as *mut u8
     } else {
         core::ptr::null_mut()
+    }
+}
+
+/// A limit of the address space leaves no room for the segment: the analysing side learns that there is
+/// a thread that it does not see, and why. For that a part of the segment is mapped, for a moment.
+fn report_no_room(fd: isize) {
+    // SAFETY: fresh address space, given back before the end; all fields of a header are atomic.
+    unsafe {
+        let base = sys::mmap(0, HEADER_BYTES, READ_WRITE, SHARED, fd as i32, 0);
+        if base < 0 {
+            return;
+        }
+        let header = &*(base as *const Header);
+        if header.magic.load(Ordering::Acquire) == MAGIC
+            && header.version.load(Ordering::Relaxed) == VERSION
+        {
+            header.short_of_space.store(1, Ordering::Relaxed);
+            header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
+        }
+        sys::munmap(base as usize, HEADER_BYTES);
     }
 }

@@ -10,6 +10,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use reuselens_wire::{Slot, SlotState};
+
+use crate::publish::take_block;
+use crate::segment::Segment;
 use crate::thread::quietly;
 use crate::tls::{DUMMY, State, tls};
 use crate::{process, stage, thread};
@@ -71,7 +75,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_vo
 }
 
 /// The slot for the handler that begins now; the dummy if there is none.
-unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
+unsafe fn slot_for_handler() -> *const Slot {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
@@ -87,7 +91,7 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
             return &DUMMY;
         }
         if (*t).signal_slot.is_null()
-            && let Some((slot, index)) = thread::signal_slot(&*(*t).slot)
+            && let Some((slot, index)) = signal_slot(&*(*t).slot)
         {
             (*t).signal_slot = slot;
             (*t).signal_slot_index = index;
@@ -98,6 +102,27 @@ unsafe fn slot_for_handler() -> *const reuselens_wire::Slot {
             (*t).signal_slot
         }
     }
+}
+
+/// A second slot for this thread, for its signal handlers: same thread number, own block.
+fn signal_slot(of: &Slot) -> Option<(&'static Slot, u64)> {
+    let segment = Segment::get()?;
+    let index = segment.claim_slot()?;
+    let slot = segment.slot(index);
+    for (to, from) in [
+        (&slot.process, &of.process),
+        (&slot.thread, &of.thread),
+        (&slot.pid, &of.pid),
+    ] {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    slot.stack_high
+        .store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
+    if !take_block(segment, slot) {
+        return None;
+    }
+    slot.state.store(SlotState::Live as u32, Ordering::Release);
+    Some((slot, index as u64))
 }
 
 /// `sigaction(2)`, with our handler in front of the program's.

@@ -9,8 +9,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, Control, FUNCTIONS, Function, Gate, NO_BLOCK, Range, Record,
-    SlotState,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, Control, FUNCTIONS, Function, Gate, NO_BLOCK, Range,
+    Record, SlotState,
 };
 
 use crate::publish::{publish, take_block};
@@ -33,8 +33,9 @@ pub unsafe fn open(t: *mut Tls) {
     if segment.header().control.active.load(Ordering::Relaxed) != 0 {
         // SAFETY: by the caller.
         unsafe {
-            make(t, segment);
-            choose(t);
+            if make(t, segment) {
+                choose(t);
+            }
         }
     }
 }
@@ -58,7 +59,8 @@ pub unsafe fn idle(t: *mut Tls) -> bool {
     }
 }
 
-unsafe fn make(t: *mut Tls, segment: Segment) {
+/// Makes a thread's stage. False if there is no block for it.
+unsafe fn make(t: *mut Tls, segment: Segment) -> bool {
     // SAFETY: by the caller; a slot's stage is its thread's.
     unsafe {
         let index = (*t).slot_index as usize;
@@ -75,10 +77,14 @@ unsafe fn make(t: *mut Tls, segment: Segment) {
         let high = own.stack_high.load(Ordering::Relaxed);
         slot.stack_high.store(high, Ordering::Relaxed);
         (*stage).sorting.store(0, Ordering::Relaxed);
-        take_block(segment, slot);
+        if !take_block(segment, slot) {
+            return false;
+        }
         slot.state.store(SlotState::Live as u32, Ordering::Release);
+        (*t).stage_address = slot.block_address.load(Ordering::Relaxed);
         (*t).stage = stage;
     }
+    true
 }
 
 /// Ends a thread's stage: it is silent from here on.
@@ -98,7 +104,7 @@ pub unsafe fn close(t: *mut Tls) {
         let slot = &(*stage).slot;
         let block = slot.block.swap(NO_BLOCK, Ordering::Relaxed);
         slot.state.store(SlotState::Free as u32, Ordering::Release);
-        if block != NO_BLOCK {
+        if (block as usize) < BLOCKS {
             let pool = &segment.header().pool;
             pool.give(block, |block| &segment.block(block).next_free);
         }
@@ -181,7 +187,7 @@ pub unsafe fn settle(t: *mut Tls) {
             return;
         }
         let slot = &(*stage).slot;
-        let start = slot.block_address.load(Ordering::Relaxed) + BLOCK_HEADER_BYTES as u64;
+        let start = (*t).stage_address + BLOCK_HEADER_BYTES as u64;
         let cursor = slot.cursor.load(Ordering::Relaxed);
         let control = Segment::get().map(|segment| &segment.header().control);
         if let Some(control) = control.filter(|control| !control.is_stopped()) {
@@ -216,7 +222,8 @@ unsafe fn sort(t: *mut Tls, control: &Control, start: u64, cursor: u64) {
     // SAFETY: by the caller.
     unsafe {
         let stage = (*t).stage;
-        let count = (cursor.saturating_sub(start) as usize).min(BLOCK_BYTES) / size_of::<Record>();
+        let most = BLOCK_BYTES - BLOCK_HEADER_BYTES;
+        let count = (cursor.saturating_sub(start) as usize).min(most) / size_of::<Record>();
         let records = readable(core::slice::from_raw_parts(start as *const Record, count));
         let known = RANGES_KNOWN.load(Ordering::Acquire) as usize;
         let gate = &mut (*stage).gate;

@@ -273,7 +273,10 @@ unsafe fn attach(t: *mut Tls) -> bool {
     );
     slot.pid.store(sys::pid(), Ordering::Relaxed);
     slot.stack_high.store(stack_high, Ordering::Relaxed);
-    take_block(segment, slot);
+    if !take_block(segment, slot) {
+        Segment::abandon();
+        return false;
+    }
     slot.state.store(SlotState::Live as u32, Ordering::Release);
     // SAFETY: this thread's own state; the block is empty, so there is room for the first records.
     unsafe {
@@ -304,7 +307,9 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
     let records = 1 + operands.len() + text.len().div_ceil(8);
     if room(slot) < records * RECORD_BYTES {
         // SAFETY: reads this thread's state.
-        publish(slot, unsafe { slot_index(tls()) }, true);
+        if !publish(slot, unsafe { slot_index(tls()) }, true) {
+            return;
+        }
     }
     let operand = |number| Record::new(WireKind::Operand, 0, 0, number);
     let mut cursor = slot.cursor.load(Ordering::Relaxed);
@@ -378,23 +383,4 @@ fn release(slot: &Slot, index: u64) {
     if publish(slot, index, false) {
         slot.state.store(SlotState::Free as u32, Ordering::Release);
     }
-}
-
-/// A second slot for this thread, for its signal handlers: same thread number, own block.
-pub fn signal_slot(of: &Slot) -> Option<(&'static Slot, u64)> {
-    let segment = Segment::get()?;
-    let index = segment.claim_slot()?;
-    let slot = segment.slot(index);
-    for (to, from) in [
-        (&slot.process, &of.process),
-        (&slot.thread, &of.thread),
-        (&slot.pid, &of.pid),
-    ] {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-    slot.stack_high
-        .store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
-    take_block(segment, slot);
-    slot.state.store(SlotState::Live as u32, Ordering::Release);
-    Some((slot, index as u64))
 }

@@ -88,6 +88,8 @@ pub struct Tls {
     pub signal_pointer: u64,
     /// Where records wait to be sorted; null if there is nothing to control.
     pub stage: *mut Stage,
+    /// Address of the stage's block: what is read from there is not found by the shared memory.
+    pub stage_address: u64,
     /// The regions and the function that the thread is in, for a child process.
     pub place: Place,
     /// What is written through where nothing is recorded; see `notes`.

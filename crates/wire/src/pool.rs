@@ -25,11 +25,21 @@ impl BlockPool {
         }
     }
 
-    /// Takes a block; [`NO_BLOCK`] if all are in use. `link` gives the `next_free` of a block.
+    /// Whether the top of the stack is a block. Where it is none, a program has written over it, or
+    /// over the link of a block that was on the stack.
+    pub fn is_intact(&self) -> bool {
+        self.head.load(Ordering::Acquire) as u32 as usize <= BLOCKS
+    }
+
+    /// Takes a block, whose number is below [`BLOCKS`] whatever is in the memory; [`NO_BLOCK`] if all
+    /// are in use, or the pool is not intact. `link` gives the `next_free` of a block.
     pub fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
         let mut head = self.head.load(Ordering::Acquire);
         while head as u32 != 0 {
             let block = head as u32 - 1;
+            if block as usize >= BLOCKS {
+                return NO_BLOCK;
+            }
             let next = link(block).load(Ordering::Relaxed);
             let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
             match self
@@ -71,6 +81,25 @@ mod tests {
     use super::*;
     extern crate std;
     use std::vec::Vec;
+
+    #[test]
+    fn numbers_that_are_no_blocks_are_not_handed_out() {
+        let links: Vec<AtomicU32> = (0..BLOCKS).map(|_| AtomicU32::new(0)).collect();
+        let link = |block: u32| &links[block as usize];
+        for beyond in [BLOCKS as u32 + 1, u32::MAX] {
+            let pool = BlockPool::new();
+            pool.head.store(u64::from(beyond), Ordering::Relaxed);
+            assert_eq!(pool.take(link), NO_BLOCK);
+            assert!(!pool.is_intact());
+            // The link of a block that is taken.
+            let pool = BlockPool::new();
+            pool.give(7, link);
+            links[7].store(beyond, Ordering::Relaxed);
+            assert_eq!(pool.take(link), 7);
+            assert_eq!(pool.take(link), NO_BLOCK);
+            assert!(!pool.is_intact());
+        }
+    }
 
     #[test]
     fn every_block_once_then_none_then_again() {

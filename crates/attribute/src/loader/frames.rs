@@ -10,12 +10,13 @@ use gimli::{
     DebugInfoOffset, DwarfSections, EndianSlice, Operation, RunTimeEndian, SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
+use reuselens_trace::read_object_file;
 
 use super::unwind::Unwind;
 use super::variables::{
     Entry, SECTIONS, Unit, attribute_of, declaration, element_bytes, file_of, offset,
 };
-use super::{FORTRAN, Named, object_file, types};
+use super::{FORTRAN, Named, types};
 use crate::loader::symbol_names::{demangled, fortran_name};
 use crate::symbols::{FrameLayout, FrameLayouts, LocalVariable};
 
@@ -65,7 +66,7 @@ struct Debug {
 
 impl Debug {
     fn read(named: &Named) -> Option<Debug> {
-        let (_, bytes) = object_file::read(&named.path()).ok()?;
+        let (_, bytes) = read_object_file(&named.path()).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,

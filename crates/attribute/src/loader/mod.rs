@@ -4,7 +4,6 @@ mod bounds;
 mod commons;
 mod frames;
 mod language;
-mod object_file;
 mod separate;
 mod stubs;
 mod symbol_names;
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol, SymbolKind};
 use reuselens_locality::Frame;
-use reuselens_trace::Module;
+use reuselens_trace::{Module, read_object_file};
 
 use crate::Warning;
 use crate::hash::FastMap;
@@ -157,7 +156,7 @@ fn open(module: &Module, unread: &mut Vec<Unread>) -> Option<Opened> {
 fn try_open(module: &Module) -> Result<Opened, String> {
     let cannot = |error| format!("cannot read {}: {error}", module.path);
     let path = PathBuf::from(&module.path);
-    let (file, bytes) = object_file::read(&path).map_err(cannot)?;
+    let (file, bytes) = read_object_file(&path).map_err(cannot)?;
     let own = Named { path, file };
     let file = object::File::parse(&*bytes)
         .map_err(|error| format!("{} is no program or library: {error}", module.path))?;

@@ -7,8 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Object;
-
-use super::object_file;
+use reuselens_trace::read_object_file;
 
 /// Where systems put them.
 const ROOT: &str = "/usr/lib/debug";
@@ -54,7 +53,7 @@ fn by_build_id(id: &[u8]) -> PathBuf {
 /// The file at this place, if there is one of the same build. Without build ids, its name has to
 /// do.
 fn read(path: PathBuf, build_id: Option<&[u8]>) -> Option<Separate> {
-    let (file, bytes) = object_file::read(&path).ok()?;
+    let (file, bytes) = read_object_file(&path).ok()?;
     let found = object::File::parse(&*bytes).ok()?;
     let is_same = found.build_id().ok().flatten() == build_id;
     is_same.then_some(Separate { path, file, bytes })

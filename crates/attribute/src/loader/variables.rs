@@ -8,8 +8,8 @@ use gimli::{
     AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
+use reuselens_trace::read_object_file;
 
-use super::object_file;
 use crate::symbols::Variable;
 
 pub(super) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -23,7 +23,7 @@ pub(super) const MAX_STEPS: usize = 32;
 /// information.
 pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
-    let Ok((_, bytes)) = object_file::read(path) else {
+    let Ok((_, bytes)) = read_object_file(path) else {
         return variables;
     };
     let Ok(file) = object::File::parse(&*bytes) else {

@@ -18,6 +18,7 @@ impl Consumer {
     pub fn check(&mut self) -> bool {
         let intact = self.segment.is_header_intact(self.closed)
             && self.segment.header().queue.is_intact(&self.tail)
+            && self.segment.header().pool.is_intact()
             && self.has_credible_counts();
         if !intact {
             self.damage();

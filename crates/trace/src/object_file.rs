@@ -1,4 +1,4 @@
-//! Opens the files that a trace names. A trace may come from anywhere and name anything: a pipe
+//! Opens the object files that a trace or a program names. A trace may come from anywhere and name anything: a pipe
 //! that nobody writes to, a device without end, a file that is none of its business.
 
 use std::fs::File;
@@ -16,7 +16,7 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 ///
 /// # Errors
 /// The system's, or what the file is instead, as a clause.
-pub(super) fn read(path: &Path) -> Result<(File, Vec<u8>)> {
+pub fn read_object_file(path: &Path) -> Result<(File, Vec<u8>)> {
     let other = |what: &str| Err(Error::new(ErrorKind::InvalidInput, what));
     // Opening a pipe blocks until a process opens it for writing.
     if !std::fs::metadata(path)?.is_file() {
