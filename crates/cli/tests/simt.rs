@@ -239,6 +239,78 @@ fn files_are_looked_at_before_anything_runs() {
     place.run(&source).fails(1).says(&["cannot read no.cu"]);
 }
 
+/// A kernel with a MiB of local memory for each thread.
+const LOCAL: &str = ".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry local()
+{
+\t.local .b8 array[1048576];
+\t.reg .b32 %r<2>;
+\tmov.u32 %r1, 7;
+\tst.local.u32 [array], %r1;
+\tret;
+}
+";
+
+#[test]
+fn buffers_that_are_larger_than_the_device_or_no_files_are_refused() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let sparse = std::fs::File::create(place.path("sparse")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(place.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let refusals = [
+        ("sparse", "takes 1099511627776 bytes"),
+        ("/dev/zero", "it is no regular file"),
+        ("pipe", "it is no regular file"),
+    ];
+    for (file, why) in refusals {
+        let buffer = format!("raw:{file}");
+        let arguments = [
+            "--arg", "200", "--arg", "1", "--arg", "&x", "--arg", &buffer,
+        ];
+        let said = place.run(&with(&arguments)).fails(1).err;
+        assert!(said.contains(why), "{file}: {said}");
+    }
+    let kernel = [
+        "simt",
+        "run",
+        "/dev/zero",
+        "--entry",
+        "f",
+        "--grid",
+        "1",
+        "--block",
+        "1",
+    ];
+    place.run(&kernel).fails(1).says(&["it is no regular file"]);
+}
+
+#[test]
+fn blocks_with_much_local_memory_run_few_at_a_time() {
+    let place = Place::new();
+    place.write("local.ptx", LOCAL);
+    // For 256 blocks at a time the address space of 6 GB has no room.
+    let run = "ulimit -v 6000000; exec \"$0\" simt run local.ptx --entry local --threads 256 \
+               --grid 2 --block \"$1\"";
+    let of = |block: &str| {
+        let binary = env!("CARGO_BIN_EXE_reuselens");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", run, binary, block]);
+        common::Done::of(shell.current_dir(place.path(".")))
+    };
+    of("32").succeeds().prints(&["64 accesses"]);
+    of("1024").succeeds();
+    place.write("local.ptx", LOCAL.replace("1048576", "1048580"));
+    of("1024")
+        .fails(1)
+        .says(&["local memory", "1073741824 are possible"]);
+}
+
 #[test]
 fn streams_are_no_traces_of_programs_and_say_once_that_they_were_cut() {
     let place = Place::new();

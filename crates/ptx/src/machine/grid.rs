@@ -1,6 +1,7 @@
 //! What a kernel is launched with, and whether that is possible.
 
 use crate::decode::kernel::Kernel;
+use crate::lanes::WARP;
 
 use super::launch::LaunchError;
 
@@ -89,16 +90,25 @@ impl Launch {
                 self.params.len()
             ));
         }
-        const MOST_LOCAL: u64 = 1 << 30;
-        if kernel.local_bytes * threads > MOST_LOCAL {
+        if self.local_bytes(kernel) > MOST_LOCAL {
             return refuse(format!(
-                "{} bytes of local memory for each of {threads} threads",
+                "{} bytes of local memory for each of {threads} threads, in warps of {WARP}; \
+                 {MOST_LOCAL} are possible for a block; launch smaller blocks",
                 kernel.local_bytes
             ));
         }
         Ok(())
     }
+
+    /// Bytes of local memory that a block takes: warps have it for all their lanes.
+    pub(super) fn local_bytes(&self, kernel: &Kernel) -> u64 {
+        let lanes = self.threads_of_block().next_multiple_of(WARP as u32);
+        kernel.local_bytes.saturating_mul(u64::from(lanes))
+    }
 }
+
+/// The most bytes of local memory of the blocks that run at one time.
+pub(super) const MOST_LOCAL: u64 = 1 << 30;
 
 fn split(number: u32, sizes: [u32; 3]) -> [u32; 3] {
     [

@@ -15,7 +15,7 @@ use crate::sink::{BlockSink, Sink};
 use super::block::{self, BlockRun};
 use super::device_memory::DeviceMemory;
 use super::fault::KernelError;
-use super::grid::Launch;
+use super::grid::{Launch, MOST_LOCAL};
 use super::line::{Line, State};
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
@@ -109,11 +109,7 @@ pub fn run<S: Sink + Send>(
     let order = order(launch.blocks(), options.seed);
     let wave = if kernel.is_ordered { 1 } else { WAVE };
     let mut total = Stats::default();
-    let workers = if kernel.is_ordered {
-        1
-    } else {
-        options.threads.clamp(1, 256)
-    };
+    let workers = workers(kernel, launch, options);
     let mut spaces: Vec<Workspace> = (0..workers)
         .map(|_| Workspace::new(kernel, launch, options, memory))
         .collect();
@@ -142,6 +138,16 @@ pub fn run<S: Sink + Send>(
         first = numbers.end;
     }
     Ok(total)
+}
+
+/// How many blocks run at one time: as many as there are threads, as far as their local memory allows
+/// it. Results do not depend on it.
+fn workers(kernel: &Kernel, launch: &Launch, options: &Options) -> usize {
+    if kernel.is_ordered {
+        return 1;
+    }
+    let most = MOST_LOCAL / launch.local_bytes(kernel).max(1);
+    options.threads.clamp(1, 256).min(most.max(1) as usize)
 }
 
 /// In which order blocks run: none is in the order of their numbers.

@@ -1,6 +1,8 @@
 //! Memory as it is described: what a buffer holds at first.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 use super::PlanError;
 use super::npy::{self, Array};
@@ -174,21 +176,48 @@ impl Buffer {
 }
 
 /// A file that fits.
-fn read(path: &PathBuf, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
-    let failed = |error| PlanError::File {
-        what: "read",
-        path: path.clone(),
-        error,
+fn read(path: &Path, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
+    let too_large = |size| DeviceError::OutOfMemory {
+        name: name.to_owned(),
+        size,
+        left: limit,
+        limit,
     };
-    let size = std::fs::metadata(path).map_err(failed)?.len();
+    let (file, size) = regular(path)?;
     if size > limit {
-        return Err(DeviceError::OutOfMemory {
-            name: name.to_owned(),
-            size,
-            left: limit,
-            limit,
-        }
-        .into());
+        return Err(too_large(size).into());
     }
-    std::fs::read(path).map_err(failed)
+    let mut bytes = Vec::with_capacity(size as usize);
+    // The file may grow while it is read.
+    let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    let read = read.map_err(|error| cannot_read(path, error))? as u64;
+    match read > limit {
+        true => Err(too_large(read).into()),
+        false => Ok(bytes),
+    }
+}
+
+/// Opens a file, and how many bytes it has. A description may come from anywhere, and name pipes and
+/// devices, which have no end or never begin: they are refused.
+pub(super) fn regular(path: &Path) -> Result<(File, u64), PlanError> {
+    let failed = |error| cannot_read(path, error);
+    let other = || failed(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    // Opening a pipe blocks until a process opens it for writing.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(other());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    match about.is_file() {
+        true => Ok((file, about.len())),
+        false => Err(other()),
+    }
+}
+
+pub(super) fn cannot_read(path: &Path, error: Error) -> PlanError {
+    PlanError::File {
+        what: "read",
+        path: path.to_owned(),
+        error,
+    }
 }

@@ -7,6 +7,7 @@ mod npy;
 mod spec;
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use buffer::{Buffer, Content, Element};
@@ -216,14 +217,20 @@ fn wrong_ptx(path: &Path, text: &str, error: PtxError) -> PlanError {
     }
 }
 
+/// The most bytes of a file with kernels that is read, 256 MiB.
+const MOST_SOURCE: u64 = 256 << 20;
+
 /// The PTX of a file, compiled if it is CUDA C++.
 fn ptx_of(path: &Path, preprocessor: &Preprocessor) -> Result<String, PlanError> {
-    let failed = |error| PlanError::File {
-        what: "read",
-        path: path.to_owned(),
-        error,
-    };
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let (file, size) = buffer::regular(path)?;
+    let failed = |error| buffer::cannot_read(path, error);
+    if size > MOST_SOURCE {
+        let error = std::io::Error::other(format!("it has more than {MOST_SOURCE} bytes"));
+        return Err(failed(error));
+    }
+    let mut bytes = Vec::new();
+    let mut file = file.take(MOST_SOURCE);
+    file.read_to_end(&mut bytes).map_err(failed)?;
     if path.extension().is_some_and(|ending| ending == "cu") {
         return Ok(compile(path, preprocessor)?);
     }
