@@ -2,13 +2,16 @@
 //! was incomplete. A broken pipe is success: whoever read our output had enough. Work cut short by
 //! a signal ends with 128 and its number.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use reuselens::units::{shown, shown_lines};
 
 use crate::interrupt;
+use crate::say::tell;
 
 /// The exit code of a limit that is broken.
 pub const LIMIT_BROKEN: u8 = 3;
@@ -57,7 +60,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("reuselens: {}", message(&error));
+            tell!("reuselens: {}", message(&error));
             if let Some(code) = interrupt::code() {
                 code
             } else if is_usage(&error) {
@@ -87,8 +90,14 @@ fn message(error: &anyhow::Error) -> String {
 /// Usage errors, `--help` and `--version`, as clap words them.
 pub fn usage(mut error: clap::Error) -> ExitCode {
     explain(&mut error);
-    // A closed output is no reason to fail.
-    let _ = error.print();
+    let steers = |word: OsString| matches!(shown(&word.to_string_lossy()), Cow::Owned(_));
+    if error.use_stderr() && std::env::args_os().any(steers) {
+        // The text repeats arguments, and is coloured: without colours it can be made harmless.
+        eprint!("{}", shown_lines(&error.render().to_string()));
+    } else {
+        // A closed output is no reason to fail.
+        let _ = error.print();
+    }
     if error.use_stderr() {
         ExitCode::from(2)
     } else {

@@ -6,7 +6,7 @@ use std::path::Path;
 use reuselens::trace::{
     Event, Module, Note, Process, ProcessEnd, ProcessId, Survey, Thread, ThreadId,
 };
-use reuselens::units::{Bytes, counted};
+use reuselens::units::{Bytes, counted, shown};
 use reuselens_report::grouped;
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn who(out: &mut String, survey: &Survey) -> std::fmt::Result {
         writeln!(out, "\nProcesses")?;
     }
     for (process, end) in processes {
-        let name = or_unknown(&process.executable);
+        let name = shown(or_unknown(&process.executable));
         writeln!(
             out,
             "  {:>4}  {name}, pid {}, {}",
@@ -115,7 +115,7 @@ fn who(out: &mut String, survey: &Survey) -> std::fmt::Result {
     for (id, rows) in &all.threads {
         let about = thread(survey, *id).map_or_else(String::new, |thread| {
             // A program may give its threads any name: it must not steer the terminal.
-            let name = thread.name.replace(char::is_control, "\u{fffd}");
+            let name = shown(&thread.name);
             let name = or_unknown(&name);
             format!("  {name}, process {}, tid {}", thread.process.0, thread.tid)
         });
@@ -131,7 +131,7 @@ fn who(out: &mut String, survey: &Survey) -> std::fmt::Result {
             out,
             "  {:>4}  {}, build id {id}",
             module.process.0,
-            or_unknown(&module.path)
+            shown(or_unknown(&module.path))
         )?;
     }
     if modules.len() > MODULES {

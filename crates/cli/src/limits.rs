@@ -9,6 +9,7 @@ use reuselens_report::Checked;
 use serde::Deserialize;
 
 use crate::exit::{LIMIT_BROKEN, Usage};
+use crate::say::tell;
 
 /// The rules that fail a check.
 #[derive(clap::Args, Clone, Debug)]
@@ -83,7 +84,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
 /// broken.
 pub fn finish(checked: &Checked<'_>) -> ExitCode {
     for message in checked.messages() {
-        eprintln!("reuselens: {message}");
+        tell!("reuselens: {message}");
     }
     if checked.unchecked() > 0 {
         ExitCode::FAILURE

@@ -20,6 +20,7 @@ mod part;
 mod progress;
 mod ranking;
 mod results;
+mod say;
 mod sources;
 mod watched;
 

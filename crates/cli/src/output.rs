@@ -12,6 +12,7 @@ use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, Tex
 use crate::exit::Usage;
 use crate::options::dimension;
 pub use crate::results::{Results, numbered, with_ending, write_text, write_whole};
+use crate::say::{self, tell};
 use crate::sources::{Embedding, Origin};
 
 /// Options of everything that shows a profile.
@@ -195,7 +196,7 @@ impl Show {
         }
         for warning in &profile.warnings {
             if CODES.contains(&warning.code.as_str()) {
-                eprintln!("reuselens: warning: {}", warning.message);
+                tell!("reuselens: warning: {}", warning.message);
             }
         }
     }
@@ -270,7 +271,7 @@ impl Show {
     /// A line on standard output, where the summary goes.
     pub fn say(&self, text: &str) -> anyhow::Result<()> {
         if !self.quiet && !self.standard_output_is_taken() {
-            writeln!(std::io::stdout(), "{text}")?;
+            say::line(text)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use reuselens::Progress;
-use reuselens::units::{counted, grouped};
+use reuselens::units::{counted, grouped, shown_lines};
 
 /// A line that shows rate and, where the end is known, the time left.
 pub struct Meter {
@@ -29,7 +29,7 @@ impl Meter {
             start: now,
             next: now + FIRST,
             quiet,
-            verb: verb.into(),
+            verb: shown_lines(&verb.into()).into_owned(),
         }
     }
 

@@ -8,6 +8,7 @@ use reuselens::locality::Profile;
 use reuselens::trace::AtomicFile;
 
 use crate::output::{Rendered, Show};
+use crate::say::tell;
 
 /// The profile and the page that a run leaves behind. They are begun before the work, so that what
 /// cannot be written is known before it.
@@ -61,7 +62,7 @@ impl Results {
         let page_path = profile_path.with_extension("html");
         if show.quiet && profile_path != first {
             // A script that reads the first name would otherwise take an older run for this one.
-            eprintln!(
+            tell!(
                 "reuselens: {} exists, so the profile is {}; -o names it, --force overwrites",
                 first.display(),
                 profile_path.display()

@@ -13,6 +13,8 @@ use clap::Args;
 use reuselens::locality::Profile;
 use reuselens::units::counted;
 
+use crate::say::tell;
+
 /// The most bytes of a file that goes into a page.
 const MOST: u64 = 1 << 20;
 
@@ -84,7 +86,7 @@ impl Embedding {
             }
         }
         if self.embed_source && left_out > 0 {
-            eprintln!(
+            tell!(
                 "reuselens: warning: {} left out of the page, since only files of the project in the current folder are embedded; \
                  to show those of another folder, add --source-folder FOLDER",
                 counted(left_out, "source file is", "source files are")

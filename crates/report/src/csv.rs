@@ -1,6 +1,7 @@
 //! Groups and histograms as comma-separated values (RFC 4180).
 
 use reuselens_locality::{Dimension, Histogram, Profile};
+use reuselens_units::shown;
 
 use crate::caches::{self, Level};
 use crate::json::Bins;
@@ -77,16 +78,17 @@ fn head(levels: &[Level], coherent: bool) -> String {
     out
 }
 
-/// Appends a row, quoting what needs it.
+/// Appends a row, quoting what needs it; control characters are shown as escapes.
 fn push(out: &mut String, row: &[String]) {
     for (index, field) in row.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
-        if field.contains(['"', ',', '\r', '\n']) {
+        let field = shown(field);
+        if field.contains(['"', ',']) {
             out.push_str(&format!("\"{}\"", field.replace('"', "\"\"")));
         } else {
-            out.push_str(field);
+            out.push_str(&field);
         }
     }
     out.push_str("\r\n");

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use reuselens_locality::{
     CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeRange,
 };
+use reuselens_units::shown;
 
 use crate::caches::{self, Level};
 use crate::comparable;
@@ -151,7 +152,7 @@ impl View<'_> {
                 "{name} {}{}",
                 match file.as_str() {
                     "" => String::new(),
-                    file => format!("{file}: "),
+                    file => format!("{}: ", shown(file)),
                 },
                 self.paint.ink(Ink::Strong, &words::command(profile))
             );

@@ -9,9 +9,11 @@
 mod distance;
 mod granularity;
 mod quantity;
+mod shown;
 mod written;
 
 pub use distance::Distance;
 pub use granularity::{Granularity, GranularityError};
 pub use quantity::{Accesses, Bytes, Items, SizeError};
+pub use shown::{shown, shown_lines};
 pub use written::{counted, grouped, grouped_wide};

@@ -16,6 +16,7 @@ pub use reuselens::capture::toolchain::Language;
 
 use super::Cli;
 use crate::exit::{Outcome, usage};
+use crate::say::tell;
 
 /// Call the system's compiler with instrumentation switched on
 ///
@@ -59,7 +60,7 @@ impl Args {
             return Ok(ExitCode::SUCCESS);
         }
         let status = toolchain::compile_and_tell(language, &self.arguments, || {
-            eprintln!(
+            tell!(
                 "reuselens: --llvm is used for the first time: compiling its pass, once (ten seconds to a minute) …"
             );
         })?;

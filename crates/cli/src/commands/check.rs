@@ -10,6 +10,7 @@ use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::output::{color, terminal_width, write_text};
+use crate::say::{say, tell};
 
 /// Hold a profile against limits: exit code 3 if one is broken, for instance in continuous
 /// integration
@@ -81,17 +82,17 @@ impl Args {
             write_text(path, &check_json(&checked), self.force)?;
         }
         if !self.quiet && !standard_output {
-            let mut text = check_text(&checked, terminal_width(), color());
-            text.push_str(&match base_name.as_str() {
-                "" => format!("Next: reuselens report {name} --by line,object\n"),
-                base => format!("Next: reuselens diff {base} {name} --by line,object\n"),
-            });
+            let text = check_text(&checked, terminal_width(), color());
             write_text(Path::new("-"), &text, false)?;
+            match base_name.as_str() {
+                "" => say!("Next: reuselens report {name} --by line,object")?,
+                base => say!("Next: reuselens diff {base} {name} --by line,object")?,
+            }
         }
         if self.quiet || standard_output {
             // The table is not shown, and a limit that half a run keeps must not pass in silence.
             for warning in checked.warnings() {
-                eprintln!("reuselens: warning: {warning}");
+                tell!("reuselens: warning: {warning}");
             }
         }
         Ok(limits::finish(&checked))

@@ -10,6 +10,7 @@ use crate::exit::{self, Outcome, Usage};
 use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
 use crate::part::{self, Part};
+use crate::say::{say, tell};
 use crate::watched::Watched;
 
 /// Copy a trace into another form
@@ -79,22 +80,22 @@ impl Args {
             done
         };
         if let Some(error) = done.incomplete {
-            eprintln!("reuselens: warning: {error}; the copy holds everything before that");
+            tell!("reuselens: warning: {error}; the copy holds everything before that");
         }
         if done.processes > 1 && matches!(target, Target::Text(_)) {
-            eprintln!(
+            tell!(
                 "reuselens: warning: {} processes share this text: equal addresses of different processes look the same",
                 done.processes
             );
         }
         if !self.quiet && !to_standard_output {
-            println!(
+            say!(
                 "{}: {} in {}",
                 self.output.display(),
                 counted(done.rows, "row", "rows"),
                 counted(done.blocks, "block", "blocks")
-            );
-            println!("Next: {}", self.next(has_addresses));
+            )?;
+            say!("Next: {}", self.next(has_addresses))?;
         }
         Ok(exit::done(source.damage().is_some()))
     }

@@ -8,13 +8,14 @@ use reuselens::bench::{self, Contender, Race, Report};
 use reuselens::distance::generate::YARDSTICK;
 use reuselens::distance::{ENGINES, Simd};
 use reuselens::trace::{AtomicFile, formats};
-use reuselens::units::{Accesses, Granularity};
+use reuselens::units::{Accesses, Granularity, shown_lines};
 use reuselens::{Error, Progress};
 
 use crate::exit::{self, Outcome, Usage};
 use crate::options::granularity;
 use crate::output::write_whole;
 use crate::progress::Meter;
+use crate::say::tell;
 use crate::watched::Watched;
 use crate::{charts, options};
 
@@ -194,7 +195,7 @@ impl BenchOptions {
         for path in &self.trace {
             let (items, damage) = self.trace_items(path, references)?;
             if let Some(damage) = damage {
-                eprintln!("reuselens: warning: {damage}; what comes before is measured");
+                tell!("reuselens: warning: {damage}; what comes before is measured");
                 incomplete = true;
             }
             let name = path.file_stem().unwrap_or(path.as_os_str());
@@ -242,7 +243,7 @@ impl BenchOptions {
             out.write_all(report.json().as_bytes())?;
             return Ok(());
         }
-        out.write_all(report.markdown().as_bytes())?;
+        out.write_all(shown_lines(&report.markdown()).as_bytes())?;
         writeln!(
             out,
             "\nNext: reuselens engines --bench --references 32M --scaling 1M --svg engines.svg"

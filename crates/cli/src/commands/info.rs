@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use reuselens::locality::Profile;
 use reuselens::trace::{AtomicFile, survey};
-use reuselens::units::{Bytes, counted};
+use reuselens::units::{Bytes, counted, shown_lines};
 use reuselens_report::grouped;
 
 use crate::exit::{self, Outcome};
@@ -15,6 +15,7 @@ use crate::holdings;
 use crate::options;
 use crate::output::write_whole;
 use crate::part::{self, Part};
+use crate::say::say;
 
 /// Say what a trace holds: accesses, threads, modules, whether it is complete
 #[derive(clap::Args, Debug)]
@@ -71,8 +72,10 @@ impl Args {
             }
             write_whole(path, text.as_bytes(), self.force)?;
         }
-        out.write_all(holdings::text(&self.trace, &survey).as_bytes())?;
-        let name = self.trace.display();
+        let text = holdings::text(&self.trace, &survey);
+        out.write_all(shown_lines(&text).as_bytes())?;
+        let name = self.trace.display().to_string();
+        let name = shown_lines(&name);
         match self.trace == Path::new("-") {
             true => writeln!(
                 out,
@@ -95,9 +98,7 @@ impl Args {
             );
         }
         let profile = read_profile(&self.trace)?;
-        let mut out = std::io::stdout().lock();
-        writeln!(
-            out,
+        say!(
             "{}: a profile of {}, made by reuselens {} with the engine {}\n{}\n{}; {}",
             self.trace.display(),
             profile.command.join(" "),
@@ -107,7 +108,7 @@ impl Args {
             what(&profile),
             counted(profile.warnings.len() as u64, "warning", "warnings"),
         )?;
-        writeln!(out, "\nNext: reuselens report {}", self.trace.display())?;
+        say!("\nNext: reuselens report {}", self.trace.display())?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -14,6 +14,7 @@ use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
+use crate::say::tell;
 use crate::sources::Origin;
 
 /// Run a program and analyse while it runs: summary, NAME.rlprof, NAME.html
@@ -138,12 +139,10 @@ pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode
     match ended {
         ProcessEnd::Signal(signal) => {
             let signal = signal_name(signal);
-            eprintln!(
-                "reuselens: {name} was ended by {signal}; what was recorded until then is here"
-            );
+            tell!("reuselens: {name} was ended by {signal}; what was recorded until then is here");
         }
         ProcessEnd::Exit(status) if status != 0 && tell => {
-            eprintln!("reuselens: {name} exited with status {status}");
+            tell!("reuselens: {name} exited with status {status}");
         }
         _ => {}
     }

@@ -14,6 +14,7 @@ use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 use crate::output::numbered;
+use crate::say::say;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -113,17 +114,17 @@ impl Args {
         };
         if !self.quiet {
             let bytes = std::fs::metadata(&recorded.path).map_or(0, |about| about.len());
-            println!(
+            say!(
                 "{}: {} in {}, {}",
                 path.display(),
                 counted(recorded.rows, "row", "rows"),
                 counted(recorded.blocks, "block", "blocks"),
                 reuselens::units::Bytes(bytes)
-            );
+            )?;
             for note in &recorded.notes {
-                println!("{}", note.message);
+                say!("{}", note.message)?;
             }
-            println!("Next: reuselens analyze {}", path.display());
+            say!("Next: reuselens analyze {}", path.display())?;
         }
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
         Ok(status(&name, ended, self.pass_status, !self.quiet))

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use reuselens_units::shown;
+
 use super::text::both;
 use super::{Checked, CheckedLimit, change, number};
 use crate::words;
@@ -64,7 +66,7 @@ fn row(limit: &CheckedLimit) -> String {
 
 /// Text as code, also in a cell of a table. Fenced by more backticks than there are in it.
 fn code(text: &str) -> String {
-    let text = text.replace('|', "\\|").replace(['\r', '\n'], " ");
+    let text = shown(text).replace('|', "\\|");
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
     match fence.len() {
@@ -76,11 +78,10 @@ fn code(text: &str) -> String {
 /// Text whose signs mean nothing.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in shown(text).chars() {
         match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' => out.extend(['\\', letter]),
             '<' => out.push_str("&lt;"),
-            '\r' | '\n' => out.push(' '),
             _ => out.push(letter),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use reuselens_units::shown;
+
 use super::{Checked, CheckedLimit, change, number};
 use crate::text::{Column, Ink, Paint, rows, wrap};
 use crate::words;
@@ -15,7 +17,7 @@ pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
     for (name, (file, profile)) in both(checked) {
         let name = paint.ink(Ink::Soft, &format!("{name:<7}"));
         let command = paint.ink(Ink::Strong, &words::command(profile));
-        let _ = writeln!(out, "{name} {file}: {command}");
+        let _ = writeln!(out, "{name} {}: {command}", shown(file));
     }
     let warning = paint.ink(Ink::Warn, "warning:");
     for text in checked.warnings() {

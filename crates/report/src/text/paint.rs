@@ -1,4 +1,7 @@
-//! Colour, only when asked, and words broken at the edge.
+//! Colour, only when asked, and words broken at the edge. Names cannot steer the terminal: all text of
+//! reports goes through this file, where control characters are shown as escapes.
+
+use reuselens_units::{shown, shown_lines};
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +28,9 @@ impl Paint {
     /// The text in the colour of what it is. The sixteen colours that every terminal has, none of which
     /// is told apart from another by red and green alone.
     pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+        let text = shown_lines(text);
         if !self.on || text.is_empty() {
-            return text.to_owned();
+            return text.into_owned();
         }
         let code = match ink {
             Ink::Strong => "1",
@@ -41,11 +45,10 @@ impl Paint {
 }
 
 /// Breaks text at spaces so that no line is longer than `width`, and indents all but the first.
-/// Whatever a terminal would obey is made visible.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
-    for word in printable(text).split_whitespace() {
+    for word in shown_lines(text).split_whitespace() {
         let len = word.chars().count();
         if column > indent && column + 1 + len > width {
             out.push('\n');
@@ -61,26 +64,13 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
-/// The text with control characters made visible: a name must not steer the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|letter| {
-            if letter.is_control() && letter != '\n' {
-                '\u{fffd}'
-            } else {
-                letter
-            }
-        })
-        .collect()
-}
-
 /// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
 /// at their ends.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
-    let text = printable(text).replace('\n', " ");
+    let text = shown(text);
     let len = text.chars().count();
     if len <= width || width < 2 {
-        return text;
+        return text.into_owned();
     }
     let tail = (width - 1) * 3 / 5;
     let head: String = text.chars().take(width - 1 - tail).collect();
@@ -103,8 +93,18 @@ mod tests {
     }
 
     #[test]
+    fn text_is_coloured_by_nobody_else() {
+        let text = "\u{1b}[2Jgone\u{7}";
+        let escaped = "\\u{1b}[2Jgone\\u{7}";
+        assert_eq!(Paint::new(false).ink(Ink::Hit, text), escaped);
+        let coloured = format!("\u{1b}[34m{escaped}\u{1b}[0m");
+        assert_eq!(Paint::new(true).ink(Ink::Hit, text), coloured);
+        assert_eq!(wrap(text, 80, 0), escaped);
+    }
+
+    #[test]
     fn names_keep_both_ends() {
         assert_eq!(shorten("main > solve > sweep", 11), "main… sweep");
-        assert_eq!(shorten("a\u{1b}[31mb", 20), "a\u{fffd}[31mb");
+        assert_eq!(shorten("a\u{1b}[31mb", 20), "a\\u{1b}[31mb");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use reuselens_locality::{Dimension, Group, Grouping, Profile};
+use reuselens_units::shown;
 
 use super::TextOptions;
 use super::paint::{Ink, Paint, shorten, wrap};
@@ -35,7 +36,8 @@ impl Column {
     }
 }
 
-/// Appends a table; words in the last column are shortened to what is left of `width`.
+/// Appends a table; words in the last column are shortened to what is left of `width`. Control
+/// characters in cells are shown as escapes.
 pub(crate) fn rows(
     out: &mut String,
     columns: &[Column],
@@ -44,6 +46,8 @@ pub(crate) fn rows(
     paint: Paint,
 ) {
     let length = |text: &str| text.chars().count();
+    let safe = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
+    let cells: Vec<Vec<String>> = cells.iter().map(safe).collect();
     let widths: Vec<usize> = columns
         .iter()
         .enumerate()

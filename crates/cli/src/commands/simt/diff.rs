@@ -14,6 +14,7 @@ use super::analyze::{heads, row};
 use super::input::{Input, Machine, Output};
 use super::pictures;
 use crate::exit::Outcome;
+use crate::say::tell;
 
 /// What changed between two runs of a kernel: reuse after minus reuse before, distance by distance
 #[derive(clap::Args, Debug)]
@@ -49,7 +50,7 @@ impl Args {
                 .say(&format!("{path}: {called}, {blocks} of {threads}"))?;
         }
         if before.launch().kernel != after.launch().kernel {
-            eprintln!(
+            tell!(
                 "reuselens: warning: these are runs of two kernels, not of one before and after a change"
             );
         }

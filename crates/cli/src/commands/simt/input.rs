@@ -12,6 +12,7 @@ use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, w
 use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
 
 use crate::exit::Usage;
+use crate::say::{self, tell};
 
 /// What is looked at.
 #[derive(clap::Args, Debug)]
@@ -188,7 +189,7 @@ impl Machine {
         for (option, given, scenarios) in options {
             if given && !scenarios.contains(&scenario) {
                 let of: Vec<String> = scenarios.iter().map(u8::to_string).collect();
-                eprintln!(
+                tell!(
                     "reuselens: warning: {option} has no effect in scenario {scenario}; it is for --scenario {}",
                     of.join(", ")
                 );
@@ -331,9 +332,8 @@ pub struct Output {
 impl Output {
     /// Prints a line, unless standard output is taken by numbers.
     pub fn say(&self, text: &str) -> anyhow::Result<()> {
-        use std::io::Write as _;
         if !self.quiet && self.csv.as_deref() != Some(Path::new("-")) {
-            writeln!(std::io::stdout(), "{text}")?;
+            say::line(text)?;
         }
         Ok(())
     }

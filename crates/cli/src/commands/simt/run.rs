@@ -13,6 +13,7 @@ use reuselens_ptx::{Count, Options, Sink, Stream};
 
 use super::watch::Watched;
 use crate::exit::{Outcome, Usage};
+use crate::say::say;
 
 /// Run a CUDA kernel without a GPU
 #[derive(clap::Args, Debug)]
@@ -125,7 +126,7 @@ impl Args {
                 )?;
                 let count = watched.inner;
                 if !self.quiet {
-                    println!(
+                    say!(
                         "{} of warps, {}, {}",
                         counted(
                             count.instructions,
@@ -134,7 +135,7 @@ impl Args {
                         ),
                         counted(count.accesses, "access", "accesses"),
                         counted(count.bytes, "byte", "bytes")
-                    );
+                    )?;
                 }
             }
         }
@@ -145,7 +146,7 @@ impl Args {
             file.commit()?;
         }
         if !self.quiet {
-            println!("Next: {}", self.next(&outs));
+            say!("Next: {}", self.next(&outs))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -277,7 +278,7 @@ impl Args {
             sink.end();
             let done = done?;
             if !self.quiet {
-                println!("{}", told(&done));
+                say!("{}", told(&done))?;
             }
         }
         Ok(())
@@ -306,7 +307,7 @@ impl Args {
         writer.finish()?.commit()?;
         if !self.quiet {
             let records = counted(records, "memory instruction", "memory instructions");
-            println!("{}: {records} of warps", path.display());
+            say!("{}: {records} of warps", path.display())?;
         }
         Ok(())
     }

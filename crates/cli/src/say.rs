@@ -1,0 +1,26 @@
+//! What commands print besides reports. Names of files, programs and threads are part of it, and come
+//! from anywhere: what a terminal would obey in them is shown as an escape. Line breaks stay, since
+//! messages have several lines.
+
+use std::io::{self, Write};
+
+use reuselens::units::shown_lines;
+
+/// `println!` for text with names. Fails as writing does, a broken pipe included.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::say::line(&format!($($text)*)) };
+}
+
+/// `eprintln!` for text with names.
+macro_rules! tell {
+    ($($text:tt)*) => { eprintln!("{}", reuselens::units::shown_lines(&format!($($text)*))) };
+}
+
+pub(crate) use {say, tell};
+
+/// A line on standard output.
+pub fn line(text: &str) -> io::Result<()> {
+    let mut line = shown_lines(text).into_owned();
+    line.push('\n');
+    io::stdout().write_all(line.as_bytes())
+}
