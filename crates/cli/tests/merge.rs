@@ -179,3 +179,20 @@ fn damaged_parts_are_told() {
     }
     assert!(!place.path("n.rlprof").exists());
 }
+
+#[test]
+fn parts_of_a_damaged_trace_merge_into_one_that_is_not_complete() {
+    let place = Place::new();
+    place.write("cut.u64", vec![1; 8 * 40_000 - 3]);
+    for (piece, code) in [("1/3", 0), ("2/3", 0), ("3/3", 4)] {
+        place
+            .run(&["shard", piece, "cut.u64", "-q"])
+            .ends_with(code);
+    }
+    let two = ["merge", "cut.2-of-3.rlpart", "cut.3-of-3.rlpart"];
+    let done = place.run(&two).ends_with(4);
+    let first = done.out.lines().next().unwrap_or_default();
+    assert!(first.contains("NOT COMPLETE"), "{first}");
+    let rest = ["merge", "cut.1-of-3.rlpart", "cut.2-3-of-3.rlpart"];
+    place.run(&rest).ends_with(4);
+}

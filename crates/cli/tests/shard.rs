@@ -29,6 +29,9 @@ fn same_ending_with(code: i32, place: &Place, trace: &str, of: u32, options: &[&
         let words = ["shard", &piece, trace, "-f", "-o", &part];
         let done = place.run(&[&words[..], options].concat());
         let done = done.ends_with(if number == of { code } else { 0 });
+        let first = done.out.lines().next().unwrap_or_default();
+        let is_damaged = number == of && code == 4;
+        assert_eq!(first.contains("NOT COMPLETE"), is_damaged, "{first}");
         done.prints(&[&part, &format!("piece {piece}"), "Next: "]);
         parts.push(part);
     }

@@ -45,4 +45,4 @@ pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use text::{TextOptions, summary};
-pub use words::about;
+pub use words::{TRUNCATED, about};

@@ -206,7 +206,7 @@ pub(crate) fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
 }
 
 /// What the first line of a report says of a trace that was cut off or damaged.
-pub(crate) const TRUNCATED: &str = "NOT COMPLETE: the trace is cut off or damaged";
+pub const TRUNCATED: &str = "NOT COMPLETE: the trace is cut off or damaged";
 
 /// What a report of no accesses says.
 pub(crate) const NOTHING: &str = "No access was recorded, so there is nothing to measure.";

@@ -92,18 +92,19 @@ impl Args {
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.show.force)?;
         self.show.say(&format!(
-            "{}: pieces {} of the trace, {}, {}",
+            "{}: pieces {} of the trace, {}, {}{}",
             path.display(),
             part.name(),
             counted(part.accesses(), "access", "accesses"),
-            Bytes(bytes.len() as u64)
+            Bytes(bytes.len() as u64),
+            shard::remark(part.is_truncated())
         ))?;
         if let Err(error) = missing {
             self.show.say(&format!("No profile yet. Still {error}"))?;
         }
         self.show
             .say(&format!("Next: reuselens merge {} PART…", path.display()))?;
-        Ok(ExitCode::SUCCESS)
+        Ok(exit::done(part.is_truncated()))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::files::open_trace;
 use crate::options::{self, Analysis};
 use crate::output::write_whole;
 use crate::progress::Meter;
+use crate::say::{say, tell};
 use crate::watched::Watched;
 
 /// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
@@ -81,23 +82,33 @@ impl Args {
         meter.finish();
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.force)?;
+        let is_truncated = source.damage().is_some() || part.is_truncated();
         if let Some(damage) = source.damage() {
-            eprintln!("reuselens: warning: {damage}; the part holds everything before that");
+            tell!("reuselens: warning: {damage}; the part holds everything before that");
         }
         if !self.quiet {
-            println!(
-                "{}: piece {} of the trace, {}, {}",
+            say!(
+                "{}: piece {} of the trace, {}, {}{}",
                 path.display(),
                 part.name(),
                 counted(part.accesses(), "access", "accesses"),
-                Bytes(bytes.len() as u64)
-            );
-            println!(
+                Bytes(bytes.len() as u64),
+                remark(is_truncated)
+            )?;
+            say!(
                 "Next: when all {} are there, reuselens merge {all}",
                 pieces.1
-            );
+            )?;
         }
-        Ok(exit::done(source.damage().is_some()))
+        Ok(exit::done(is_truncated))
+    }
+}
+
+/// What the line about a part ends with.
+pub(super) fn remark(is_truncated: bool) -> String {
+    match is_truncated {
+        true => format!("  {}", reuselens_report::TRUNCATED),
+        false => String::new(),
     }
 }
 

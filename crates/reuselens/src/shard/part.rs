@@ -74,6 +74,12 @@ impl Part {
         self.pieces() == (1..=self.head.of)
     }
 
+    /// Whether the trace was cut off or damaged in this part: what follows that point is missing.
+    pub fn is_truncated(&self) -> bool {
+        let profile = self.ending.as_ref().map(|ending| &ending.profile);
+        profile.is_some_and(Profile::is_truncated)
+    }
+
     /// The pieces that are in it, as people write them: `2/4`, `2-3/4`.
     pub fn name(&self) -> String {
         name(self.pieces(), self.head.of)
