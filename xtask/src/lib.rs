@@ -9,9 +9,11 @@
 mod checks;
 mod finding;
 pub mod kernels;
+pub mod miri;
 pub mod promises;
 pub mod slowdown;
 mod source;
+pub mod third_party;
 mod workspace;
 
 use std::process::Command;

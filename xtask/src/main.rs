@@ -11,7 +11,9 @@ usage: cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask promises [PART...]
                                measure what the engines and readers promise, on this machine (see
                                programs/engines/measure)
-       cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc";
+       cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc
+       cargo xtask third-party write docs/third-party.md: packages of others and their licences
+       cargo xtask miri        run the tests of unsafe code under Miri, if there is a nightly with it";
 
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +21,14 @@ fn main() -> anyhow::Result<ExitCode> {
         ["tidy"] => tidy(),
         ["kernels"] => {
             xtask::kernels::run(&root()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["miri"] => {
+            xtask::miri::run(&root()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["third-party"] => {
+            xtask::third_party::run(&root()?)?;
             Ok(ExitCode::SUCCESS)
         }
         ["promises", ref parts @ ..] => {

@@ -1,4 +1,5 @@
-//! Large zeroed arrays, on huge pages where the system has them.
+//! Large zeroed arrays, on huge pages where the system has them. Miri maps memory, and knows none of
+//! the hints and requests about it.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -69,13 +70,13 @@ impl<T: Zeroable> Huge<T> {
     /// If the range is not within the array.
     pub fn make_ready(&mut self, range: Range<usize>) {
         let bytes = size_of_val(&self[range.clone()]);
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &self.map {
             let start = self.ahead + range.start * size_of::<T>();
             // Only a hint.
             let _ = map.advise_range(memmap2::Advice::PopulateWrite, start, bytes);
         }
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(not(all(target_os = "linux", not(miri))))]
         let _ = bytes;
     }
 
@@ -113,7 +114,7 @@ impl<T: Zeroable> Huge<T> {
     /// Gives the pages of the range back, and those before it that end in it: elements up to the end of the range are what
     /// they were, or zeros. Where the system does not do that, nothing happens.
     fn give_back(&mut self, range: Range<usize>) {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &mut self.map {
             let Range { start, end } =
                 given_back(range.start * size_of::<T>()..range.end * size_of::<T>());
@@ -131,7 +132,7 @@ impl<T: Zeroable> Huge<T> {
                 let _ = given;
             }
         }
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(not(all(target_os = "linux", not(miri))))]
         let _ = range;
     }
 
@@ -153,7 +154,7 @@ fn mapped(bytes: usize) -> (MmapMut, usize) {
     let map = room.map(MmapMut::map_anon).and_then(Result::ok);
     let map = map.expect("memory for the engine");
     // Only a hint: where it is refused, the pages are small.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(miri)))]
     let _ = map.advise(memmap2::Advice::HugePage);
     let ahead = map.as_ptr().align_offset(HUGE_PAGE);
     let ahead = if ahead < slack { ahead } else { 0 };
@@ -239,7 +240,7 @@ fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
 }
 
 /// Asks for huge pages under the memory of values, of which none was touched yet; of no effect if that is small.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     const PAGE: usize = 4096;
     let room = values.spare_capacity_mut();
@@ -257,7 +258,7 @@ fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn ask_for_huge_pages<T>(_values: &mut Vec<T>) {}
 
 #[cfg(test)]

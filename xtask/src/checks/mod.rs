@@ -8,6 +8,7 @@ mod io;
 mod length;
 mod manifests;
 mod offline;
+mod third_party;
 mod unsafe_code;
 mod verbs;
 mod words;
@@ -45,6 +46,7 @@ checks! {
     manifests,
     docs,
     cases,
+    third_party,
 }
 
 /// A rule's exception: a file, or a folder with `/` at its end, and why.

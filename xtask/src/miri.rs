@@ -1,0 +1,41 @@
+//! Unsafe code under Miri, which finds undefined behaviour in the code that tests run.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::succeed;
+
+/// The packages whose unsafe code Miri can run, each with the tests that reach it; no name is all
+/// tests. It cannot run what is assembly or a system call: `runtime`, `rewrite`, and of `capture` what
+/// traces and maps.
+const TESTS: [(&str, &[&str]); 4] = [
+    ("reuselens-wire", &[]),
+    ("reuselens-memory", &[]),
+    ("reuselens-distance", &["counting::"]),
+    ("reuselens-trace", &["formats::native::wide"]),
+];
+
+/// Runs these tests with the nightly compiler, if that is there with Miri.
+///
+/// # Errors
+/// If a test fails.
+pub fn run(root: &Path) -> anyhow::Result<()> {
+    let mut version = Command::new("cargo");
+    version.args(["+nightly", "miri", "--version"]);
+    let version = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !version.is_ok_and(|status| status.success()) {
+        println!(
+            "skipped: no Miri; rustup toolchain install nightly --component miri --component rust-src"
+        );
+        return Ok(());
+    }
+    for (package, names) in TESTS {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["+nightly", "miri", "test", "-p", package, "--lib", "--"]);
+        cargo.args(names);
+        // Maps of memory ask the system for its page size.
+        cargo.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+        succeed(cargo.current_dir(root))?;
+    }
+    Ok(())
+}
