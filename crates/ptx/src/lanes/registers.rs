@@ -50,7 +50,7 @@ pub trait Lane: Copy {
     /// What it is to PTX.
     const TYPE: Type;
     /// What lies in the register.
-    type Raw: Copy + Default;
+    type Raw: Raw;
     /// The value.
     fn load(raw: Self::Raw) -> Self;
     /// What goes into the register.
@@ -68,13 +68,49 @@ pub trait Lane: Copy {
             *row = *values;
             return;
         }
-        for lane in 0..WARP {
-            if mask >> lane & 1 != 0 {
-                row[lane] = values[lane];
-            }
-        }
+        Self::Raw::merge(row, values, mask);
     }
 }
+
+/// What a lane of a register file holds.
+pub trait Raw: Copy + Default {
+    /// Overwrites the lanes of the mask in a row.
+    fn merge(row: &mut [Self; WARP], values: &[Self; WARP], mask: u32);
+}
+
+/// Every lane is written: with its old value where the mask has a zero, and by bits, not by a
+/// condition. A condition becomes 32 tests and branches, 900 bytes in the loop of each instruction;
+/// this becomes masked stores on AVX-512 (40 bytes) and a few vector instructions elsewhere. The bits
+/// are a table because SSE2 cannot shift each lane by a number of its own.
+macro_rules! raw {
+    ($raw:ty) => {
+        impl Raw for $raw {
+            #[inline(always)]
+            fn merge(row: &mut [$raw; WARP], values: &[$raw; WARP], mask: u32) {
+                const BITS: [$raw; WARP] = {
+                    let mut bits = [0; WARP];
+                    let mut lane = 0;
+                    while lane < WARP {
+                        bits[lane] = 1 << lane;
+                        lane += 1;
+                    }
+                    bits
+                };
+                let mask = <$raw>::from(mask);
+                for lane in 0..WARP {
+                    let chosen = match mask & BITS[lane] {
+                        0 => 0,
+                        _ => <$raw>::MAX,
+                    };
+                    row[lane] = values[lane] & chosen | row[lane] & !chosen;
+                }
+            }
+        }
+    };
+}
+
+raw!(u32);
+raw!(u64);
 
 macro_rules! lane {
     ($type:ty, $ptx:ident, $raw:ty, $file:ident, $load:expr, $store:expr) => {
@@ -150,5 +186,31 @@ impl Predicate {
     pub fn put(registers: &mut Registers, slot: u32, bits: u32, mask: u32) {
         let predicate = &mut registers.predicates[slot as usize];
         *predicate = *predicate & !mask | bits & mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn put_writes_the_lanes_of_the_mask_and_no_others() {
+        let narrow: [u32; WARP] = std::array::from_fn(|lane| 1000 + lane as u32);
+        let wide: [u64; WARP] = std::array::from_fn(|lane| u64::MAX - lane as u64);
+        for mask in [0, 1, 1 << 31, 0x8000_0001, 0x0f0f_3355, !1, u32::MAX] {
+            let mut registers = Registers::new(1, 1, 0);
+            registers.narrow[0].0.fill(7);
+            registers.wide[0].0.fill(9);
+            u32::put(&mut registers, 0, &narrow, mask);
+            i64::put(&mut registers, 0, &wide, mask);
+            for lane in 0..WARP {
+                let (low, high) = match mask >> lane & 1 {
+                    0 => (7, 9),
+                    _ => (narrow[lane], wide[lane]),
+                };
+                assert_eq!(registers.narrow[0].0[lane], low, "{mask:x} {lane}");
+                assert_eq!(registers.wide[0].0[lane], high, "{mask:x} {lane}");
+            }
+        }
     }
 }

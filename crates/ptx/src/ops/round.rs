@@ -3,6 +3,9 @@
 //! The nearest result comes with its error, which is exact (Dekker, *A floating-point technique for
 //! extending the available precision*, 1971; for products and quotients by fused multiply-add). Its sign
 //! says on which side of the nearest result the true one lies.
+//!
+//! Functions of doubles and of whole numbers are not inlined: they branch, so a loop over 32 lanes does
+//! not become one over vectors, but 32 copies, of which there would be three for each direction.
 
 use super::opcode::Rounding;
 
@@ -58,6 +61,7 @@ fn signed_zero(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {
 }
 
 /// `a + b`.
+#[inline(never)]
 pub fn add(a: f64, b: f64, rounding: Rounding) -> f64 {
     let sum = a + b;
     if let Some(limit) = overflowed(sum, &[a, b], rounding) {
@@ -77,6 +81,7 @@ fn sum_error(a: f64, b: f64, sum: f64) -> f64 {
 }
 
 /// `a · b`. Near the smallest numbers the error is not exact, and its sign is taken from larger ones.
+#[inline(never)]
 pub fn mul(a: f64, b: f64, rounding: Rounding) -> f64 {
     let product = a * b;
     if let Some(limit) = overflowed(product, &[a, b], rounding) {
@@ -94,6 +99,7 @@ pub fn mul(a: f64, b: f64, rounding: Rounding) -> f64 {
 }
 
 /// `a / b`.
+#[inline(never)]
 pub fn div(a: f64, b: f64, rounding: Rounding) -> f64 {
     let quotient = a / b;
     if b == 0.0 || !a.is_finite() || !b.is_finite() {
@@ -107,6 +113,7 @@ pub fn div(a: f64, b: f64, rounding: Rounding) -> f64 {
 }
 
 /// The square root.
+#[inline(never)]
 pub fn sqrt(a: f64, rounding: Rounding) -> f64 {
     let root = a.sqrt();
     if !root.is_finite() {
@@ -185,6 +192,7 @@ fn finite(error: f64) -> f64 {
 }
 
 /// A whole number as a double.
+#[inline(never)]
 pub fn whole(value: i128, rounding: Rounding) -> f64 {
     let nearest = value as f64;
     let error = value - nearest as i128;
@@ -192,6 +200,7 @@ pub fn whole(value: i128, rounding: Rounding) -> f64 {
 }
 
 /// A whole number as a single.
+#[inline(never)]
 pub fn whole32(value: i128, rounding: Rounding) -> f32 {
     let nearest = value as f32;
     let error = value - nearest as i128;
