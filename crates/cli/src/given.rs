@@ -10,13 +10,14 @@ use reuselens::trace::AtomicFile;
 use crate::exit::Usage;
 
 /// The arguments that name files to write; every other one may name a file to read.
-const OUTPUTS: [&str; 11] = [
+const OUTPUTS: [&str; 12] = [
     "output",
     "json",
     "csv",
     "parquet",
     "html",
     "svg",
+    "png",
     "o",
     "hgr",
     "markdown",

@@ -354,7 +354,9 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
 /// [`refuse_tables`](crate::output::Show::refuse_tables).
 pub fn without_tables(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
-        "csv" | "csv_curve" | "csv_histogram" | "svg" | "parquet" | "bins" => arg.hide(true),
+        "csv" | "csv_curve" | "csv_histogram" | "svg" | "png" | "parquet" | "bins" => {
+            arg.hide(true)
+        }
         "json" => arg.help("Write JSON (schema reuselens-diff/1); `-` is standard output"),
         _ => arg,
     }
@@ -364,7 +366,7 @@ pub fn without_tables(arg: clap::Arg) -> clap::Arg {
 pub fn without_exports(arg: clap::Arg) -> clap::Arg {
     let is_export = matches!(
         arg.get_id().as_str(),
-        "json" | "csv" | "csv_curve" | "csv_histogram" | "svg" | "parquet" | "bins"
+        "json" | "csv" | "csv_curve" | "csv_histogram" | "svg" | "png" | "parquet" | "bins"
     );
     arg.hide(is_export)
 }

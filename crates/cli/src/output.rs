@@ -57,6 +57,10 @@ pub struct Show {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub svg: Option<PathBuf>,
 
+    /// Write the miss-ratio curve as a picture (PNG); `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub png: Option<PathBuf>,
+
     #[command(flatten)]
     pub sources: Embedding,
 
@@ -130,6 +134,7 @@ impl Show {
             &self.csv_curve,
             &self.csv_histogram,
             &self.svg,
+            &self.png,
         ]
         .into_iter()
         .flatten()
@@ -312,6 +317,9 @@ impl Show {
         if let Some(path) = &self.svg {
             self.write(path, reuselens_report::curve_svg(profile).as_bytes())?;
         }
+        if let Some(path) = &self.png {
+            self.write(path, &reuselens_report::curve_png(profile))?;
+        }
         if let Some(path) = &self.parquet {
             self.write(path, &reuselens_report::groups_parquet(profile, &by)?)?;
         }
@@ -332,7 +340,7 @@ impl Show {
             return Ok(());
         }
         Err(Usage(
-            "--json, --csv, --parquet and --svg export one profile, for instance: \
+            "--json, --csv, --parquet, --svg and --png export one profile, for instance: \
              reuselens report PROFILE --json FILE"
                 .to_owned(),
         ))
@@ -344,7 +352,7 @@ impl Show {
             return Ok(());
         }
         Err(Usage(
-            "--csv, --parquet and --svg export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports \
+            "--csv, --parquet, --svg and --png export one profile, for instance: reuselens report PROFILE --csv FILE; --json exports \
              the comparison"
                 .to_owned(),
         ))

@@ -150,7 +150,7 @@ fn the_ending_of_an_output_says_what_it_is() {
     let place = Place::new();
     place.write("t.txt", "a b c ".repeat(3));
     place.run(&["analyze", "-q", "t.txt"]).succeeds();
-    for name in ["x.html", "x.json", "x.csv", "x.parquet", "x.svg"] {
+    for name in ["x.html", "x.json", "x.csv", "x.parquet", "x.svg", "x.png"] {
         place.run(&["report", "t.rlprof", "-o", name]).succeeds();
         let option = format!("--{}", name.rsplit_once('.').unwrap().1);
         let words = ["report", "t.rlprof", &option, "same"];
@@ -164,7 +164,7 @@ fn the_ending_of_an_output_says_what_it_is() {
             .says(&[say]);
     };
     fails(&["-o", "x.json"], 1, "exists already");
-    fails(&["-o", "x.doc"], 2, ".parquet or .svg");
+    fails(&["-o", "x.doc"], 2, ".parquet, .svg or .png");
     fails(&["-o", "y.json", "--json", "-"], 2, "-o and --json");
 }
 
@@ -189,6 +189,11 @@ fn curve_and_histogram_are_tables_and_a_picture() {
     let picture = export("--svg");
     assert!(picture.starts_with("<svg xmlns=") && picture.contains("items in the cache"));
     assert!(picture.ends_with("</svg>\n") && !picture.contains("<script"));
+    place
+        .run(&["report", "t.rlprof", "--png", "curve.png"])
+        .succeeds();
+    let pixels = place.read("curve.png");
+    assert!(pixels.starts_with(b"\x89PNG\r\n\x1a\n") && pixels.ends_with(b"IEND\xaeB`\x82"));
     place
         .run(&["report", "t.rlprof", "--svg", "-", "--csv-curve", "-"])
         .fails(2)

@@ -3,7 +3,7 @@
 use reuselens_locality::{ExactHistogram, MissRatioCurve, Profile};
 
 use crate::caches;
-use crate::chart::{Line, Look, Panel, chart};
+use crate::chart::{Line, Look, Panel, chart, chart_png};
 use crate::words;
 
 /// Shares below this, in percent, have no place in the picture.
@@ -12,6 +12,16 @@ const LEAST: f64 = 0.001;
 /// The miss-ratio curve as an SVG file: both axes logarithmic, the caches of the machine marked.
 /// Ends with a line break.
 pub fn curve_svg(profile: &Profile) -> String {
+    chart(&[panel(profile)])
+}
+
+/// The picture of [`curve_svg`] as a PNG file, on light ground. Equal profiles give equal bytes on
+/// every machine.
+pub fn curve_png(profile: &Profile) -> Vec<u8> {
+    chart_png(&[panel(profile)])
+}
+
+fn panel(profile: &Profile) -> Panel {
     let bytes = profile.granularity.bytes() as f64;
     let (x, y, title) = match (&profile.requested_bytes, profile.method.ids) {
         (Some(_), _) => (
@@ -48,7 +58,7 @@ pub fn curve_svg(profile: &Profile) -> String {
         ],
     };
     let levels = caches::levels(profile);
-    let panel = Panel::Lines {
+    Panel::Lines {
         title: title.to_owned(),
         x: x.to_owned(),
         y: y.to_owned(),
@@ -57,8 +67,7 @@ pub fn curve_svg(profile: &Profile) -> String {
             .iter()
             .map(|level| (level.bytes.get() as f64, level.short().to_owned()))
             .collect(),
-    };
-    chart(&[panel])
+    }
 }
 
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an

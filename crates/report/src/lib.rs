@@ -8,8 +8,9 @@
 //!   [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
-//! - [`chart`]: curves, dots and squares of any numbers, as SVG; [`sheet`]: tables and those, as one HTML file.
-//! - [`curve_svg`], [`curve_csv`]: the miss-ratio curve by itself.
+//! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
+//!   [`sheet`]: tables and those, as one HTML file.
+//! - [`curve_svg`], [`curve_png`], [`curve_csv`]: the miss-ratio curve by itself.
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
 //!
 //! For: showing results. Not for: computing them; every number here comes from the `locality` and `predict` crates.
@@ -33,10 +34,10 @@ mod times;
 mod weights;
 mod words;
 
-pub use chart::{Line, Look, Panel, Row, chart};
+pub use chart::{Line, Look, Panel, Row, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};
-pub use curve::{curve_csv, curve_svg};
+pub use curve::{curve_csv, curve_png, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};

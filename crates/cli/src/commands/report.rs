@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
-    /// Write what the ending of this file's name says: .html, .json, .csv, .parquet or .svg
+    /// Write what the ending of this file's name says: .html, .json, .csv, .parquet, .svg or .png
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -95,10 +95,11 @@ impl Args {
             "csv" => ("--csv", &mut self.show.csv),
             "parquet" => ("--parquet", &mut self.show.parquet),
             "svg" => ("--svg", &mut self.show.svg),
+            "png" => ("--png", &mut self.show.png),
             _ => {
                 let path = path.display();
                 return Err(Usage(format!(
-                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet or .svg, or --html {path}"
+                    "the ending of {path} does not say what to write; use .html, .json, .csv, .parquet, .svg or .png, or --html {path}"
                 )));
             }
         };

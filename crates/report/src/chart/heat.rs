@@ -1,9 +1,7 @@
 //! A square of cells.
 
-use std::fmt::Write;
-
+use super::shape::{Anchor, Ink, Length, Rectangle, Shape, Text};
 use super::{HEAD, LEFT};
-use crate::html::escape;
 use reuselens_units::grouped;
 
 /// Width and height.
@@ -12,74 +10,79 @@ pub(super) const SIDE: f64 = 420.0;
 const STEPS: u32 = 8;
 /// Height of a step of the scale.
 const STEP: f64 = 24.0;
+/// Width and height of what shows it.
+const SWATCH: (f64, f64) = (20.0, 22.0);
 
 /// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are one shape.
-pub(super) fn write(out: &mut String, axis: &str, rows: usize, values: &[f64]) {
+pub(super) fn draw(out: &mut Vec<Shape>, axis: &str, rows: usize, values: &[f64]) {
     let most = values.iter().copied().fold(1.0, f64::max);
     let cell = SIDE / rows.max(1) as f64;
-    let step = |value: f64| step(value, most);
-    let _ = write!(
-        out,
-        "<path class=\"g\" d=\"M{LEFT} {HEAD}h{SIDE}v{SIDE}h-{SIDE}z\"/>"
-    );
+    let frame = rectangle(Length::whole, (LEFT, HEAD), (SIDE, SIDE));
+    out.push(Shape::Rectangles(Ink::Grid, vec![frame]));
     for wanted in 1..=STEPS {
-        let mut path = String::new();
-        for (row, cells) in values.chunks(rows.max(1)).enumerate() {
-            let mut at = 0;
-            for same in cells.chunk_by(|a, b| step(*a) == step(*b)) {
-                if step(same[0]) == wanted {
-                    let (x, y) = (LEFT + cell * at as f64, HEAD + cell * row as f64);
-                    let width = cell * same.len() as f64;
-                    let _ = write!(path, "M{x:.2} {y:.2}h{width:.2}v{cell:.2}h-{width:.2}z");
-                }
-                at += same.len();
-            }
-        }
+        let cells = cells(wanted, rows, values, most);
         let opacity = f64::from(wanted) / f64::from(STEPS);
-        if !path.is_empty() {
-            let _ = write!(
-                out,
-                "<path class=\"c0\" fill-opacity=\"{opacity:.2}\" d=\"{path}\"/>"
-            );
+        let ink = Ink::Series(0, Some(opacity));
+        if !cells.is_empty() {
+            out.push(Shape::Rectangles(ink, cells));
         }
         if let Some(from) = from(wanted, most) {
-            scale(out, wanted, opacity, from);
+            scale(out, wanted, ink, from);
         }
     }
     let (right, bottom) = (LEFT + SIDE, HEAD + SIDE);
-    let _ = write!(
-        out,
-        "<text x=\"{:.0}\" y=\"{:.0}\">items</text>\
-         <rect class=\"g\" x=\"{:.0}\" y=\"{:.0}\" width=\"20\" height=\"22\"/><text x=\"{:.0}\" y=\"{:.0}\">none</text>\
-         <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
-        right + 24.0,
-        bottom - f64::from(STEPS) * STEP - 20.0,
-        right + 24.0,
-        bottom - 8.0,
-        right + 52.0,
-        bottom + 8.0,
-        LEFT + SIDE / 2.0,
-        bottom + 38.0,
-        escape(axis)
-    );
+    let at = |x, y| (Length::whole(x), Length::whole(y));
+    let above = at(right + 24.0, bottom - f64::from(STEPS) * STEP - 20.0);
+    out.push(Text::label(above, Anchor::Start, "items"));
+    let none = rectangle(Length::whole, (right + 24.0, bottom - 8.0), SWATCH);
+    out.push(Shape::Swatch(Ink::Grid, none));
+    let beside = at(right + 52.0, bottom + 8.0);
+    out.push(Text::label(beside, Anchor::Start, "none"));
+    let under = at(LEFT + SIDE / 2.0, bottom + 38.0);
+    out.push(Text::label(under, Anchor::Middle, axis));
     numbers(out, rows, cell);
 }
 
+/// The cells of one step, those side by side as one.
+fn cells(wanted: u32, rows: usize, values: &[f64], most: f64) -> Vec<Rectangle> {
+    let cell = SIDE / rows.max(1) as f64;
+    let step = |value: f64| step(value, most);
+    let mut found = Vec::new();
+    for (row, cells) in values.chunks(rows.max(1)).enumerate() {
+        let mut at = 0;
+        for same in cells.chunk_by(|a, b| step(*a) == step(*b)) {
+            if step(same[0]) == wanted {
+                let corner = (LEFT + cell * at as f64, HEAD + cell * row as f64);
+                let size = (cell * same.len() as f64, cell);
+                found.push(rectangle(Length::hundredths, corner, size));
+            }
+            at += same.len();
+        }
+    }
+    found
+}
+
+fn rectangle(round: fn(f64) -> Length, corner: (f64, f64), size: (f64, f64)) -> Rectangle {
+    let both = |pair: (f64, f64)| (round(pair.0), round(pair.1));
+    (both(corner), both(size))
+}
+
 /// Numbers of rows and columns at round ones, beside their middles: at most eight.
-fn numbers(out: &mut String, rows: usize, cell: f64) {
+fn numbers(out: &mut Vec<Shape>, rows: usize, cell: f64) {
     let mut steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.pow(power)));
     let by = steps.find(|by| rows.div_ceil(*by) <= 8).unwrap_or(1);
     for number in (0..rows).step_by(by) {
         let middle = cell * (number as f64 + 0.5);
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{number}</text>\
-             <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>",
-            LEFT + middle,
-            HEAD + SIDE + 18.0,
-            LEFT - 8.0,
-            HEAD + middle + 5.0
+        let under = (
+            Length::tenths(LEFT + middle),
+            Length::whole(HEAD + SIDE + 18.0),
         );
+        out.push(Text::label(under, Anchor::Middle, number.to_string()));
+        let beside = (
+            Length::whole(LEFT - 8.0),
+            Length::tenths(HEAD + middle + 5.0),
+        );
+        out.push(Text::label(beside, Anchor::End, number.to_string()));
     }
 }
 
@@ -99,16 +102,12 @@ fn from(step: u32, most: f64) -> Option<f64> {
 }
 
 /// One step of the scale, at the right, and the number it begins with.
-fn scale(out: &mut String, step: u32, opacity: f64, from: f64) {
+fn scale(out: &mut Vec<Shape>, step: u32, ink: Ink, from: f64) {
     let y = HEAD + SIDE - f64::from(step) * STEP - 8.0;
-    let (x, label) = (LEFT + SIDE + 24.0, grouped(from as u64));
-    let _ = write!(
-        out,
-        "<rect class=\"c0\" fill-opacity=\"{opacity:.2}\" x=\"{x:.0}\" y=\"{y:.0}\" width=\"20\" height=\"22\"/>\
-         <text x=\"{:.0}\" y=\"{:.0}\">{label}</text>",
-        x + 28.0,
-        y + 16.0
-    );
+    let x = LEFT + SIDE + 24.0;
+    out.push(Shape::Swatch(ink, rectangle(Length::whole, (x, y), SWATCH)));
+    let beside = (Length::whole(x + 28.0), Length::whole(y + 16.0));
+    out.push(Text::label(beside, Anchor::Start, grouped(from as u64)));
 }
 
 #[cfg(test)]

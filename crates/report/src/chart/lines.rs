@@ -1,14 +1,12 @@
 //! Curves.
 
-use std::fmt::Write;
-
 use super::scale::{Scale, is_shown};
-use super::{HEAD, LEFT, Line, Look, RIGHT, class, horizontal};
-use crate::html::escape;
+use super::shape::{Anchor, Ink, Length, Place, Role, Shape, Text};
+use super::{HEAD, LEFT, Line, Look, RIGHT, horizontal};
 
 /// Appends axes and curves, each point a dot.
-pub(super) fn write(
-    out: &mut String,
+pub(super) fn draw(
+    out: &mut Vec<Shape>,
     names: (&str, &str),
     (lines, marks): (&[Line], &[(f64, String)]),
     area: f64,
@@ -20,66 +18,61 @@ pub(super) fn write(
     horizontal(out, &x, names.0, area);
     for (value, label) in y.ticks() {
         let at = y.place(value, bottom, HEAD);
-        let _ = write!(
-            out,
-            "<path class=\"g\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">\
-             {label}</text>",
-            LEFT - 8.0,
-            at + 4.0
-        );
+        let left = (Length::whole(LEFT), Length::tenths(at));
+        out.push(Shape::Level(Ink::Grid, left, Length::whole(RIGHT)));
+        let beside = (Length::whole(LEFT - 8.0), Length::tenths(at + 4.0));
+        out.push(Text::label(beside, Anchor::End, label));
     }
     for (value, name) in marks.iter().filter(|mark| x.holds(mark.0)) {
-        let at = x.place(*value, LEFT, RIGHT);
-        let _ = write!(
-            out,
-            "<path class=\"mark\" d=\"M{at:.1} {HEAD}V{bottom}\"/><text class=\"marked\" transform=\"translate({:.1} {:.0}) \
-             rotate(-90)\" text-anchor=\"end\">{}</text>",
-            at - 5.0,
-            HEAD + 6.0,
-            escape(name)
-        );
+        mark(out, x.place(*value, LEFT, RIGHT), name, bottom);
     }
-    let middle = f64::midpoint(HEAD, bottom);
-    let _ = write!(
-        out,
-        "<text transform=\"translate(22 {middle:.0}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        escape(names.1)
-    );
+    out.push(Shape::Text(Text {
+        at: (
+            Length::whole(22.0),
+            Length::whole(f64::midpoint(HEAD, bottom)),
+        ),
+        role: Role::Label,
+        anchor: Anchor::Middle,
+        turned: true,
+        words: names.1.to_owned(),
+    }));
     for (index, line) in lines.iter().enumerate() {
-        curve(out, line, &class(index), |point| {
+        curve(out, line, index, |point| {
             (
-                x.place(point.0, LEFT, RIGHT),
-                y.place(point.1, bottom, HEAD),
+                Length::tenths(x.place(point.0, LEFT, RIGHT)),
+                Length::tenths(y.place(point.1, bottom, HEAD)),
             )
         });
     }
 }
 
-fn curve(out: &mut String, line: &Line, class: &str, place: impl Fn((f64, f64)) -> (f64, f64)) {
+/// Appends a mark and its name, which is read from below.
+fn mark(out: &mut Vec<Shape>, at: f64, name: &str, bottom: f64) {
+    let top = (Length::tenths(at), Length::whole(HEAD));
+    out.push(Shape::Upright(Ink::Mark, top, Length::whole(bottom)));
+    out.push(Shape::Text(Text {
+        at: (Length::tenths(at - 5.0), Length::whole(HEAD + 6.0)),
+        role: Role::Mark,
+        anchor: Anchor::End,
+        turned: true,
+        words: name.to_owned(),
+    }));
+}
+
+fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, f64)) -> Place) {
     let shown = line
         .points
         .iter()
         .filter(|point| is_shown(point.0) && is_shown(point.1));
-    let places: Vec<(f64, f64)> = shown.map(|point| place(*point)).collect();
-    let mut path = String::new();
-    for (index, (x, y)) in places.iter().enumerate() {
-        let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { "M" } else { "L" });
+    let places: Vec<Place> = shown.map(|point| place(*point)).collect();
+    if places.is_empty() {
+        return;
     }
-    let look = match line.look {
-        Look::Strong => " strong",
-        Look::Plain => "",
-        Look::Soft => " pale",
-    };
-    if !path.is_empty() {
-        let _ = write!(out, "<path class=\"l {class}{look}\" d=\"{path}\"/>");
-    }
+    out.push(Shape::Curve(Ink::Curve(series, line.look), places.clone()));
     // Where points lie close, the curve says enough, and dots of what is to be compared with are in the way.
     if places.len() <= 30 && line.look != Look::Soft {
-        for (x, y) in places {
-            let _ = write!(
-                out,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" class=\"{class}\"/>"
-            );
+        for place in places {
+            out.push(Shape::Disc(Ink::Series(series, None), place, 3.5));
         }
     }
 }

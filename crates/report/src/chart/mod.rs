@@ -1,17 +1,20 @@
 //! Pictures of numbers that are not a profile's: curves, and dots in rows, on logarithmic axes.
 //!
-//! [`chart`] makes one SVG file, readable on light and on dark ground, with no script and nothing to
-//! fetch. Only numbers above zero have a place on such an axis; others are left out.
+//! [`chart`] makes one SVG file, readable on light and on dark ground, with no script and nothing
+//! to fetch; [`chart_png`] makes the same picture as a PNG file. Both draw the same shapes
+//! (`Panel::shapes`). Only numbers above zero have a place on such an axis; others are left out.
 
 mod dots;
 mod heat;
 mod lines;
+mod png;
 mod scale;
+mod shape;
+mod svg;
+mod theme;
 
-use std::fmt::Write;
-
-use crate::html::escape;
 use scale::Scale;
+use shape::{Anchor, Ink, Length, Role, Shape, Text};
 
 /// A named series of points, `(x, y)`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,40 +97,17 @@ const RIGHT: f64 = WIDTH - 24.0;
 const HEAD: f64 = 58.0;
 /// Height of ticks and name of the horizontal axis, and the gap to the next panel.
 const FOOT: f64 = 62.0;
-/// Colours of series; of more, they repeat.
-const COLOURS: usize = 6;
-
-/// Colours as such, not as variables: not every program that shows SVG files knows those.
-const COLOURS_LIGHT: [&str; COLOURS] = [
-    "#c2500f", "#3d7ea6", "#7d64a8", "#4c8a3f", "#a3336b", "#8a7000",
-];
-const COLOURS_DARK: [&str; COLOURS] = [
-    "#f28c4c", "#5fa8d3", "#b59ce0", "#86c274", "#e884b4", "#d6bb4a",
-];
-const SHAPES: &str = ".chart text{font:13px system-ui,sans-serif}.chart .t{font-weight:600;font-size:15px}\
-.chart .g,.chart .l{fill:none}.chart .l{stroke-width:2;stroke-linejoin:round}.chart .strong{stroke-width:3.5}.chart .pale{stroke-width:1.5;opacity:.55}\
-.chart .mark{fill:none;stroke-width:1.2;stroke-dasharray:4 4}.chart .marked{font-size:11.5px}";
-
-/// The style of all classes: ground, writing, titles, grid, series.
-fn theme(ground: &str, soft: &str, ink: &str, rule: &str, series: &[&str]) -> String {
-    let mut out = format!(
-        ".chart{{background:{ground}}}.chart text{{fill:{soft}}}.chart .t{{fill:{ink}}}.chart .g{{stroke:{rule}}}.chart .mark{{stroke:{soft}}}"
-    );
-    for (index, colour) in series.iter().enumerate() {
-        let _ = write!(
-            out,
-            ".chart .c{index}{{fill:{colour}}}.chart .l.c{index}{{fill:none;stroke:{colour}}}"
-        );
-    }
-    out
+/// The panels, one under the other, as an SVG file, for light and dark ground. Ends with a line
+/// break; equal panels, equal bytes.
+pub fn chart(panels: &[Panel]) -> String {
+    svg::file(panels)
 }
 
-/// The panels, one under the other, as an SVG file. Ends with a line break; equal panels, equal bytes.
-pub fn chart(panels: &[Panel]) -> String {
-    let light = theme("#ffffff", "#565d66", "#1a1d21", "#dfdfd9", &COLOURS_LIGHT);
-    let dark = theme("#1b1e23", "#a3abb4", "#e9e8e3", "#31363d", &COLOURS_DARK);
-    let style = format!("{light}@media(prefers-color-scheme:dark){{{dark}}}");
-    svg(panels, &style)
+/// The panels, one under the other, as a PNG file: the same shapes and colours as [`chart`] on
+/// light ground, 1,520 pixels wide. Equal panels give equal bytes on every machine: the fonts are in
+/// this library.
+pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
+    png::file(panels)
 }
 
 /// The panels as an element of a page, with colours of their own, of which there are more than the page has.
@@ -142,26 +122,12 @@ pub(crate) fn embedded(panels: &[Panel]) -> String {
 
 /// The panels as an element of a page in the colours of its style sheet.
 pub(crate) fn inline(panels: &[Panel]) -> String {
-    let series = ["var(--miss)", "var(--hit)", "var(--cold)"];
-    let style = theme("none", "var(--soft)", "var(--ink)", "var(--rule)", &series);
-    svg(panels, &style)
+    svg::inline(panels)
 }
 
-fn svg(panels: &[Panel], style: &str) -> String {
-    let height: f64 = panels.iter().map(Panel::height).sum();
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
-         role=\"img\" width=\"100%\"><style>{style}{SHAPES}</style>"
-    );
-    let mut top = 0.0;
-    for panel in panels {
-        let _ = write!(out, "<g transform=\"translate(0 {top})\">");
-        panel.write(&mut out);
-        out.push_str("</g>");
-        top += panel.height();
-    }
-    out.push_str("</svg>\n");
-    out
+/// Height of panels, one under the other.
+fn height(panels: &[Panel]) -> f64 {
+    panels.iter().map(Panel::height).sum()
 }
 
 impl Panel {
@@ -178,7 +144,9 @@ impl Panel {
         }
     }
 
-    fn write(&self, out: &mut String) {
+    /// What it is made of, from the back to the front.
+    fn shapes(&self) -> Vec<Shape> {
+        let mut out = Vec::new();
         match self {
             Panel::Lines {
                 title,
@@ -188,8 +156,8 @@ impl Panel {
                 marks,
             } => {
                 let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
-                head(out, title, &names);
-                lines::write(out, (x, y), (lines, marks), self.area());
+                head(&mut out, title, &names);
+                lines::draw(&mut out, (x, y), (lines, marks), self.area());
             }
             Panel::Dots {
                 title,
@@ -198,8 +166,8 @@ impl Panel {
                 rows,
             } => {
                 let names: Vec<&str> = series.iter().map(String::as_str).collect();
-                head(out, title, &names);
-                dots::write(out, x, rows, self.area());
+                head(&mut out, title, &names);
+                dots::draw(&mut out, x, rows, self.area());
             }
             Panel::Heat {
                 title,
@@ -207,60 +175,48 @@ impl Panel {
                 rows,
                 values,
             } => {
-                head(out, title, &[]);
-                heat::write(out, axis, *rows, values);
+                head(&mut out, title, &[]);
+                heat::draw(&mut out, axis, *rows, values);
             }
         }
+        out
     }
 }
 
 /// Appends title and legend. One series needs no legend.
-fn head(out: &mut String, title: &str, names: &[&str]) {
-    let _ = write!(
-        out,
-        "<text class=\"t\" x=\"16\" y=\"24\">{}</text>",
-        escape(title)
-    );
+fn head(out: &mut Vec<Shape>, title: &str, names: &[&str]) {
+    out.push(Shape::Text(Text {
+        at: (Length::whole(16.0), Length::whole(24.0)),
+        role: Role::Title,
+        anchor: Anchor::Start,
+        turned: false,
+        words: title.to_owned(),
+    }));
     if names.len() < 2 {
         return;
     }
     let mut x = LEFT;
     for (index, name) in names.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<circle cx=\"{x:.0}\" cy=\"42\" r=\"5\" class=\"{}\"/><text x=\"{:.0}\" y=\"46\">{}</text>",
-            class(index),
-            x + 10.0,
-            escape(name)
-        );
+        let at = |x, y| (Length::whole(x), Length::whole(y));
+        out.push(Shape::Disc(Ink::Series(index, None), at(x, 42.0), 5.0));
+        out.push(Text::label(at(x + 10.0, 46.0), Anchor::Start, *name));
         x += 30.0 + 7.5 * name.chars().count() as f64;
     }
 }
 
 /// Appends the horizontal axis under an area of this height: lines, labels, name.
-fn horizontal(out: &mut String, scale: &Scale, name: &str, area: f64) {
+fn horizontal(out: &mut Vec<Shape>, scale: &Scale, name: &str, area: f64) {
     let bottom = HEAD + area;
     for (value, label) in scale.ticks() {
-        let x = scale.place(value, LEFT, RIGHT);
-        let _ = write!(
-            out,
-            "<path class=\"g\" d=\"M{x:.1} {HEAD}V{bottom}\"/><text x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">\
-             {label}</text>",
-            bottom + 18.0
-        );
+        let x = Length::tenths(scale.place(value, LEFT, RIGHT));
+        let top = (x, Length::whole(HEAD));
+        out.push(Shape::Upright(Ink::Grid, top, Length::whole(bottom)));
+        let under = (x, Length::whole(bottom + 18.0));
+        out.push(Text::label(under, Anchor::Middle, label));
     }
-    let _ = write!(
-        out,
-        "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
-        f64::midpoint(LEFT, RIGHT),
-        bottom + 38.0,
-        escape(name)
-    );
-}
-
-/// The class of a series.
-fn class(series: usize) -> String {
-    format!("c{}", series % COLOURS)
+    let middle = Length::whole(f64::midpoint(LEFT, RIGHT));
+    let under = (middle, Length::whole(bottom + 38.0));
+    out.push(Text::label(under, Anchor::Middle, name));
 }
 
 #[cfg(test)]

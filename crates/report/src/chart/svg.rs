@@ -1,0 +1,160 @@
+//! Pictures as SVG.
+
+use std::fmt::Write;
+
+use super::shape::{Anchor, Ink, Role, Shape, Text};
+use super::theme::{self, COLOURS, DARK, LIGHT, Theme};
+use super::{Look, Panel, WIDTH, height};
+use crate::html::escape;
+
+/// A file, in colours for light and for dark ground.
+pub(super) fn file(panels: &[Panel]) -> String {
+    let (light, dark) = (colours(&LIGHT), colours(&DARK));
+    let style = format!("{light}@media(prefers-color-scheme:dark){{{dark}}}");
+    svg(panels, &style)
+}
+
+/// An element of a page in the colours of its style sheet.
+pub(super) fn inline(panels: &[Panel]) -> String {
+    let page = Theme {
+        ground: "none",
+        soft: "var(--soft)",
+        ink: "var(--ink)",
+        rule: "var(--rule)",
+        series: &["var(--miss)", "var(--hit)", "var(--cold)"],
+    };
+    svg(panels, &colours(&page))
+}
+
+/// The colours of all classes.
+fn colours(theme: &Theme<'_>) -> String {
+    let Theme {
+        ground,
+        soft,
+        ink,
+        rule,
+        series,
+    } = theme;
+    let mut out = format!(
+        ".chart{{background:{ground}}}.chart text{{fill:{soft}}}.chart .t{{fill:{ink}}}.chart .g{{stroke:{rule}}}.chart .mark{{stroke:{soft}}}"
+    );
+    for (index, colour) in series.iter().enumerate() {
+        let _ = write!(
+            out,
+            ".chart .c{index}{{fill:{colour}}}.chart .l.c{index}{{fill:none;stroke:{colour}}}"
+        );
+    }
+    out
+}
+
+/// The sizes of all classes.
+fn sizes() -> String {
+    use theme::{
+        DASH, LABEL_SIZE, MARK_SIZE, MARK_WIDTH, PLAIN_WIDTH, SOFT_OPACITY, SOFT_WIDTH,
+        STRONG_WIDTH, TITLE_SIZE,
+    };
+    format!(
+        ".chart text{{font:{LABEL_SIZE}px system-ui,sans-serif}}.chart .t{{font-weight:600;font-size:{TITLE_SIZE}px}}\
+         .chart .g,.chart .l{{fill:none}}.chart .l{{stroke-width:{PLAIN_WIDTH};stroke-linejoin:round}}\
+         .chart .strong{{stroke-width:{STRONG_WIDTH}}}.chart .pale{{stroke-width:{SOFT_WIDTH};opacity:.{SOFT_OPACITY}}}\
+         .chart .mark{{fill:none;stroke-width:{MARK_WIDTH};stroke-dasharray:{DASH} {DASH}}}\
+         .chart .marked{{font-size:{MARK_SIZE}px}}"
+    )
+}
+
+fn svg(panels: &[Panel], colours: &str) -> String {
+    let (height, sizes) = (height(panels), sizes());
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
+         role=\"img\" width=\"100%\"><style>{colours}{sizes}</style>"
+    );
+    let mut top = 0.0;
+    for panel in panels {
+        let _ = write!(out, "<g transform=\"translate(0 {top})\">");
+        for shape in panel.shapes() {
+            write_shape(&mut out, &shape);
+        }
+        out.push_str("</g>");
+        top += panel.height();
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn write_shape(out: &mut String, shape: &Shape) {
+    // Writing to a string cannot fail.
+    let _ = match shape {
+        Shape::Level(ink, (x, y), right) => {
+            write!(out, "<path {} d=\"M{x} {y}H{right}\"/>", drawn_with(*ink))
+        }
+        Shape::Upright(ink, (x, y), bottom) => {
+            write!(out, "<path {} d=\"M{x} {y}V{bottom}\"/>", drawn_with(*ink))
+        }
+        Shape::Curve(ink, places) => {
+            let _ = write!(out, "<path {} d=\"", drawn_with(*ink));
+            for (index, (x, y)) in places.iter().enumerate() {
+                let _ = write!(out, "{}{x} {y}", if index == 0 { "M" } else { "L" });
+            }
+            write!(out, "\"/>")
+        }
+        Shape::Rectangles(ink, rectangles) => {
+            let _ = write!(out, "<path {} d=\"", drawn_with(*ink));
+            for ((x, y), (width, height)) in rectangles {
+                let _ = write!(out, "M{x} {y}h{width}v{height}h-{width}z");
+            }
+            write!(out, "\"/>")
+        }
+        Shape::Swatch(ink, ((x, y), (width, height))) => write!(
+            out,
+            "<rect {} x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>",
+            drawn_with(*ink)
+        ),
+        Shape::Disc(ink, (x, y), radius) => write!(
+            out,
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {}/>",
+            drawn_with(*ink)
+        ),
+        Shape::Text(text) => write_text(out, text),
+    };
+}
+
+fn write_text(out: &mut String, text: &Text) -> std::fmt::Result {
+    let class = match text.role {
+        Role::Title => " class=\"t\"",
+        Role::Label => "",
+        Role::Mark => " class=\"marked\"",
+    };
+    let (x, y) = text.at;
+    let place = match text.turned {
+        false => format!("x=\"{x}\" y=\"{y}\""),
+        true => format!("transform=\"translate({x} {y}) rotate(-90)\""),
+    };
+    let anchor = match text.anchor {
+        Anchor::Start => "",
+        Anchor::Middle => " text-anchor=\"middle\"",
+        Anchor::End => " text-anchor=\"end\"",
+    };
+    let words = escape(&text.words);
+    write!(out, "<text{class} {place}{anchor}>{words}</text>")
+}
+
+/// The attributes that say what a shape is drawn with.
+fn drawn_with(ink: Ink) -> String {
+    match ink {
+        Ink::Grid => "class=\"g\"".to_owned(),
+        Ink::Mark => "class=\"mark\"".to_owned(),
+        Ink::Curve(series, look) => {
+            let look = match look {
+                Look::Strong => " strong",
+                Look::Plain => "",
+                Look::Soft => " pale",
+            };
+            format!("class=\"l c{}{look}\"", series % COLOURS)
+        }
+        Ink::Series(series, None) => format!("class=\"c{}\"", series % COLOURS),
+        Ink::Series(series, Some(opacity)) => {
+            let class = series % COLOURS;
+            format!("class=\"c{class}\" fill-opacity=\"{opacity:.2}\"")
+        }
+    }
+}
