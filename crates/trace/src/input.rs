@@ -1,5 +1,6 @@
 //! Bytes of a trace on their way in: one bounded buffer under every reader.
 
+mod places;
 mod positioned;
 
 use std::fs::File;
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::TraceError;
 use crate::input::positioned::Positioned;
-use crate::unpack::{Packing, Raw, Unreadable};
+use crate::unpack::{Packing, Raw, ReadSeek, Unreadable};
+pub(crate) use places::Places;
 
 /// Bytes held at once. Also the most that [`Input::at_least`] can give.
 const CAPACITY: usize = 256 << 10;
@@ -45,6 +47,8 @@ struct Packed {
     packing: Packing,
     /// Packed bytes taken so far.
     taken: Arc<AtomicU64>,
+    /// The file, if it is an archive, of which members can be read beside this.
+    archive: Option<Box<dyn ReadSeek>>,
 }
 
 impl Input {
@@ -183,43 +187,22 @@ impl Input {
         }
         let begun = self.buffer[..self.end].to_vec();
         let raw = std::mem::replace(&mut self.reader, Raw::empty());
+        let archive = match &raw {
+            Raw::File(file) if packing == Packing::Zip => Some(file.another()),
+            _ => None,
+        };
         let unpacked = raw.again(begun, self.failed.take());
         let unpacked = unpacked.and_then(|raw| packing.unpack(raw));
         let (reader, taken) =
             unpacked.map_err(|error| TraceError::io("unpack", &self.path, error))?;
         self.reader = Raw::Stream(reader);
-        self.packed = Some(Packed { packing, taken });
+        self.packed = Some(Packed {
+            packing,
+            taken,
+            archive,
+        });
         (self.start, self.end) = (0, 0);
         Ok(())
-    }
-
-    /// The length of what is read, if any place in it can be reached: of a file that is not packed.
-    pub(crate) fn reach(&self) -> Option<u64> {
-        let reaches = self.packed.is_none() && matches!(self.reader, Raw::File(_));
-        self.total.filter(|_| reaches)
-    }
-
-    /// Goes on at byte `offset`, if [`Input::reach`] says that it can.
-    pub(crate) fn jump(&mut self, offset: u64) -> Result<(), TraceError> {
-        let moved = match &mut self.reader {
-            Raw::File(file) => file.seek(SeekFrom::Start(offset)),
-            Raw::Stream(_) => Err(ErrorKind::NotSeekable.into()),
-        };
-        moved.map_err(|error| self.unreadable(error))?;
-        (self.start, self.end, self.offset) = (0, 0, offset);
-        self.failed = None;
-        Ok(())
-    }
-
-    /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`] says that any place can be
-    /// reached.
-    pub(crate) fn another(&self) -> Option<Input> {
-        let Raw::File(file) = &self.reader else {
-            return None;
-        };
-        let mut input = Input::from(Raw::File(file.another()), self.path.clone());
-        input.total = self.reach();
-        input.total.is_some().then_some(input)
     }
 
     /// Everything buffered, at least `wanted` bytes of it unless the input ends before.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reuselens_units::Accesses;
+use reuselens_units::{Accesses, Bytes};
 use thiserror::Error;
 
 use crate::{Block, Event, Wish};
@@ -93,6 +93,11 @@ pub trait Stretch: Source {
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read. The stretch is as it was.
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
+
+    /// Bytes held to read it and to unpack it, beside the blocks that it delivers.
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
 }
 
 /// A stretch of which only the interface is known.
@@ -101,6 +106,10 @@ pub type AnyStretch = Box<dyn Stretch + Send>;
 impl<S: Stretch + ?Sized> Stretch for Box<S> {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
         (**self).split_off(shortest)
+    }
+
+    fn memory(&self) -> Bytes {
+        (**self).memory()
     }
 }
 

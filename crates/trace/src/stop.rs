@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use reuselens_units::Accesses;
+use reuselens_units::{Accesses, Bytes};
 
 use crate::{AnyStretch, Block, Source, Step, Stretch, TraceError, Wish};
 
@@ -149,6 +149,10 @@ impl<S: Stretch> Stretch for Stoppable<S> {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
         let half = self.source.split_off(shortest)?;
         Ok(half.map(|half| self.stoppable(half)))
+    }
+
+    fn memory(&self) -> Bytes {
+        self.source.memory()
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Runner {
     /// The accesses and the memory when the crew was last told, and when that is due again.
     told: u64,
     held: Bytes,
-    /// The part of the memory that is the attribution's.
+    /// The part of the memory that is the attribution's and the source's.
     names: Bytes,
     next_look: u64,
     asked: Option<i32>,
@@ -160,7 +160,7 @@ impl Runner {
         let place = place(&self.source).max(self.place);
         crew.counted(self.accesses - self.told, place - self.place);
         (self.told, self.place) = (self.accesses, place);
-        self.names = self.attribution.memory();
+        self.names = self.attribution.memory() + self.source.memory();
         let memory = self.link.memory() + self.names + self.behind.memory();
         crew.holds(memory, std::mem::replace(&mut self.held, memory));
     }

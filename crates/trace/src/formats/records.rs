@@ -1,14 +1,15 @@
 //! Formats of records of one length, one after the other: the reader that they share.
 //!
 //! Where a record begins is known without reading those before it. So a plain file can be read in
-//! segments by several threads ([`Source::stretches`]), and a reader that is asked for items only
-//! makes no rows ([`Source::condense`]).
+//! segments by several threads ([`Source::stretches`]), as can an archive, whose segments begin
+//! where members do; and a reader that is asked for items only makes no rows ([`Source::condense`]).
 
 use std::path::Path;
 
-use reuselens_units::{Accesses, Granularity};
+use reuselens_units::{Accesses, Bytes, Granularity};
 
 use crate::formats::feed::{self, ENOUGH, Feed};
+use crate::input::Places;
 use crate::{
     AnyStretch, Block, Input, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
 };
@@ -75,6 +76,8 @@ struct Records<L> {
     object: Option<Object<L>>,
     /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
     left: Option<u64>,
+    /// Of a segment: where others can begin.
+    places: Option<Places>,
 }
 
 impl<L: Layout> RecordReader<L> {
@@ -88,6 +91,7 @@ impl<L: Layout> RecordReader<L> {
                 wish: None,
                 object: None,
                 left: None,
+                places: None,
             },
             object: None,
         }
@@ -109,20 +113,21 @@ impl<L: Layout> RecordReader<L> {
         L::HAS_ADDRESSES || (wish.granularity == Granularity::BYTE && wish.counts(Kind::Load))
     }
 
-    /// A reader of `left` records from byte `offset` of the same file on, if the file can be read
-    /// at any place.
+    /// A reader of `left` records from record `first` on, if the input can be read there.
     fn segment(
         &self,
         wish: Wish,
-        offset: u64,
+        places: &Places,
+        first: u64,
         left: Option<u64>,
     ) -> Result<Option<Self>, TraceError> {
-        let Some(mut input) = self.records.input.another() else {
+        let offset = first * self.records.layout.length() as u64;
+        let Some(input) = self.records.input.another_at(offset)? else {
             return Ok(None);
         };
-        input.jump(offset)?;
         let mut segment = RecordReader::of(input, self.records.layout.clone());
         (segment.records.wish, segment.records.left) = (Some(wish), left);
+        segment.records.places = Some(places.clone());
         Ok(Some(segment))
     }
 }
@@ -160,29 +165,22 @@ impl<L: Layout> Source for RecordReader<L> {
         self.object.is_some()
     }
 
-    /// Of a file that is not packed.
+    /// Of a file that is not packed, or of an archive.
     fn stretches(
         &mut self,
         wish: Wish,
         most: usize,
         shortest: Accesses,
     ) -> Result<Vec<AnyStretch>, TraceError> {
-        let begin = self.records.input.offset();
-        let can = begin == 0 && Self::can_condense(wish);
-        let Some(records) = self.records.count().filter(|_| can) else {
+        let can = self.records.input.offset() == 0 && Self::can_condense(wish);
+        let Some(places) = self.records.input.places().filter(|_| can) else {
             return Ok(Vec::new());
         };
-        let length = self.records.layout.length() as u64;
-        let most = (records / shortest.get().max(1)).min(most as u64);
-        let most = most.clamp(1, MOST_SEGMENTS);
-        // In 128 bits: the product of two lengths.
-        let start =
-            |number: u64| (u128::from(records) * u128::from(number) / u128::from(most)) as u64;
+        let firsts = self.records.firsts(&places, most, shortest.get().max(1));
         let mut segments = Vec::new();
-        for number in 0..most {
-            let (from, to) = (start(number), start(number + 1));
-            let left = (number + 1 < most).then_some(to - from);
-            let Some(segment) = self.segment(wish, from * length, left)? else {
+        for (at, &first) in firsts.iter().enumerate() {
+            let left = firsts.get(at + 1).map(|next| next - first);
+            let Some(segment) = self.segment(wish, &places, first, left)? else {
                 return Ok(Vec::new());
             };
             segments.push(Box::new(segment) as AnyStretch);
@@ -194,27 +192,57 @@ impl<L: Layout> Source for RecordReader<L> {
 impl<L: Layout> Stretch for RecordReader<L> {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
         let records = &self.records;
-        let (Some(wish), Some(all)) = (records.wish, records.left.or(records.count())) else {
+        let (Some(wish), Some(places)) = (records.wish, &records.places) else {
             return Ok(None);
         };
-        let first = all / 2;
-        if first < shortest.get().max(1) {
+        let length = records.layout.length() as u64;
+        let now = records.input.offset() / length;
+        let there = (places.length() / length).saturating_sub(now);
+        let all = records.left.unwrap_or(there);
+        let first = records.near(places, now + all / 2);
+        let shortest = shortest.get().max(1);
+        if first < now.saturating_add(shortest) || (now + all).saturating_sub(first) < shortest {
             return Ok(None);
         }
-        let offset = records.input.offset() + first * records.layout.length() as u64;
-        let half = self.segment(wish, offset, records.left.map(|left| left - first))?;
+        let left = records.left.map(|left| now + left - first);
+        let half = self.segment(wish, places, first, left)?;
         if half.is_some() {
-            self.records.left = Some(first);
+            self.records.left = Some(first - now);
         }
         Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+
+    fn memory(&self) -> Bytes {
+        self.records.input.memory()
     }
 }
 
 impl<L: Layout> Records<L> {
-    /// The records that are not read, of a file that can be read at any place.
-    fn count(&self) -> Option<u64> {
-        let bytes = self.input.reach()?.saturating_sub(self.input.offset());
-        Some(bytes / self.layout.length() as u64)
+    /// The first records of up to `most` segments of at least `shortest` records.
+    fn firsts(&self, places: &Places, most: usize, shortest: u64) -> Vec<u64> {
+        let records = places.length() / self.layout.length() as u64;
+        let most = (records / shortest)
+            .min(most as u64)
+            .clamp(1, MOST_SEGMENTS);
+        let mut firsts = vec![0];
+        for number in 1..most {
+            // In 128 bits: the product of two lengths.
+            let wanted = (u128::from(records) * u128::from(number) / u128::from(most)) as u64;
+            let first = self.near(places, wanted);
+            let before = firsts.last().map_or(0, |last| first.saturating_sub(*last));
+            if before >= shortest && records.saturating_sub(first) >= shortest {
+                firsts.push(first);
+            }
+        }
+        firsts
+    }
+
+    /// The first record that begins at, or after, the place nearest to a record.
+    fn near(&self, places: &Places, record: u64) -> u64 {
+        let length = self.layout.length() as u64;
+        places
+            .nearest(record.saturating_mul(length))
+            .div_ceil(length)
     }
 
     /// Fills an empty block. Returns whether there may be more.
@@ -266,6 +294,10 @@ impl<L: Layout> Records<L> {
     /// Whole records of the segment that are buffered; 0 at its end.
     fn buffered(&mut self) -> Result<usize, TraceError> {
         if self.left == Some(0) {
+            if self.input.is_packed() {
+                // What follows comes only after the member before it was found to be whole.
+                self.input.at_least(1)?;
+            }
             return Ok(0);
         }
         let length = self.layout.length();

@@ -8,6 +8,8 @@ use std::thread;
 const PART: usize = 256 << 10;
 /// Parts that wait for the reader at most.
 const WAITING: usize = 3;
+/// Bytes held at most: those that wait, one part that is filled and one that is read.
+pub(super) const MOST_HELD: usize = (WAITING + 2) * PART;
 
 /// What the thread says.
 enum Message {

@@ -17,12 +17,16 @@ use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
 use raw::Counted;
-pub(crate) use raw::{Raw, Unreadable};
+pub(crate) use raw::{Raw, ReadSeek, Unreadable};
+pub(crate) use zipped::Members;
 
 /// Packed bytes asked for at once.
 const PACKED: usize = 128 << 10;
 /// The most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
 const XZ_MEMORY: u64 = 512 << 20;
+
+/// Bytes held to unpack a zip archive: parts on their way, packed bytes, and the last that were unpacked.
+pub(crate) const MEMORY: u64 = (ahead::MOST_HELD + PACKED + (64 << 10)) as u64;
 
 /// What a file is packed with that is unpacked on the way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +129,21 @@ impl Packing {
         let counted = Counted::new(raw, Arc::clone(&taken));
         let unpacked = Ahead::start(move |sink| self.run(counted, sink))?;
         Ok((Box::new(unpacked), taken))
+    }
+
+    /// What the members of the zip archive in `file` unpack to from byte `offset` on, and the count of
+    /// packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub(crate) fn unpack_members(
+        file: Box<dyn ReadSeek>,
+        offset: u64,
+    ) -> Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let counted = Counted::new(Raw::File(file), Arc::clone(&taken));
+        let job = move |sink: &Sink| zipped::copy_from(counted, offset, sink).map(drop);
+        Ok((Box::new(Ahead::start(job)?), taken))
     }
 
     /// The work of the thread.

@@ -1,7 +1,7 @@
-//! The members of a zip archive, one after the other.
+//! The members of a zip archive, one after the other, from the first or from any of them.
 
 use std::cmp::Ordering;
-use std::io::{BufReader, Error, ErrorKind, Result};
+use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek};
 use std::sync::atomic;
 
 use zip::ZipArchive;
@@ -9,33 +9,148 @@ use zip::result::ZipError;
 
 use super::PACKED;
 use super::ahead::Sink;
-use super::raw::Counted;
+use super::raw::{Counted, ReadSeek};
 
-/// Hands over the members in the order of their names, numbers in them by value.
+/// The members of an archive in the order in which they are read: that of their names, numbers in
+/// them by value.
+#[derive(Debug)]
+pub(crate) struct Members {
+    all: Vec<Member>,
+    /// Bytes of all together, unpacked.
+    length: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    /// Its place in the archive's list.
+    index: usize,
+    /// The place of its first byte in what all members unpack to.
+    begin: u64,
+    /// Its bytes, unpacked, as the archive's list has them.
+    length: u64,
+}
+
+impl Members {
+    /// The members of the archive in a file; `None` if it cannot be read, which is reported where
+    /// all of it is read.
+    pub(crate) fn of(file: Box<dyn ReadSeek>) -> Option<Members> {
+        let archive = ZipArchive::new(BufReader::with_capacity(PACKED, file));
+        Members::list(&archive.ok()?).ok()
+    }
+
+    fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<Members> {
+        let mut names = Vec::new();
+        for index in 0..archive.len() {
+            match archive.name_for_index(index) {
+                Some(Ok(name)) if !name.ends_with('/') => names.push((name.into_owned(), index)),
+                Some(Err(error)) => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        names.sort_by(|one, other| by_number(one.0.as_bytes(), other.0.as_bytes()));
+        let mut members = Members {
+            all: Vec::new(),
+            length: 0,
+        };
+        for (_, index) in names {
+            let length = archive.by_index_data(index).map_err(failed)?.size();
+            let begin = members.length;
+            // Lengths that no file has are found to be wrong where the members are read.
+            members.length = begin.saturating_add(length);
+            members.all.push(Member {
+                index,
+                begin,
+                length,
+            });
+        }
+        Ok(members)
+    }
+
+    /// Bytes of all members together, unpacked, as the archive's list has them.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where the member begins of which the beginning is nearest to byte `offset`.
+    pub(crate) fn nearest(&self, offset: u64) -> u64 {
+        let after = self.all.partition_point(|member| member.begin <= offset);
+        let begin = |at: usize| self.all.get(at).map(|member| member.begin);
+        let before = begin(after.saturating_sub(1)).unwrap_or(0);
+        match begin(after) {
+            Some(next) if next - offset < offset - before => next,
+            _ => before,
+        }
+    }
+}
+
+/// Hands over all members.
 ///
 /// The list of members lies at the end of the file, so nothing can be had of one that was cut off.
 pub(super) fn copy(packed: Counted, sink: &Sink) -> Result<bool> {
-    let taken = packed.count();
-    let packed = BufReader::with_capacity(PACKED, packed);
-    let mut archive = ZipArchive::new(packed).map_err(failed)?;
-    // What was read so far is the list of members, and lies behind them.
-    taken.store(0, atomic::Ordering::Relaxed);
-    let mut names = Vec::new();
-    for index in 0..archive.len() {
-        match archive.name_for_index(index) {
-            Some(Ok(name)) if !name.ends_with('/') => names.push((name.into_owned(), index)),
-            Some(Err(error)) => return Err(failed(error)),
-            _ => {}
-        }
-    }
-    names.sort_by(|one, other| by_number(one.0.as_bytes(), other.0.as_bytes()));
-    for (_, index) in names {
-        let mut member = archive.by_index(index).map_err(failed)?;
-        if !sink.copy(&mut member)? {
+    let (mut archive, members) = open(packed)?;
+    for member in members.all {
+        let mut bytes = archive.by_index(member.index).map_err(failed)?;
+        if !sink.copy(&mut bytes)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Hands over what the members unpack to from byte `offset` on. A member that is not as long as the
+/// list says is an error: another thread may read those after it, and has relied on that.
+pub(super) fn copy_from(packed: Counted, offset: u64, sink: &Sink) -> Result<bool> {
+    let (mut archive, members) = open(packed)?;
+    let begun = members.all.partition_point(|member| member.begin <= offset);
+    // Members before it that have no bytes are found to have none where the bytes before are read.
+    let first = if offset == 0 {
+        0
+    } else {
+        begun.saturating_sub(1)
+    };
+    for member in &members.all[first..] {
+        let mut bytes = Measured {
+            bytes: archive.by_index(member.index).map_err(failed)?,
+            left: member.length,
+        };
+        let before = offset.saturating_sub(member.begin);
+        std::io::copy(&mut bytes.by_ref().take(before), &mut std::io::sink())?;
+        if !sink.copy(&mut bytes)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn open(packed: Counted) -> Result<(ZipArchive<BufReader<Counted>>, Members)> {
+    let taken = packed.count();
+    let packed = BufReader::with_capacity(PACKED, packed);
+    let archive = ZipArchive::new(packed).map_err(failed)?;
+    // What was read so far is the list of members, and lies behind them.
+    taken.store(0, atomic::Ordering::Relaxed);
+    let members = Members::list(&archive)?;
+    Ok((archive, members))
+}
+
+/// Bytes of which there must be as many as were announced.
+struct Measured<R> {
+    bytes: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Measured<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let count = self.bytes.read(buffer)?;
+        let is_short = count == 0 && self.left > 0 && !buffer.is_empty();
+        match self.left.checked_sub(count as u64) {
+            Some(left) if !is_short => self.left = left,
+            _ => {
+                let what = "a member is not as long as the list of members says";
+                return Err(Error::new(ErrorKind::InvalidData, what));
+            }
+        }
+        Ok(count)
+    }
 }
 
 fn failed(error: ZipError) -> Error {
@@ -87,5 +202,50 @@ mod tests {
             "", "b", "c", "c.0002", "c.2x", "c.0010", "c.9999", "c.10000",
         ];
         assert_eq!(names, sorted);
+    }
+
+    #[test]
+    fn the_nearest_member_is_that_which_begins_nearest() {
+        let member = |(index, begin)| Member {
+            index,
+            begin,
+            length: 0,
+        };
+        let members = Members {
+            all: [0, 100, 100, 130]
+                .into_iter()
+                .enumerate()
+                .map(member)
+                .collect(),
+            length: 200,
+        };
+        let places = [
+            (0, 0),
+            (50, 0),
+            (51, 100),
+            (100, 100),
+            (115, 100),
+            (116, 130),
+            (500, 130),
+        ];
+        for (offset, begin) in places {
+            assert_eq!(members.nearest(offset), begin, "{offset}");
+        }
+        let none = Members {
+            all: Vec::new(),
+            length: 0,
+        };
+        assert_eq!(none.nearest(7), 0);
+    }
+
+    #[test]
+    fn bytes_that_are_fewer_or_more_than_announced_are_an_error() {
+        let read = |bytes: &'static [u8], left| {
+            let mut all = Vec::new();
+            Measured { bytes, left }.read_to_end(&mut all).map(|_| all)
+        };
+        assert_eq!(read(b"abc", 3).unwrap(), b"abc");
+        assert!(read(b"abc", 2).is_err() && read(b"abc", 4).is_err());
+        assert_eq!(read(b"", 0).unwrap(), b"");
     }
 }

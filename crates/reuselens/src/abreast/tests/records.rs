@@ -1,5 +1,7 @@
 //! Traces of records: their profile is the one that their rows make, whatever counts them.
 
+use std::io::Write as _;
+
 use reuselens_attribute::Kinds;
 use reuselens_trace::{AnySource, formats};
 
@@ -46,6 +48,17 @@ fn source(format: &str, bytes: &[u8]) -> AnySource {
     formats::read(input, Some(format)).unwrap()
 }
 
+/// An archive of these bytes in members of some length, which cuts records in two.
+fn archive(bytes: &[u8], length: usize) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (number, member) in bytes.chunks(length).enumerate() {
+        let options = zip::write::SimpleFileOptions::default();
+        archive.start_file(format!("{number}"), options).unwrap();
+        archive.write_all(member).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
 fn profile(source: &mut dyn Source, options: &AnalysisOptions) -> Profile {
     crate::analyze(source, Vec::new(), options, &mut |_| {}).unwrap()
 }
@@ -84,6 +97,34 @@ fn segments_make_the_profile_that_rows_make() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn members_of_an_archive_make_the_profile_that_their_rows_make() {
+    let bytes = archive(&records("u64", 7, 9_000), 5_003);
+    let expected = profile(&mut Rows(source("u64", &bytes)), &options(1));
+    for threads in [1, 2, 3] {
+        let mut source = source("u64", &bytes);
+        let found = abreast(&mut source, &options(threads));
+        assert_eq!(found.is_some(), threads > 1);
+        let found = found.unwrap_or_else(|| profile(&mut source, &options(threads)));
+        assert_eq!(found, expected, "{threads} threads");
+    }
+}
+
+/// The message says where the reader of the whole archive met the damage.
+#[test]
+fn damage_in_a_member_is_told_as_by_one_thread() {
+    let mut bytes = archive(&records("u64", 8, 20_000), 20_003);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    let expected = profile(&mut Rows(source("u64", &bytes)), &options(1));
+    assert!(matches!(expected.outcome, Outcome::Incomplete(_)));
+    for threads in [2, 3] {
+        let mut source = source("u64", &bytes);
+        assert!(abreast(&mut source, &options(threads)).is_none());
+        assert_eq!(profile(&mut source, &options(threads)), expected);
     }
 }
 

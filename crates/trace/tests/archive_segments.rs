@@ -1,0 +1,238 @@
+//! Archives of records in segments: together they deliver what the members do, one after the other.
+
+#[path = "common/binary.rs"]
+mod binary;
+mod common;
+
+use std::io::Cursor;
+
+use binary::{instruction, request, vscsi1, zip};
+use common::{Piece, Random, drain, rows};
+use reuselens_trace::{AnySource, AnyStretch, Block, Input, Source, Step, Stretch, Wish};
+use reuselens_units::{Accesses, Bytes, Granularity};
+
+/// An archive, and what is to be made of it.
+struct Case {
+    format: &'static str,
+    archive: Vec<u8>,
+    wish: Wish,
+}
+
+impl Case {
+    /// The bytes in members of these many thousandths, whatever records they cut in two.
+    fn new(format: &'static str, bytes: &[u8], parts: &[usize], wish: Wish) -> Case {
+        let mut members = Vec::new();
+        let mut rest = bytes;
+        for (number, part) in parts.iter().enumerate() {
+            let length = (bytes.len() * part / 1000 + number).min(rest.len());
+            let (member, after) = rest.split_at(length);
+            members.push((format!("chunk.{number:04}"), member));
+            rest = after;
+        }
+        members.push(("chunk.9999".to_owned(), rest));
+        let mut members: Vec<(&str, &[u8])> = members
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), *bytes))
+            .collect();
+        // In the file they are in another order.
+        members.reverse();
+        Case {
+            format,
+            archive: zip(&members),
+            wish,
+        }
+    }
+
+    fn source(&self) -> AnySource {
+        let input = Input::seekable(Cursor::new(self.archive.clone()), "trace.zip").unwrap();
+        reuselens_trace::read(input, Some(self.format)).unwrap()
+    }
+
+    fn stretches(&self, most: usize) -> Vec<AnyStretch> {
+        let mut source = self.source();
+        let stretches = source.stretches(self.wish, most, Accesses(1)).unwrap();
+        // The archive itself is as it was.
+        assert_eq!(items_of_rows(&mut source, self.wish), self.expected());
+        stretches
+    }
+
+    /// The items of the rows, and what the rows end with.
+    fn expected(&self) -> (Vec<u64>, Option<String>) {
+        items_of_rows(&mut self.source(), self.wish)
+    }
+}
+
+fn items_of_rows(source: &mut dyn Source, wish: Wish) -> (Vec<u64>, Option<String>) {
+    let (pieces, error) = drain(source);
+    let rows = rows(&pieces);
+    let counted = rows.iter().filter(|row| wish.counts(row.kind));
+    let items = counted.map(|row| row.addr >> wish.granularity.shift());
+    (items.collect(), error.map(|error| error.to_string()))
+}
+
+/// What stretches deliver one after the other, up to the first error.
+fn together(stretches: Vec<AnyStretch>) -> (Vec<u64>, Option<String>) {
+    let mut all = Vec::new();
+    for mut stretch in stretches {
+        let (pieces, error) = drain(&mut stretch);
+        for piece in pieces {
+            if let Piece::Block(block) = piece {
+                all.extend_from_slice(&block.touches.items);
+            }
+        }
+        if error.is_some() {
+            return (all, error.map(|error| error.to_string()));
+        }
+    }
+    (all, None)
+}
+
+fn ids() -> Wish {
+    Wish::new(Granularity::BYTE, |_| true)
+}
+
+/// Bytes of records that are not all alike.
+fn numbers(records: u64) -> Vec<u8> {
+    let mut random = Random(3);
+    let mut number = |_| random.next() >> (random.next() % 60);
+    (0..records)
+        .flat_map(|at| u64::to_le_bytes(number(at)))
+        .collect()
+}
+
+/// Some records of each format in some members: even, uneven and without a byte.
+fn cases() -> Vec<Case> {
+    let mut random = Random(2);
+    let mut any = move || random.next() >> (random.next() % 60);
+    let mut cases = Vec::new();
+    let parts: [&[usize]; 4] = [
+        &[250, 250, 250],
+        &[0, 0, 100, 0, 650, 3, 0],
+        &[990],
+        &[1; 99],
+    ];
+    for parts in parts {
+        let mut add = |format, bytes: Vec<u8>, wish| {
+            cases.push(Case::new(format, &bytes, parts, wish));
+        };
+        add("u64", numbers(30_000), ids());
+        let requests = (0..30_000).flat_map(|at| request(at, any(), 7, -1));
+        add("oraclegeneral", requests.collect(), ids());
+        let requests = (0..30_000).flat_map(|at| vscsi1(at, any()));
+        add("vscsi", requests.collect(), ids());
+        let instructions = (0..9_000).flat_map(|_| {
+            let mut address = || any() * u64::from(any() % 3 > 0);
+            let read = std::array::from_fn(|_| address());
+            instruction(address(), [address(), address()], read)
+        });
+        let lines = Wish::new(Granularity::LINE_64, |_| true);
+        add("champsim", instructions.collect(), lines);
+    }
+    cases
+}
+
+#[test]
+fn segments_of_members_together_are_the_archive() {
+    for case in cases() {
+        let expected = case.expected();
+        assert_eq!(expected.1, None);
+        for most in [1, 2, 3, 8] {
+            let stretches = case.stretches(most);
+            assert!((1..=most).contains(&stretches.len()));
+            assert_eq!(stretches.len() > 1, most > 1, "{} {most}", case.format);
+            assert!(stretches.iter().all(|one| one.memory() > Bytes(1 << 20)));
+            assert_eq!(together(stretches), expected, "{} {most}", case.format);
+        }
+    }
+}
+
+#[test]
+fn segments_of_members_are_as_long_as_is_asked_for() {
+    let case = Case::new("u64", &numbers(1000), &[250, 250, 250], ids());
+    for (shortest, expected) in [(1, 4), (200, 4), (490, 2), (600, 1), (5000, 1)] {
+        let stretches = case.source().stretches(ids(), 8, Accesses(shortest));
+        assert_eq!(stretches.unwrap().len(), expected, "{shortest}");
+    }
+}
+
+/// Whenever a segment is split, it ends where its half begins: at a member.
+#[test]
+fn a_segment_of_members_that_is_split_is_what_it_was() {
+    let mut random = Random(6);
+    let case = Case::new("u64", &numbers(90_000), &[10; 97], ids());
+    let (mut waiting, mut all, mut splits) = (case.stretches(2), Vec::new(), 0);
+    while !waiting.is_empty() {
+        let mut stretch = waiting.remove(0);
+        let mut block = Block::new();
+        loop {
+            if random.below(2) == 0
+                && let Some(half) = stretch.split_off(Accesses(500)).unwrap()
+            {
+                waiting.insert(0, half);
+                splits += 1;
+            }
+            match stretch.next(&mut block).unwrap() {
+                Step::Block => all.extend_from_slice(&block.touches.items),
+                Step::Event(_) => {}
+                Step::End => break,
+            }
+        }
+    }
+    assert!(splits > 5, "{splits}");
+    assert_eq!(all, case.expected().0);
+    // A member is not split: it would be unpacked twice.
+    let one = Case::new("u64", &numbers(9_000), &[], ids());
+    let mut stretches = one.stretches(3);
+    assert_eq!(stretches.len(), 1);
+    assert!(stretches[0].split_off(Accesses(1)).unwrap().is_none());
+}
+
+#[test]
+fn damage_in_a_member_in_the_middle_is_told_by_its_segment() {
+    let numbers = numbers(40_000);
+    let undamaged = Case::new("u64", &numbers, &[100; 9], ids());
+    let place = |needle: &str, from: usize| {
+        let found = undamaged.archive[from..]
+            .windows(needle.len())
+            .position(|bytes| bytes == needle.as_bytes());
+        from + found.unwrap()
+    };
+    for number in [0, 4, 8] {
+        let name = format!("chunk.{number:04}");
+        let mut case = Case::new("u64", &numbers, &[100; 9], ids());
+        // In the middle of its packed bytes, so that its checksum is wrong.
+        case.archive[place(&name, 0) + name.len() + 9_000] ^= 0x55;
+        let expected = case.expected();
+        assert!(
+            expected
+                .1
+                .as_ref()
+                .is_some_and(|what| what.contains("zip data is damaged"))
+        );
+        let (items, error) = together(case.stretches(4));
+        assert!(error.unwrap().contains("zip data is damaged"), "{name}");
+        assert_eq!(items, expected.0[..items.len()], "{name}");
+        assert!(items.len() >= 3_900 * number, "{name}: {}", items.len());
+    }
+}
+
+/// Segments rely on the lengths in the archive's list: without the check, the others would be shifted.
+#[test]
+fn a_wrong_length_in_the_list_of_members_is_an_error_of_its_segment() {
+    let numbers = numbers(40_000);
+    for longer in [-8_i64, 8] {
+        let mut case = Case::new("u64", &numbers, &[100; 9], ids());
+        let expected = case.expected();
+        // The last mention of a name is in the list; its length is 22 bytes before it.
+        let name = b"chunk.0003";
+        let windows = case.archive.windows(name.len());
+        let listed = windows.enumerate().filter(|(_, bytes)| bytes == name);
+        let place = listed.last().unwrap().0 - 22;
+        let field: [u8; 4] = case.archive[place..place + 4].try_into().unwrap();
+        let length = i64::from(u32::from_le_bytes(field)) + longer;
+        case.archive[place..place + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        let (items, error) = together(case.stretches(4));
+        assert!(error.unwrap().contains("zip data is damaged"), "{longer}");
+        assert_eq!(items, expected.0[..items.len()], "{longer}");
+    }
+}
