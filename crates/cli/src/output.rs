@@ -371,8 +371,7 @@ impl Show {
             let text = "only one export can have standard output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
         }
-        let files = self.export_files().filter(|path| *path != Path::new("-"));
-        for path in files {
+        for path in self.export_files().filter(|path| *path != Path::new("-")) {
             AtomicFile::check(path, self.force)?;
         }
         Ok(())
