@@ -226,8 +226,8 @@ fn a_wrong_length_in_the_list_of_members_is_an_error_of_its_segment() {
         // The last mention of a name is in the list; its length is 22 bytes before it.
         let name = b"chunk.0003";
         let windows = case.archive.windows(name.len());
-        let listed = windows.enumerate().filter(|(_, bytes)| bytes == name);
-        let place = listed.last().unwrap().0 - 22;
+        let mut listed = windows.enumerate().filter(|(_, bytes)| bytes == name);
+        let place = listed.next_back().unwrap().0 - 22;
         let field: [u8; 4] = case.archive[place..place + 4].try_into().unwrap();
         let length = i64::from(u32::from_le_bytes(field)) + longer;
         case.archive[place..place + 4].copy_from_slice(&(length as u32).to_le_bytes());
