@@ -62,7 +62,8 @@ pub struct FormatInfo {
 }
 
 /// Every format, in the order in which they are listed to people.
-pub const FORMATS: &[FormatInfo] = &[
+// A constant would have all readers compiled once more in each crate that uses it.
+pub static FORMATS: &[FormatInfo] = &[
     FormatInfo {
         name: native::NAME,
         summary: native::SUMMARY,
