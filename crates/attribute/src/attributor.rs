@@ -1,5 +1,7 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
+use std::collections::BTreeSet;
+
 use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Thread, ThreadId, Wish};
 use reuselens_units::Bytes;
 
@@ -30,7 +32,11 @@ pub(crate) struct ProcessState {
     pub mappings: Mappings,
     pub entries: Entries,
     /// Live threads, by index.
-    pub threads: Vec<u32>,
+    pub threads: BTreeSet<u32>,
+    /// Where the stacks of those are whose bounds are known: low end and thread.
+    pub stacks: BTreeSet<(u64, u32)>,
+    /// The others.
+    pub unbounded: BTreeSet<u32>,
     /// Whether a structure on a stack was ever named.
     pub named_on_stack: bool,
     /// Whether a thread was seen yet.
@@ -201,6 +207,11 @@ impl Attributor {
         self.shared.put_behind(earlier.shared);
     }
 
+    /// The cells so far: groups of accesses that a profile has apart.
+    pub fn cells(&self) -> usize {
+        self.shared.cells.keys().len()
+    }
+
     /// The memory held, about.
     pub fn memory(&self) -> Bytes {
         let processes = self
@@ -217,6 +228,8 @@ impl Attributor {
 
     /// Resolves all names. Cost: a symbol look-up per site, context and object that was accessed.
     pub fn finish(self, symbols: &mut dyn SymbolSource) -> Tables {
+        // The names take memory too, and need none of this.
+        drop(self.processes);
         crate::resolve::tables(self.shared, &self.threads, symbols)
     }
 
@@ -284,9 +297,22 @@ impl Attributor {
             return;
         }
         let inherited = self.inherited_stack(event);
+        let stack = inherited.unwrap_or(ShadowStack::new(event.stack_low, event.stack_high));
         let thread = &mut self.threads[number];
         thread.name.clone_from(&event.name);
-        thread.stack = inherited.unwrap_or(ShadowStack::new(event.stack_low, event.stack_high));
+        let old = std::mem::replace(&mut thread.stack, stack);
+        let process = ProcessId(thread.process);
+        let process = self.process(process);
+        let process = &mut self.processes[process];
+        process.stacks.remove(&(old.bounds().0, number as u32));
+        process.unbounded.remove(&(number as u32));
+        // One that has ended and goes on after all is looked for in no other thread's accesses.
+        if process.threads.contains(&(number as u32)) {
+            match bounds {
+                (_, 0) => process.unbounded.insert(number as u32),
+                (low, _) => process.stacks.insert((low, number as u32)),
+            };
+        }
     }
 
     /// A forked child goes on with the frames of the thread that forked: the one on the same stack.
@@ -294,22 +320,20 @@ impl Attributor {
         let bounds = (event.stack_low, event.stack_high);
         let child = &self.processes[*self.process_numbers.get(&event.process.0)?];
         let parent = &self.processes[*self.process_numbers.get(&child.parent?.0)?];
-        let mut stacks = parent
-            .threads
-            .iter()
-            .map(|thread| &self.threads[*thread as usize].stack);
-        let same = |stack: &&ShadowStack| bounds.1 != 0 && stack.bounds() == bounds;
-        stacks
-            .find(same)
-            .filter(|_| child.threads.len() == 1)
-            .cloned()
+        if child.threads.len() != 1 || bounds.1 == 0 {
+            return None;
+        }
+        let begin_there = parent.stacks.range((bounds.0, 0)..=(bounds.0, u32::MAX));
+        let mut stacks = begin_there.map(|(_, thread)| &self.threads[*thread as usize].stack);
+        stacks.find(|stack| stack.bounds() == bounds).cloned()
     }
 
     fn add_thread(&mut self, event: &Thread) -> usize {
         let process = self.process(event.process);
         let number = self.threads.len();
         let process = &mut self.processes[process];
-        process.threads.push(number as u32);
+        process.threads.insert(number as u32);
+        process.unbounded.insert(number as u32);
         self.thread_numbers.insert(event.id.0, number);
         self.threads.push(ThreadState {
             id: event.id.0,
@@ -325,13 +349,14 @@ impl Attributor {
             return;
         };
         let thread = &mut self.threads[number];
-        thread.stack = ShadowStack::default();
+        let stack = std::mem::take(&mut thread.stack);
         thread.touched = Touched::default();
-        let process = thread.process;
-        let process = self.process(ProcessId(process));
-        self.processes[process]
-            .threads
-            .retain(|thread| *thread as usize != number);
+        let process = ProcessId(thread.process);
+        let process = self.process(process);
+        let process = &mut self.processes[process];
+        process.threads.remove(&(number as u32));
+        process.unbounded.remove(&(number as u32));
+        process.stacks.remove(&(stack.bounds().0, number as u32));
     }
 
     fn mapped(&mut self, module: &Module, symbols: &mut dyn SymbolSource) {

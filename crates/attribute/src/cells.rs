@@ -4,7 +4,7 @@ use std::fmt;
 
 use reuselens_memory::Huge;
 
-use crate::hash::GOLDEN;
+use crate::hash::{GOLDEN, random_key};
 
 /// What the accesses of a cell have in common: indices into the tables of the same
 /// [`Tables`](crate::Tables).
@@ -114,7 +114,11 @@ pub(crate) struct CellTable {
     keys: Vec<CellKey>,
     lines: Huge<Line>,
     max: usize,
-    /// By hash, and within a line by site; empty before anything folds.
+    /// What makes the lines of keys unknown to whoever chose the accesses.
+    line_key: u64,
+    /// By hash alone, and within a line by site; empty before anything folds. What is remembered
+    /// here decides where accesses count, so which keys share a place must not depend on a random
+    /// number.
     folded: Huge<Line>,
 }
 
@@ -133,14 +137,22 @@ impl CellTable {
             keys: Vec::new(),
             lines: Huge::new(64),
             max: max.clamp(1, 1 << 30),
+            line_key: random_key(),
             folded: Huge::default(),
         }
+    }
+
+    /// The line in which the search for a key with this hash begins.
+    #[inline(always)]
+    fn line(&self, hash: u64) -> usize {
+        let spread = (hash ^ self.line_key).wrapping_mul(GOLDEN) >> 32;
+        spread as usize & (self.lines.len() - 1)
     }
 
     /// Asks for the lines of a key with this hash ahead of their use.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        reuselens_memory::prefetch(&self.lines, hash as usize & (self.lines.len() - 1));
+        reuselens_memory::prefetch(&self.lines, self.line(hash));
         if !self.folded.is_empty() {
             reuselens_memory::prefetch(&self.folded, hash as usize % FOLDED);
         }
@@ -150,7 +162,7 @@ impl CellTable {
     #[inline(always)]
     pub fn look(&self, key: Packed, hash: u64) -> Option<u32> {
         let mask = self.lines.len() - 1;
-        let mut home = hash as usize & mask;
+        let mut home = self.line(hash);
         loop {
             let line = &self.lines[home];
             let found = find(line, key);
@@ -215,7 +227,7 @@ impl CellTable {
     fn insert(&mut self, number: u32) {
         let key = Packed::from(self.keys[number as usize]);
         let mask = self.lines.len() - 1;
-        let mut home = key.hash() as usize & mask;
+        let mut home = self.line(key.hash());
         loop {
             let (entries, _) = self.lines[home].as_chunks_mut::<2>();
             if let Some(free) = entries.iter_mut().find(|entry| entry[1] == 0) {
@@ -237,6 +249,11 @@ impl CellTable {
     /// The keys, by number.
     pub fn keys(&self) -> &[CellKey] {
         &self.keys
+    }
+
+    /// The keys, by number. The table is empty after that.
+    pub fn take_keys(&mut self) -> Vec<CellKey> {
+        std::mem::replace(self, CellTable::new(1)).keys
     }
 
     /// Memory held.
@@ -270,6 +287,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Keys whose hashes are the same in all bits that a small table looks at.
+    #[test]
+    fn cells_chosen_to_collide_do_not() {
+        let all = (0..1 << 10).flat_map(|site| (0..1 << 10).map(move |object| (4 * site, object)));
+        let key = |(site, object)| CellKey {
+            site,
+            object,
+            ..CellKey::default()
+        };
+        let chosen = |key: &CellKey| Packed::from(*key).hash() & 0xfff == 0;
+        let mut table = CellTable::new(1 << 20);
+        for key in all.map(key).filter(chosen) {
+            table.get_or_add(key);
+        }
+        assert!((150..1000).contains(&table.keys.len()));
+        let full = |line: &&Line| line[2 * LINE - 1] != 0;
+        let full = table.lines.iter().filter(full).count();
+        // All in one run of full lines would be a fourth of the keys.
+        assert!(
+            full < table.keys.len() / 8,
+            "{full} lines of {} keys",
+            table.keys.len()
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and context
 //! sensitive profiling", section 4.
 
-use crate::hash::GOLDEN;
+use crate::hash::{GOLDEN, random_key};
 use crate::places::Place;
 
 /// A call: who was called, from where.
@@ -67,14 +67,17 @@ pub(crate) struct Contexts {
     /// All nodes but the root by parent and call, open addressing, at most half full: the upper half of the hash,
     /// and the number of the node, 0 where it is free.
     children: Vec<(u32, u32)>,
+    /// What makes the places of calls unknown to whoever chose them.
+    key: u64,
     /// Nodes whose code had no module when they were made.
     unplaced: Vec<u32>,
     /// The node for contexts that are not told apart, once there is one.
     other: Option<u32>,
 }
 
-fn hash(parent: u32, call: &Call) -> u64 {
-    let pc = (call.pc ^ call.code.rotate_right(16) ^ u64::from(parent)).wrapping_mul(GOLDEN);
+/// The key comes before the first product: a return address can undo whatever is known of the rest.
+fn hash(key: u64, parent: u32, call: &Call) -> u64 {
+    let pc = (call.pc ^ key ^ call.code.rotate_right(16) ^ u64::from(parent)).wrapping_mul(GOLDEN);
     let product = u128::from(pc.rotate_left(32) ^ call.return_address) * u128::from(GOLDEN);
     (product >> 64) as u64 ^ product as u64
 }
@@ -93,6 +96,7 @@ impl Contexts {
             nodes: vec![root],
             places: vec![NOWHERE],
             children: vec![(0, 0); 64],
+            key: random_key(),
             unplaced: Vec::new(),
             other: None,
         }
@@ -109,7 +113,7 @@ impl Contexts {
     /// The node that this call leads to from another, if it was made before.
     #[inline]
     pub fn child(&self, parent: u32, call: &Call) -> Option<u32> {
-        let hash = hash(parent, call);
+        let hash = hash(self.key, parent, call);
         let mask = self.children.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -130,7 +134,7 @@ impl Contexts {
     /// Makes a node that is not there findable.
     fn insert(&mut self, number: u32) {
         let node = self.node(number);
-        let hash = hash(node.parent, &node.key);
+        let hash = hash(self.key, node.parent, &node.key);
         let mask = self.children.len() - 1;
         let mut at = hash as usize & mask;
         while self.children[at].1 != 0 {

@@ -1,13 +1,40 @@
-//! A fast hash for keys that are a few words. Not for keys that an attacker would choose to collide:
-//! a trace that does costs time, never a wrong count.
+//! A fast hash for keys that are a few words, with a key that is drawn when a table is made.
+//!
+//! The numbers in a trace are whatever its maker chose. Without a key, a maker could choose numbers
+//! that all begin at one place of a table, and each look-up would pass over all of them. No result
+//! depends on the key: tables are searched, and never read in the order of their places.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A map with the fast hash.
-pub(crate) type FastMap<K, V> = hashbrown::HashMap<K, V, BuildHasherDefault<FastHasher>>;
+/// A map with the fast hash. Its order is another in each run: do not let it reach a result.
+pub(crate) type FastMap<K, V> = hashbrown::HashMap<K, V, FastHash>;
+
+/// A key that the maker of a trace cannot know: random numbers of the system.
+pub(crate) fn random_key() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+/// Makes hashers that begin with the key of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FastHash(u64);
+
+impl Default for FastHash {
+    fn default() -> Self {
+        FastHash(random_key())
+    }
+}
+
+impl BuildHasher for FastHash {
+    type Hasher = FastHasher;
+
+    #[inline(always)]
+    fn build_hasher(&self) -> FastHasher {
+        FastHasher(self.0)
+    }
+}
 
 /// Multiplies and folds each word (the high half of the product carries the mixing).
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct FastHasher(u64);
 
 /// 2⁶⁴ over the golden ratio, odd (Knuth, The Art of Computer Programming 3, section 6.4).

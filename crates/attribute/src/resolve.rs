@@ -27,7 +27,7 @@ pub(crate) fn tables(
     symbols: &mut dyn SymbolSource,
 ) -> Tables {
     let mut resolver = Resolver::new(shared, symbols);
-    let raw = resolver.shared.cells.keys().to_vec();
+    let raw = resolver.shared.cells.take_keys();
     resolver.wrappers = resolver.find_wrappers(&raw);
     let cells = raw.iter().enumerate();
     let cells = cells.map(|(cell, key)| resolver.cell(cell, key)).collect();

@@ -3,7 +3,7 @@
 
 use reuselens_trace::Kind;
 
-use crate::hash::GOLDEN;
+use crate::hash::{GOLDEN, random_key};
 use crate::places::Place;
 use crate::shadow::{NO_STRUCTURE, Region, Versions, Volatility};
 
@@ -104,6 +104,8 @@ pub(crate) struct SiteIndex {
     slots: Vec<Slot>,
     used: usize,
     shift: u32,
+    /// What makes the places of program counters unknown to whoever chose them.
+    key: u64,
     /// Program counter and number of the sites that had no module when they were made.
     unplaced: Vec<(u64, u32)>,
 }
@@ -114,16 +116,17 @@ const MANY: usize = 1 << 10;
 
 impl Default for SiteIndex {
     fn default() -> Self {
-        Self::with_bits(FIRST_BITS)
+        Self::with_bits(FIRST_BITS, random_key())
     }
 }
 
 impl SiteIndex {
-    fn with_bits(bits: u32) -> Self {
+    fn with_bits(bits: u32, key: u64) -> Self {
         SiteIndex {
             slots: vec![Slot::FREE; 1 << bits],
             used: 0,
             shift: 64 - bits,
+            key,
             unplaced: Vec::new(),
         }
     }
@@ -131,7 +134,10 @@ impl SiteIndex {
     /// Where the search for an instruction begins.
     #[inline(always)]
     fn home(&self, pc: u64, kind: u8) -> usize {
-        ((pc ^ u64::from(kind) << 32).wrapping_mul(GOLDEN) >> self.shift) as usize
+        // The carries of the product spread a difference that the key has turned: which numbers meet
+        // depends on it.
+        let number = pc ^ self.key ^ u64::from(kind) << 32;
+        (number.wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 
     /// Whether there are so many that most are not in the nearest cache.
@@ -202,7 +208,7 @@ impl SiteIndex {
 
     fn grow(&mut self) {
         let bits = self.slots.len().trailing_zeros() + 1;
-        let old = std::mem::replace(self, Self::with_bits(bits));
+        let old = std::mem::replace(self, Self::with_bits(bits, self.key));
         (self.used, self.unplaced) = (old.used, old.unplaced);
         for slot in old.slots.into_iter().filter(|slot| slot.kind != 0) {
             let index = self.find(slot.pc, slot.kind);
@@ -246,5 +252,42 @@ mod tests {
         }
         assert_eq!(index.used, 10_000);
         assert_eq!(index.known(5000 * 4, Kind::Load), None);
+    }
+
+    /// The inverse of an odd number modulo 2⁶⁴, by Newton's iteration.
+    fn inverse(odd: u64) -> u64 {
+        (0..6).fold(odd, |found, _| {
+            found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found)))
+        })
+    }
+
+    /// The slots that a search for each instruction passes over, added up.
+    fn passed_over(index: &SiteIndex) -> usize {
+        let mask = index.slots.len() - 1;
+        let away = |(place, slot): (usize, &Slot)| {
+            place.wrapping_sub(index.home(slot.pc, slot.kind)) & mask
+        };
+        let slots = index.slots.iter().enumerate();
+        slots.filter(|(_, slot)| slot.kind != 0).map(away).sum()
+    }
+
+    #[test]
+    fn instructions_chosen_to_collide_do_not() {
+        let number = |kind: Kind| u64::from(kind as u8) << 32;
+        let chosen = |at: u64| at.wrapping_mul(inverse(GOLDEN)) ^ number(Kind::Load);
+        let filled = |key: u64| {
+            let mut index = SiteIndex::with_bits(FIRST_BITS, key);
+            (0..4000).for_each(|at| {
+                index.entry(chosen(at), Kind::Load, || at as u32);
+            });
+            passed_over(&index)
+        };
+        assert_eq!(filled(0), 4000 * 3999 / 2, "all begin at one place");
+        assert!(filled(random_key()) < 40_000);
+        let mut index = SiteIndex::default();
+        (0..4000).for_each(|at| {
+            index.entry(chosen(at), Kind::Load, || at as u32);
+        });
+        assert!(passed_over(&index) < 40_000, "{}", passed_over(&index));
     }
 }

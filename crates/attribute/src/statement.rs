@@ -1,6 +1,6 @@
 //! The addresses that a statement has touched.
 
-use crate::hash::GOLDEN;
+use crate::hash::{GOLDEN, random_key};
 
 /// A set that is emptied in constant time, at every statement.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub(crate) struct Touched {
     /// Number of the statement; 0 = none began yet.
     statement: u64,
     used: usize,
+    /// Drawn with the first slots, so that a thread without statements costs nothing.
+    key: u64,
 }
 
 /// Addresses per statement beyond which repetitions are no longer seen: 16 MiB of table.
@@ -42,7 +44,7 @@ impl Touched {
     /// Where an address is or belongs: slots of earlier statements are free.
     fn find(&self, address: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut index = (address.wrapping_mul(GOLDEN) >> 32) as usize & mask;
+        let mut index = ((address ^ self.key).wrapping_mul(GOLDEN) >> 32) as usize & mask;
         while self.slots[index].1 == self.statement && self.slots[index].0 != address {
             index = (index + 1) & mask;
         }
@@ -50,6 +52,9 @@ impl Touched {
     }
 
     fn grow(&mut self) {
+        if self.slots.is_empty() {
+            self.key = random_key();
+        }
         let len = (2 * self.slots.len()).max(16);
         let old = std::mem::replace(&mut self.slots, vec![(0, 0); len]);
         for (address, _) in old.into_iter().filter(|slot| slot.1 == self.statement) {

@@ -27,8 +27,14 @@ mod watched;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use reuselens::memory::Allocator;
+use reuselens::trace::AtomicFile;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
+    Allocator::prepare(AtomicFile::remove_unfinished_unless_busy);
     if let Some(compiler) = commands::cc::asked_for(std::env::args_os()) {
         return exit::code(compiler.run());
     }

@@ -1,6 +1,7 @@
 //! Whether a trace was cut off, for commands whose results do not say so.
 
 use reuselens::trace::{Block, Event, Note, Source, Step, TraceError};
+use reuselens::units::Bytes;
 
 /// Another source, of which it notices whether it was cut off or damaged.
 ///
@@ -50,5 +51,9 @@ impl<S: Source> Source for Watched<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.source.memory()
     }
 }

@@ -1,12 +1,11 @@
 //! Reuse distances of several cores with caches of their own that are kept coherent.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashMap;
 use reuselens_units::{Bytes, Distance};
 
-use crate::mix::mix;
+use crate::mix::Mixing;
 use crate::{CountingTree, Engine};
 
 /// A stack for each core. A store of one core invalidates the item's entries in the other cores'
@@ -31,6 +30,8 @@ pub struct Coherent {
     /// The stores to each item so far.
     stores: Counters,
     engine: Box<dyn Fn() -> Box<dyn Engine> + Send>,
+    /// Bytes that the cores hold, as each says of itself.
+    held: u64,
 }
 
 /// A number for each item.
@@ -40,6 +41,8 @@ struct Core {
     engine: Box<dyn Engine>,
     /// The stores to each item at this core's last access to it.
     noted: Counters,
+    /// Bytes that it held after its last accesses, and may take before the next look.
+    held: u64,
 }
 
 impl Coherent {
@@ -54,6 +57,7 @@ impl Coherent {
             cores: BTreeMap::new(),
             stores: Counters::default(),
             engine: Box::new(engine),
+            held: 0,
         }
     }
 
@@ -77,6 +81,7 @@ impl Coherent {
         let new = || Core {
             engine: (self.engine)(),
             noted: Counters::default(),
+            held: 0,
         };
         let core = self.cores.entry(core).or_insert_with(new);
         core.engine.process(items, distances);
@@ -95,21 +100,28 @@ impl Coherent {
                 invalidated.push(index);
             }
         }
+        let held = core.engine.memory_ahead(AHEAD) + bytes(&core.noted);
+        self.held = self.held - core.held + held.get();
+        core.held = held.get();
     }
 
     /// Gives up what a core holds: no access of it follows. What it stored stays stored. If one
     /// follows after all, it is of a new core of that number.
     pub fn end(&mut self, core: u32) {
-        self.cores.remove(&core);
+        if let Some(core) = self.cores.remove(&core) {
+            self.held -= core.held;
+        }
     }
 
-    /// The most memory that is held within the next `accesses`: see [`Engine::memory_ahead`].
-    pub fn memory_ahead(&self, accesses: u64) -> Bytes {
-        let core = |core: &Core| core.engine.memory_ahead(accesses) + bytes(&core.noted);
-        let cores = self.cores.values().map(core);
-        cores.fold(bytes(&self.stores), |sum, core| sum + core)
+    /// The most memory that is held within the next 2¹⁷ accesses: see [`Engine::memory_ahead`].
+    /// Cost: none to speak of, however many cores there are.
+    pub fn memory_ahead(&self) -> Bytes {
+        bytes(&self.stores) + Bytes(self.held)
     }
 }
+
+/// The accesses that a core is asked to look ahead.
+const AHEAD: u64 = 1 << 17;
 
 impl Default for Coherent {
     fn default() -> Self {
@@ -120,46 +132,6 @@ impl Default for Coherent {
 /// The memory of a table.
 fn bytes(counters: &Counters) -> Bytes {
     Bytes(counters.allocation_size() as u64)
-}
-
-/// Hashes an item by [`mix`], with a key that nobody knows, so that nobody can make ids that
-/// collide. No result depends on it.
-#[derive(Clone)]
-struct Mixing(u64);
-
-impl Default for Mixing {
-    fn default() -> Self {
-        Mixing(RandomState::new().hash_one(0))
-    }
-}
-
-impl BuildHasher for Mixing {
-    type Hasher = MixHasher;
-
-    fn build_hasher(&self) -> MixHasher {
-        MixHasher(self.0)
-    }
-}
-
-/// One item's hash in the making.
-struct MixHasher(u64);
-
-impl std::hash::Hasher for MixHasher {
-    fn finish(&self) -> u64 {
-        let mixed = mix(self.0);
-        // The table takes its places from the low bits, and the mix is best in the high ones.
-        mixed ^ mixed >> 32
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = self.0.rotate_left(1) ^ number;
-    }
 }
 
 #[cfg(test)]
@@ -272,9 +244,9 @@ mod tests {
         let mut coherent = Coherent::new();
         assert_eq!(one(&mut coherent, 0, 9, true), Use::First);
         assert_eq!(one(&mut coherent, 1, 9, true), Use::First);
-        let held = coherent.memory_ahead(1);
+        let held = coherent.memory_ahead();
         coherent.end(1);
-        assert!(coherent.memory_ahead(1) < held);
+        assert!(coherent.memory_ahead() < held);
         assert_eq!(one(&mut coherent, 0, 9, false), Use::Invalidated);
         assert_eq!(one(&mut coherent, 1, 9, false), Use::First);
     }

@@ -6,6 +6,8 @@ use std::ops::{Deref, DerefMut, Range};
 
 use memmap2::MmapMut;
 
+use crate::exhausted::refused;
+
 /// Types of which all bytes zero is a value, and that need no drop.
 ///
 /// # Safety
@@ -48,11 +50,11 @@ impl<T: Zeroable> Huge<T> {
     /// `len` zeros.
     ///
     /// # Panics
-    /// If the system refuses the address space, as an allocation would.
+    /// If the system refuses the address space, it unwinds to the next [`catch`](crate::catch).
     pub fn new(len: usize) -> Self {
         let bytes = len.checked_mul(size_of::<T>());
-        let map = bytes.filter(|bytes| *bytes > 0).map(mapped);
-        assert!(map.is_some() || len == 0, "memory for the engine");
+        let bytes = bytes.unwrap_or_else(|| refused(usize::MAX));
+        let map = (bytes > 0).then(|| mapped(bytes).unwrap_or_else(|| refused(bytes)));
         let (map, ahead) = map.unzip();
         Huge {
             map,
@@ -142,8 +144,9 @@ impl<T: Zeroable> Huge<T> {
     }
 }
 
-/// Memory for so many bytes, on huge pages if it is large, and those before the first of them.
-fn mapped(bytes: usize) -> (MmapMut, usize) {
+/// Memory for so many bytes, on huge pages if it is large, and those before the first of them; `None` if
+/// the system has none.
+fn mapped(bytes: usize) -> Option<(MmapMut, usize)> {
     let whole = if bytes < SEVERAL || bytes % HUGE_PAGE < HUGE_PAGE / 2 {
         Some(bytes)
     } else {
@@ -151,14 +154,13 @@ fn mapped(bytes: usize) -> (MmapMut, usize) {
     };
     let slack = if bytes < HUGE_PAGE { 0 } else { HUGE_PAGE };
     let room = whole.and_then(|whole| whole.checked_add(slack));
-    let map = room.map(MmapMut::map_anon).and_then(Result::ok);
-    let map = map.expect("memory for the engine");
+    let map = MmapMut::map_anon(room?).ok()?;
     // Only a hint: where it is refused, the pages are small.
     #[cfg(all(target_os = "linux", not(miri)))]
     let _ = map.advise(memmap2::Advice::HugePage);
     let ahead = map.as_ptr().align_offset(HUGE_PAGE);
     let ahead = if ahead < slack { ahead } else { 0 };
-    (map, ahead)
+    Some((map, ahead))
 }
 
 /// The bytes to give back when those of this range were shown, and all before them: of whole pages, whatever the size of
@@ -221,6 +223,9 @@ impl<T: Zeroable> DerefMut for Huge<T> {
 
 /// Room for so many more values, as `Vec::reserve` makes it, but on huge pages where the system has them: for tables that grow
 /// and are touched at random. Cost: a copy of all values when there is no room, which at least doubles it then.
+///
+/// # Panics
+/// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are as they were.
 #[inline(always)]
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more {
@@ -233,7 +238,10 @@ pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
 fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
     let needed = values.len().saturating_add(more);
     let room = needed.max(values.capacity().saturating_mul(2));
-    let mut moved = Vec::with_capacity(room);
+    let mut moved = Vec::new();
+    if moved.try_reserve_exact(room).is_err() {
+        refused(room.saturating_mul(size_of::<T>()));
+    }
     ask_for_huge_pages(&mut moved);
     moved.append(values);
     *values = moved;

@@ -3,10 +3,15 @@
 //! For: engines and histograms, whose tables are larger than what a processor finds without looking up the
 //! place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
 //!
-//! And [`prefetch`], with which such tables are touched ahead of time.
+//! And [`prefetch`], with which such tables are touched ahead of time; [`Allocator`] and [`catch`],
+//! with which a program reports what it has found where the system refuses memory.
 
+mod allocator;
+mod exhausted;
 mod huge;
 mod prefetch;
 
+pub use allocator::Allocator;
+pub use exhausted::{OutOfMemory, catch, out_of_memory};
 pub use huge::{Huge, PIECE, Zeroable, reserve};
 pub use prefetch::prefetch;

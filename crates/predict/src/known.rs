@@ -1,6 +1,7 @@
 //! The blocks of code that a thread has run.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 
 use reuselens_locality::Path;
 
@@ -49,6 +50,8 @@ pub(crate) struct Known {
     blocks: Vec<Seen>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
+    /// What makes the places of blocks unknown to whoever chose their addresses.
+    key: u64,
     /// Numbers of blocks by where they start.
     ordered: BTreeMap<u64, u32>,
     overlaps: Vec<Overlap>,
@@ -62,6 +65,7 @@ impl Known {
         let mut known = Known {
             blocks: Vec::new(),
             slots: vec![0; 256],
+            key: RandomState::new().hash_one(0),
             ordered: BTreeMap::new(),
             overlaps: vec![Overlap::default()],
             time: 0,
@@ -92,7 +96,8 @@ impl Known {
 
     fn slot(&self, start: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = (start.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
+        let mut slot =
+            ((start ^ self.key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
         loop {
             match self.slots[slot].checked_sub(1) {
                 Some(number) if self.blocks[number as usize].start != start => {

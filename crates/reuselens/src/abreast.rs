@@ -22,8 +22,9 @@ use reuselens_locality::{Machine, Sharing};
 use reuselens_trace::{Source, TraceError, Wish};
 use reuselens_units::Accesses;
 
-use crate::analysis::{Pass, memory_limit};
+use crate::analysis::Pass;
 use crate::attribution::Attribution;
+use crate::budget::memory_limit;
 use crate::counts::{self, Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};

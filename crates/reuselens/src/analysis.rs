@@ -2,14 +2,16 @@
 
 use reuselens_attribute::Columns;
 use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_memory::{catch, out_of_memory};
 use reuselens_trace::{Block, Event, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
+use crate::budget::{Budget, LOOK_AT_MEMORY_EVERY, NEW_CELLS, SOURCE_GROWTH, memory_limit};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::with_lines;
 use crate::stopping::Stop;
-use crate::{AnalysisOptions, Error, available_memory, this_machine};
+use crate::{AnalysisOptions, Error, this_machine};
 use crate::{abreast, path_warnings, weighed};
 
 /// How far an analysis has come.
@@ -38,7 +40,8 @@ pub struct Progress {
 ///
 /// # Errors
 /// If there is no such engine, or the source cannot be read at all: also if it breaks off before there
-/// was anything to analyse.
+/// was anything to analyse. [`Error::Memory`] if the system refuses memory without which there is no
+/// profile.
 pub fn analyze(
     source: &mut dyn Source,
     command: Vec<String>,
@@ -49,9 +52,12 @@ pub fn analyze(
     if options.weigh_bytes {
         weighed::check(source, options)?;
     }
-    with_lines(source, options, |source| {
-        analyze_marked(source, command, options, progress)
-    })
+    let analyzed = catch(|| {
+        with_lines(source, options, |source| {
+            analyze_marked(source, command, options, progress)
+        })
+    });
+    analyzed?
 }
 
 /// [`analyze`], of a source that has all marks that there are to be.
@@ -89,7 +95,9 @@ fn count(
     // Before anything is read: options that do not go together are refused.
     let attribution = Attribution::new(source, machine, options);
     let analysis = Analysis::new(attribution, options)?;
-    match abreast::count(source, machine, options, progress)? {
+    // Where the system has too little memory for several engines, it may have enough for one.
+    let segments = catch(|| abreast::count(source, machine, options, progress));
+    match segments.unwrap_or(Ok(None))? {
         Some(pass) => Ok(pass),
         None => analysis.run(source, progress),
     }
@@ -181,12 +189,6 @@ pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
     counts::begin(options).map(drop)
 }
 
-/// The most memory that an analysis may take.
-pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
-    let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
-    options.memory_limit.unwrap_or_else(free)
-}
-
 /// A pass that is over, over all of the trace or a part.
 pub(crate) struct Pass {
     pub attribution: Attribution,
@@ -208,25 +210,9 @@ struct Analysis {
     budget: Budget,
 }
 
-/// The memory that an analysis may take.
-struct Budget {
-    limit: Bytes,
-    /// The number of accesses at which the memory is looked at next.
-    next_look: u64,
-    /// What is held beside the counts, when it was last looked at.
-    others: Bytes,
-}
-
 /// Touches that are counted together where they may be: enough that handing them over costs nothing, few enough to stay
 /// in the cache.
 const TOGETHER: usize = 1 << 15;
-
-/// The memory held is looked at once per so many accesses, which cannot add much.
-pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
-
-/// What a sample may take however little was allowed: it needs some tables to begin with, and is of more use than
-/// a beginning of the trace.
-const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
 impl Analysis {
     fn new(attribution: Attribution, options: &AnalysisOptions) -> Result<Self, Error> {
@@ -239,6 +225,8 @@ impl Analysis {
             budget: Budget {
                 limit: memory_limit(options),
                 next_look: LOOK_AT_MEMORY_EVERY,
+                of_source: Bytes(0),
+                cells: 0,
                 others: Bytes(0),
             },
         })
@@ -249,10 +237,13 @@ impl Analysis {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Pass, Error> {
-        let stop = self.read(source, progress)?;
-        if !matches!(stop, Some(Stop::OutOfMemory { .. })) {
+        let read = catch(|| self.read(source, progress));
+        let stop = read.unwrap_or_else(|refused| Ok(Some(Stop::Refused(refused))))?;
+        if !matches!(stop, Some(Stop::OutOfMemory { .. } | Stop::Refused(_))) {
             self.count_gathered();
+            self.counts.settle();
         }
+        let stop = stop.or_else(|| self.counts.refused().map(Stop::Refused));
         Ok(Pass {
             accesses: self.counts.accesses(),
             counted: self.counts.finish(),
@@ -282,7 +273,11 @@ impl Analysis {
                         source_bytes: source.progress(),
                     });
                     begun = true;
-                    if let Some(needed) = full.or_else(|| self.too_much_memory()) {
+                    if let Some(refused) = self.counts.refused().or_else(out_of_memory) {
+                        return Ok(Some(Stop::Refused(refused)));
+                    }
+                    let of_source = source.memory();
+                    if let Some(needed) = full.or_else(|| self.too_much_memory(of_source)) {
                         let limit = self.budget.limit;
                         return Ok(Some(Stop::OutOfMemory { needed, limit }));
                     }
@@ -325,7 +320,8 @@ impl Analysis {
             true => TOGETHER / 4,
             false => TOGETHER,
         };
-        let due = self.gathered.len() >= enough || self.accesses() >= self.budget.next_look;
+        let steps = self.counts.steps() + self.gathered.len() as u64;
+        let due = self.gathered.len() >= enough || steps >= self.budget.next_look;
         if due && full.is_none() {
             self.count_gathered();
         }
@@ -343,38 +339,19 @@ impl Analysis {
         self.counts.accesses() + self.gathered.len() as u64
     }
 
-    /// The memory held, if it is time to look, and it is more than it may be and nothing can be given up.
-    fn too_much_memory(&mut self) -> Option<Bytes> {
-        if self.counts.accesses() < self.budget.next_look {
+    /// The memory held, `of_source` by the source, if it is time to look, and it is more than it
+    /// may be and nothing can be given up.
+    fn too_much_memory(&mut self, of_source: Bytes) -> Option<Bytes> {
+        let budget = &mut self.budget;
+        let cells = self.attribution.cells();
+        let grown = of_source.get() >= budget.of_source.get() + SOURCE_GROWTH
+            || cells >= budget.cells + NEW_CELLS;
+        if self.counts.steps() < budget.next_look && !grown {
             return None;
         }
-        self.budget.others = self.attribution.memory();
-        self.budget.look(&mut *self.counts)
-    }
-}
-
-impl Budget {
-    /// Whether the look that is due is long due.
-    fn is_late(&self, counts: &dyn Counts) -> bool {
-        counts.accesses() >= self.next_look + LOOK_AT_MEMORY_EVERY
-    }
-
-    /// The memory held, if it is more than it may be and nothing can be given up.
-    fn look(&mut self, counts: &mut dyn Counts) -> Option<Bytes> {
-        self.next_look = counts.accesses() + LOOK_AT_MEMORY_EVERY;
-        if counts.memory() + self.others <= self.limit {
-            return None;
-        }
-        counts.settle();
-        let memory = counts.memory() + self.others;
-        (memory > self.limit && !self.shrink(counts)).then_some(memory)
-    }
-
-    /// Whether the way of counting can do with less.
-    fn shrink(&self, counts: &mut dyn Counts) -> bool {
-        let left = self.limit.max(SMALLEST_SAMPLE).get();
-        let left = left.checked_sub(self.others.get());
-        left.is_some_and(|left| counts.shrink(Bytes(left), self.limit))
+        (budget.of_source, budget.cells) = (of_source, cells);
+        budget.others = self.attribution.memory() + of_source;
+        budget.look(&mut *self.counts)
     }
 }
 

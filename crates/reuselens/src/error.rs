@@ -1,5 +1,7 @@
 //! Why there is no profile.
 
+use reuselens_memory::OutOfMemory;
+use reuselens_units::Bytes;
 use thiserror::Error;
 
 /// Why an analysis could not be made.
@@ -87,9 +89,21 @@ pub enum Error {
     /// There is no such engine.
     #[error(transparent)]
     Engine(#[from] reuselens_distance::EngineError),
+    /// The system refuses memory.
+    #[error(
+        "the system refused {} of memory, and there is no report without it; allow more address space (ulimit -v) or memory, or set a --memory-limit below that",
+        Bytes(.0.bytes as u64)
+    )]
+    Memory(OutOfMemory),
     /// A piece of a trace cannot be analysed, or parts not be put together.
     #[error(transparent)]
     Part(#[from] crate::shard::PartError),
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(refused: OutOfMemory) -> Error {
+        Error::Memory(refused)
+    }
 }
 
 impl Error {
@@ -98,6 +112,7 @@ impl Error {
         match self {
             Error::Trace(_)
             | Error::Capture(_)
+            | Error::Memory(_)
             | Error::NoStatements
             | Error::TooManyStatements(_) => false,
             Error::Part(error) => error.is_usage(),

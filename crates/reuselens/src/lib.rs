@@ -27,7 +27,9 @@
 mod abreast;
 mod analysis;
 mod attribution;
+mod available;
 pub mod bench;
+mod budget;
 mod counts;
 mod error;
 mod keeping;
@@ -43,8 +45,9 @@ mod tallied;
 mod weighed;
 
 pub use analysis::{Progress, analyze, check};
+pub use available::available_memory;
 pub use error::Error;
-pub use machine::{available_memory, this_machine};
+pub use machine::this_machine;
 pub use options::{AnalysisOptions, MOST_PATHS};
 pub use recording::{Recorded, RecordingOptions, record, record_program};
 pub use reordering::{Reordered, reorder};
@@ -54,5 +57,6 @@ pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;
 pub use reuselens_distance as distance;
 pub use reuselens_locality as locality;
+pub use reuselens_memory as memory;
 pub use reuselens_trace as trace;
 pub use reuselens_units as units;

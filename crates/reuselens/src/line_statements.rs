@@ -1,5 +1,6 @@
 //! Statements of programs that mark none: the lines of their source.
 
+use reuselens_units::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_attribute::{Loader, NamesMode, SymbolSource};
@@ -225,6 +226,10 @@ impl Source for LineStatements<'_> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.source.memory()
     }
 }
 

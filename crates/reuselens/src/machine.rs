@@ -24,16 +24,6 @@ pub fn this_machine() -> Machine {
     }
 }
 
-/// Memory that could be had without pushing anything out, `None` where the system does not say.
-pub fn available_memory() -> Option<Bytes> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Bytes(kib << 10))
-}
-
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find(|line| line.starts_with("model name"));

@@ -1,6 +1,7 @@
 //! Analyses that end before their trace does: why, and what the reader of the report is told.
 
 use reuselens_locality::{Outcome, Warning, signal_name};
+use reuselens_memory::OutOfMemory;
 use reuselens_trace::TraceError;
 use reuselens_units::{Bytes, counted};
 
@@ -13,6 +14,8 @@ pub(crate) enum Stop {
         needed: Bytes,
         limit: Bytes,
     },
+    /// The system has no more memory to give.
+    Refused(OutOfMemory),
     Broken(TraceError),
     /// By this signal.
     Asked(i32),
@@ -23,6 +26,9 @@ pub(crate) const CUT_OFF: &str = "the trace is cut off or damaged";
 
 /// What a profile is called whose analysis had to stop.
 const OUT_OF_MEMORY: &str = "the analysis reached its memory limit";
+
+/// The same, where the system has set the limit.
+const REFUSED: &str = "the system refused the analysis memory";
 
 /// A limit on memory below which hardly any profile with names fits.
 const SMALL: u64 = 16 << 20;
@@ -64,6 +70,14 @@ impl Stop {
                     warning("memory-limit", message, hint),
                     OUT_OF_MEMORY.to_owned(),
                 )
+            }
+            Stop::Refused(OutOfMemory { bytes }) => {
+                let bytes = Bytes(bytes as u64);
+                let message = format!(
+                    "the analysis stopped after {accesses}: the system refused {bytes} of memory"
+                );
+                let hint = "allow more address space (ulimit -v) or memory, or set a --memory-limit below that; a larger --granularity needs less";
+                (warning("memory-limit", message, hint), REFUSED.to_owned())
             }
             Stop::Broken(error) => (truncated(&error), CUT_OFF.to_owned()),
             Stop::Asked(signal) => {

@@ -11,8 +11,9 @@ use reuselens_locality::{ExactHistogram, Machine};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
-use crate::analysis::{LOOK_AT_MEMORY_EVERY, Pass, memory_limit};
+use crate::analysis::Pass;
 use crate::attribution::Attribution;
+use crate::budget::{LOOK_AT_MEMORY_EVERY, memory_limit};
 use crate::counts::{Counted, More};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
@@ -104,7 +105,7 @@ pub(crate) fn count(
                 });
                 if weighed.accesses >= next_look {
                     next_look = weighed.accesses + LOOK_AT_MEMORY_EVERY;
-                    let needed = weighed.memory();
+                    let needed = weighed.memory() + source.memory();
                     if needed > limit {
                         break Some(Stop::OutOfMemory { needed, limit });
                     }

@@ -220,10 +220,23 @@ impl AtomicFile {
     /// Removes the unfinished files of this process that would go if their values were dropped: for the
     /// moment before it ends in another way, at a signal.
     pub fn remove_unfinished() {
-        for path in std::mem::take(&mut *unfinished()) {
-            // Nobody is left to tell.
-            let _ = fs::remove_file(path);
+        remove(&mut unfinished());
+    }
+
+    /// [`remove_unfinished`](Self::remove_unfinished), unless the list of them is in use: for the end
+    /// of a process in the middle of anything, where nobody may be left to give the list back.
+    pub fn remove_unfinished_unless_busy() {
+        if let Ok(mut unfinished) = UNFINISHED.try_lock() {
+            remove(&mut unfinished);
         }
+    }
+}
+
+/// Removes these files.
+fn remove(unfinished: &mut BTreeSet<PathBuf>) {
+    for path in std::mem::take(unfinished) {
+        // Nobody is left to tell.
+        let _ = fs::remove_file(path);
     }
 }
 

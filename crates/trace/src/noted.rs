@@ -1,6 +1,7 @@
 //! A source that has something to say first.
 
 use crate::{Block, Event, Note, Source, Step, TraceError};
+use reuselens_units::Bytes;
 
 /// What another source delivers, behind a note.
 pub struct Noted<S> {
@@ -38,6 +39,10 @@ impl<S: Source> Source for Noted<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.source.memory()
     }
 
     fn with_sizes(&mut self) -> bool {

@@ -1,5 +1,6 @@
 //! A part of a trace: some of its rows, some of its time, some of its threads.
 
+use reuselens_units::Bytes;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -155,6 +156,10 @@ impl<S: Source> Source for Selected<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.source.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.source.memory()
     }
 
     fn with_sizes(&mut self) -> bool {

@@ -44,6 +44,12 @@ pub trait Source {
         None
     }
 
+    /// The memory held that grows with what was read, such as the names of a text; buffers and
+    /// tables of a few MiB are not in it. Cost: none to speak of.
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
     /// Asks for blocks of which nothing is to be known but what the wish says. Whether they come so from now on, with
     /// [`Touches`](crate::Touches) in the place of most rows; else they are as they were. To be called before anything was delivered.
     fn condense(&mut self, _wish: Wish) -> bool {
@@ -132,6 +138,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         (**self).progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        (**self).memory()
     }
 
     fn condense(&mut self, wish: Wish) -> bool {

@@ -119,6 +119,10 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.progress()
     }
 
+    fn memory(&self) -> Bytes {
+        self.source.memory()
+    }
+
     fn condense(&mut self, wish: Wish) -> bool {
         self.source.condense(wish)
     }

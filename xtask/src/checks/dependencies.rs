@@ -30,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "reuselens",
         &[
             "units",
+            "memory",
             "trace",
             "distance",
             "locality",

@@ -6,6 +6,10 @@ use crate::objects::{Objects, Where};
 use crate::shadow::{NO_STRUCTURE, Region, Volatility};
 use crate::stack::ShadowStack;
 
+/// Stacks that an address is looked for in, of those that no order says more about: a trace may have
+/// any number of threads, and each access that is in no object looks.
+const MOST_STACKS: usize = 64;
+
 impl Pass<'_> {
     /// The object and the structure of an address that the site does not remember.
     #[inline(never)]
@@ -70,14 +74,21 @@ impl Pass<'_> {
     fn in_others_stack(&mut self, address: u64) -> u32 {
         let threads = self.threads;
         let holds = |thread: &usize| threads[*thread].stack.contains(address);
+        let process = &*self.process;
         let others = || {
-            self.process
-                .threads
-                .iter()
-                .map(|thread| *thread as usize)
-                .find(holds)
+            // Stacks of threads that live at the same time do not overlap, so it is the last that
+            // begins before the address: of those that say they begin there, the oldest.
+            let (low, _) = process.stacks.range(..=(address, u32::MAX)).next_back()?;
+            let begin_there = process.stacks.range((*low, 0)..=(*low, u32::MAX));
+            let oldest = begin_there.take(MOST_STACKS);
+            oldest.map(|(_, thread)| *thread as usize).find(holds)
         };
-        match Some(self.neighbour).filter(holds).or_else(others) {
+        let unbounded = || {
+            let oldest = process.unbounded.iter().take(MOST_STACKS);
+            oldest.map(|thread| *thread as usize).find(holds)
+        };
+        let found = Some(self.neighbour).filter(holds).or_else(others);
+        match found.or_else(unbounded) {
             Some(thread) => {
                 self.neighbour = thread;
                 let stack = &threads[thread].stack;

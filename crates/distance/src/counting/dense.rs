@@ -1,7 +1,6 @@
 //! A table of last accesses for ids that lie close together, as addresses do: shadow pages.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use reuselens_memory::Huge;
 
@@ -11,7 +10,7 @@ use super::live_bits::LiveBits;
 use super::sparse::Habits;
 use super::table::Table;
 use crate::crowd::PAGE;
-use crate::mix::mix;
+use crate::mix::Mixing;
 use crate::prefetch::prefetch;
 
 /// Steps that there is address space for at once at most, if that many are expected: 4 GiB.
@@ -31,7 +30,7 @@ pub(crate) struct Dense {
     steps: Huge<u32>,
     /// What page of ids each is.
     pages: Vec<u64>,
-    directory: HashMap<u64, u32, BuildHasherDefault<Mixed>>,
+    directory: HashMap<u64, u32, Mixing>,
     /// The pages last found, each where its number says: number and place.
     recent: [(u64, usize); RECENT],
     used: usize,
@@ -39,26 +38,6 @@ pub(crate) struct Dense {
     expected: usize,
     /// Those of the hash table that it was, for the one that it may become.
     habits: Habits,
-}
-
-/// Hashes one number.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = mix(self.0 ^ number);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 impl Dense {

@@ -42,6 +42,15 @@ impl Marks {
         self.slots.capacity() * size_of::<[u64; 2]>()
     }
 
+    /// The most bytes held until there are `more` items, growing included.
+    pub(super) fn bytes_with(&self, more: usize) -> usize {
+        let slots = (2 * (self.used + more)).next_power_of_two();
+        let grows = slots > self.slots.len();
+        let new = slots.max(self.slots.len()) * size_of::<[u64; 2]>();
+        // The table before is given up when all of it has moved.
+        new + if grows { new / 2 } else { 0 }
+    }
+
     #[inline(always)]
     fn home(&self, item: u64) -> usize {
         let line = (mix(item >> NEIGHBOURS ^ self.key) >> self.shift) as usize;

@@ -182,6 +182,18 @@ impl HpRda {
         Bytes((size_of::<Self>() + columns + parts) as u64)
     }
 
+    /// The most memory that is held until the next transfer is analysed.
+    pub fn memory_ahead(&self) -> Bytes {
+        let transfer = self.settings.transfer();
+        let columns = transfer.max(self.buffer.capacity()) * HpRdaSettings::REFERENCE_BYTES;
+        // Twice its share of the items: they are dealt out by their hash.
+        let more = 2 * transfer / PARTITIONS;
+        let tables = |part: &Partition| part.bytes() + part.growth(more);
+        let parts = self.workers.iter().map(Worker::bytes).sum::<usize>()
+            + self.partitions.iter().map(tables).sum::<usize>();
+        Bytes((size_of::<Self>() + columns + parts) as u64)
+    }
+
     /// Analyses the first `length` references of the buffer, transfer by transfer.
     fn analyse_first(&mut self, length: usize) {
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -1,5 +1,7 @@
 //! Numbers for the items of a short stretch: 0, 1, 2 and so on, as they appear.
 
+use std::hash::{BuildHasher, RandomState};
+
 use crate::prefetch::prefetch;
 
 /// Neighbouring items that begin side by side, as a power of two: a sweep stays within a cache line.
@@ -14,10 +16,21 @@ pub(super) fn mix(number: u64) -> u64 {
 
 /// An open-addressing hash table from items to their numbers plus one; the items themselves are the
 /// caller's, by number. Four bytes a slot, so that the table of a chunk fits the first cache.
-#[derive(Default)]
 pub(super) struct Numbers {
     slots: Vec<u32>,
     shift: u32,
+    /// What makes the mix one that nobody knows: no result depends on it.
+    key: u64,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Numbers {
+            slots: Vec::new(),
+            shift: 0,
+            key: RandomState::new().hash_one(NEIGHBOURS),
+        }
+    }
 }
 
 impl Numbers {
@@ -31,7 +44,7 @@ impl Numbers {
 
     #[inline(always)]
     fn home(&self, item: u64) -> usize {
-        let line = (mix(item >> NEIGHBOURS) >> self.shift) as usize;
+        let line = (mix(item >> NEIGHBOURS ^ self.key) >> self.shift) as usize;
         line << NEIGHBOURS | (item as usize & ((1 << NEIGHBOURS) - 1))
     }
 
@@ -59,5 +72,53 @@ impl Numbers {
 
     pub(super) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The inverse of an odd number modulo 2⁶⁴, by Newton's iteration.
+    fn inverse(odd: u64) -> u64 {
+        (0..6).fold(odd, |found, _| {
+            found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found)))
+        })
+    }
+
+    /// The number that [`mix`] makes this of.
+    fn unmix(mixed: u64) -> u64 {
+        let number = mixed.wrapping_mul(inverse(0xD6E8_FEB8_6659_FD93));
+        (number ^ (number >> 32)).wrapping_mul(inverse(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// The items that are compared with others while this many are numbered.
+    fn compared(numbers: &mut Numbers, items: &[u64]) -> usize {
+        numbers.clear(items.len());
+        let compared = Cell::new(0);
+        for (number, &item) in (1..).zip(items) {
+            let slot = numbers.slot(item, |_| {
+                compared.set(compared.get() + 1);
+                false
+            });
+            *slot = number;
+        }
+        compared.get()
+    }
+
+    #[test]
+    fn items_chosen_to_collide_do_not() {
+        // Multiples of four are all that the table takes apart by their mix.
+        let chosen = (0..).map(unmix).filter(|item| *item < 1 << 62);
+        let items: Vec<u64> = chosen.map(|item| item << NEIGHBOURS).take(2000).collect();
+        let mut known = Numbers {
+            key: 0,
+            ..Numbers::default()
+        };
+        assert_eq!(compared(&mut known, &items), 2000 * 1999 / 2);
+        let met = compared(&mut Numbers::default(), &items);
+        assert!(met < 20_000, "{met}");
     }
 }

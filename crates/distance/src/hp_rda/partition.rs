@@ -74,6 +74,11 @@ impl Partition {
         self.marks.len() as u64
     }
 
+    /// The bytes that its table can take beyond those that it has, until there are `more` items.
+    pub(super) fn growth(&self, more: usize) -> usize {
+        self.marks.bytes_with(more) - self.marks.bytes()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.marks.bytes()

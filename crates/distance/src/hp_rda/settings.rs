@@ -43,6 +43,21 @@ impl Default for HpRdaSettings {
 }
 
 impl HpRdaSettings {
+    /// Bytes that a reference of a transfer takes at most: its item, its distance, what its block
+    /// says of it, and its distance from block to block.
+    pub const REFERENCE_BYTES: usize = 66;
+
+    /// These, with so few blocks per transfer that its columns take at most `bytes`, or one block.
+    /// Distances do not depend on it.
+    pub fn with_transfer_of(self, bytes: u64) -> HpRdaSettings {
+        let block = self.within_limits().block() * Self::REFERENCE_BYTES;
+        let most = usize::try_from(bytes).unwrap_or(usize::MAX) / block;
+        HpRdaSettings {
+            blocks: self.blocks.min(most.max(1)),
+            ..self
+        }
+    }
+
     pub(super) fn within_limits(self) -> Self {
         const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(511);
         HpRdaSettings {

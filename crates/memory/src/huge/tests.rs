@@ -147,3 +147,23 @@ fn what_is_made_ready_is_there() {
         assert!(huge.iter().all(|value| *value == 0));
     }
 }
+
+/// More than any processor has addresses for.
+#[test]
+fn memory_that_is_refused_can_be_caught() {
+    let len = 1 << 58;
+    let refused = crate::catch(|| Huge::<u64>::new(len).len());
+    assert_eq!(refused, Err(crate::OutOfMemory { bytes: len * 8 }));
+    assert_eq!(crate::out_of_memory(), None, "nothing but a table");
+    let mut values = vec![1_u64, 2];
+    let refused = crate::catch(|| reserve(&mut values, len));
+    assert!(refused.is_err_and(|refused| refused.bytes >= len * 8));
+    assert_eq!(values, [1, 2]);
+    assert_eq!(crate::catch(|| Huge::<u64>::new(7).len()), Ok(7));
+}
+
+#[test]
+#[should_panic(expected = "of another kind")]
+fn other_panics_go_on() {
+    let _ = crate::catch(|| panic!("of another kind"));
+}

@@ -11,8 +11,8 @@ use reuselens_trace::{AnyStretch, Source};
 use reuselens_units::{Accesses, Bytes};
 
 use super::runner::{Ended, Runner};
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
 use crate::attribution::Attribution;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::way;
 use crate::{AnalysisOptions, Progress};
 

@@ -11,8 +11,8 @@ use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
 use super::crew::{Crew, TELL_EVERY};
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
 use crate::attribution::Attribution;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::{Before, Behind, Link, way};
 
 /// Touches that are counted together: they stay in a processor's own cache from one to the other.

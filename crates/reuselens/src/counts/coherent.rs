@@ -20,8 +20,7 @@ use reuselens_units::{Bytes, Distance};
 
 use super::exact::{add_near, add_told_apart};
 use super::lanes::Lanes;
-use super::{Counted, Counts, More, private};
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use super::{Counted, Counts, More, THREAD_STEPS, private};
 use crate::{AnalysisOptions, Error};
 use reuselens_attribute::{Kinds, NamesMode};
 
@@ -153,9 +152,13 @@ impl Counts for Coherent {
         self.accesses
     }
 
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
+    }
+
     fn memory(&self) -> Bytes {
         let invalidated = Bytes(self.invalidated.capacity() as u64 * 8);
-        self.caches.memory_ahead(LOOK_AT_MEMORY_EVERY)
+        self.caches.memory_ahead()
             + self.histogram.memory()
             + self.keyed.memory()
             + self.elements.memory()

@@ -6,7 +6,7 @@ use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, K
 use reuselens_units::{Bytes, Distance};
 
 use super::{Counted, Counts, More, is_exact};
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
 /// end, see [`add_near`].

@@ -43,13 +43,14 @@ struct Sums {
 }
 
 impl Approximate {
-    pub(super) fn new(threads: NonZeroUsize, adjusting: bool) -> Self {
+    /// Of the memory that it may have, a transfer takes a fourth.
+    pub(super) fn new(threads: NonZeroUsize, adjusting: bool, limit: Bytes) -> Self {
         let settings = HpRdaSettings {
             threads,
             ..HpRdaSettings::default()
         };
         Approximate {
-            rda: HpRda::new(settings),
+            rda: HpRda::new(settings.with_transfer_of(limit.get() / 4)),
             adjusting,
             kept: Vec::new(),
             coming: Keys::default(),
@@ -139,7 +140,7 @@ impl Counts for Approximate {
         let keys = self.coming.bytes() + self.repeats.bytes();
         let sums = &self.sums;
         let histograms = sums.histogram.memory() + sums.keyed.memory() + sums.elements.memory();
-        self.rda.memory() + histograms + Bytes(keys)
+        self.rda.memory_ahead() + histograms + Bytes(keys)
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
@@ -265,7 +266,7 @@ mod tests {
 
     fn count(columns: &[Columns], threads: usize, adjusting: bool) -> Counted {
         let threads = NonZeroUsize::new(threads).unwrap();
-        let mut counts = Box::new(Approximate::new(threads, adjusting));
+        let mut counts = Box::new(Approximate::new(threads, adjusting, Bytes(u64::MAX)));
         for columns in columns {
             counts.add(columns);
         }

@@ -35,6 +35,11 @@ impl Lanes {
         (number, is_new)
     }
 
+    /// How many threads there have been.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.into()
+    }
+
     /// A thread has ended.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.ended.push_back((self.blocks, thread));

@@ -4,6 +4,7 @@ mod coherent;
 mod exact;
 mod extras;
 mod gather;
+mod guarded;
 mod hp_rda;
 mod lanes;
 mod paths;
@@ -20,12 +21,19 @@ use reuselens_distance::{Bounded, ENGINES, Engine, EngineError};
 use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
+use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance, Granularity};
 
+use crate::budget::memory_limit;
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
+use guarded::Guarded;
 pub(crate) use paths::PathCounts;
+
+/// The accesses that a program thread with tables of its own is as good as: these take a hundred
+/// kilobytes before its first.
+pub(crate) const THREAD_STEPS: u64 = 1 << 11;
 
 /// The name of `counting` by as many threads as there are: it reads a trace in segments where that
 /// can be ([`crate::abreast`]), and else as `counting` does.
@@ -63,9 +71,20 @@ pub(crate) trait Counts: Send {
     /// The accesses (item touches) so far.
     fn accesses(&self) -> u64;
 
+    /// What the time of the next look at the memory is measured by: accesses, and [`THREAD_STEPS`]
+    /// for each program thread that gets tables of its own.
+    fn steps(&self) -> u64 {
+        self.accesses()
+    }
+
     /// The memory held, and that which it takes if a table grows before the next look; where the work goes on elsewhere,
     /// no less than that.
     fn memory(&self) -> Bytes;
+
+    /// The memory that the system refused, if it did: nothing was counted since.
+    fn refused(&self) -> Option<OutOfMemory> {
+        None
+    }
 
     /// The distance of each access of the piece that was added last, where the way of counting has
     /// them at that time: empty before the first piece, and never there where it has not.
@@ -132,23 +151,23 @@ impl Counted {
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = threads(options);
     if options.paths {
-        let counts = with_paths(options)?;
+        let counts = Guarded::begin(with_paths(options)?);
         return Ok(match threads.get() > 1 {
             true => piped::Piped::begin(counts),
             false => counts,
         });
     }
     if options.sharing == Sharing::Private {
-        return Ok(Box::new(private::begin(options, threads)?));
+        return Ok(Guarded::begin(Box::new(private::begin(options, threads)?)));
     }
     if options.sharing == Sharing::Coherent {
-        let counts: Box<dyn Counts> = Box::new(coherent::begin(options)?);
+        let counts = Guarded::begin(Box::new(coherent::begin(options)?));
         return Ok(match threads.get() > 1 {
             true => piped::Piped::begin(counts),
             false => counts,
         });
     }
-    let counts = more(options, counts(options)?)?;
+    let counts = Guarded::begin(more(options, counts(options)?)?);
     // It has its own threads.
     let alone = options.engine == hp_rda::NAME;
     Ok(match threads.get() > 1 && !alone {
@@ -206,7 +225,7 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     refuse_contradictions(options)?;
     if options.engine == hp_rda::NAME {
         refuse_parts(options)?;
-        let counts = hp_rda::Approximate::new(threads(), options.adjusting);
+        let counts = hp_rda::Approximate::new(threads(), options.adjusting, memory_limit(options));
         return Ok(Box::new(counts));
     }
     if options.engine == PARALLEL {

@@ -4,17 +4,19 @@
 //! see without the queue: the results are the same. Memory: the batches of the queue, about ten megabytes; where paths are followed also
 //! 32 bytes for each basic block in them, and the instructions of all cells.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
+use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::gather::append;
-use super::{Counted, Counts};
+use super::lanes::Lanes;
+use super::{Counted, Counts, THREAD_STEPS};
 
 /// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 15;
@@ -57,10 +59,14 @@ pub(super) struct Piped {
     largest: usize,
     /// What the worker held when it last said so.
     held: Arc<AtomicU64>,
+    /// What the system refused the worker.
+    refused: Arc<OnceLock<OutOfMemory>>,
     settled: bool,
     /// The program thread that the touches are of, where that must be known.
     thread: Option<(ProcessId, ThreadId)>,
     by_thread: bool,
+    /// Those that get tables of their own; none where they do not.
+    lanes: Lanes,
 }
 
 impl Piped {
@@ -69,14 +75,15 @@ impl Piped {
         let (jobs, to_do) = sync_channel(QUEUE);
         let (used, empty) = channel();
         let held = Arc::new(AtomicU64::new(inner.memory().get()));
-        let say = Arc::clone(&held);
+        let refused = Arc::new(OnceLock::new());
+        let say = (Arc::clone(&held), Arc::clone(&refused));
         let by_thread = inner.by_thread();
         // It is handed over once there is a thread: a thread that cannot be had drops what it was to have.
         let (give, take) = channel::<Inner>();
         let thread = Builder::new().name("count".to_owned());
         let worker = thread.spawn(move || {
             let inner = take.recv().ok()?;
-            Some(work(inner, to_do, &used, &say))
+            Some(work(inner, to_do, &used, &say.0, &say.1))
         });
         let Ok(worker) = worker else {
             return inner;
@@ -91,9 +98,11 @@ impl Piped {
             accesses: 0,
             largest: 0,
             held,
+            refused,
             settled: true,
             thread: None,
             by_thread,
+            lanes: Lanes::default(),
         })
     }
 
@@ -109,9 +118,19 @@ impl Piped {
 }
 
 /// What the worker does.
-fn work(mut inner: Inner, to_do: Receiver<Job>, used: &Sender<Columns>, held: &AtomicU64) -> Inner {
+fn work(
+    mut inner: Inner,
+    to_do: Receiver<Job>,
+    used: &Sender<Columns>,
+    held: &AtomicU64,
+    refused: &OnceLock<OutOfMemory>,
+) -> Inner {
     let mut batches = 0_u64;
     for job in to_do {
+        if let Some(bytes) = inner.refused() {
+            // It is said once.
+            let _ = refused.set(bytes);
+        }
         match job {
             Job::Count(mut columns) => {
                 inner.add(&columns);
@@ -146,6 +165,8 @@ impl Counts for Piped {
         if self.by_thread && self.thread != now {
             self.hand_over();
             self.thread = now;
+            while self.lanes.over().is_some() {}
+            self.lanes.number(process, thread);
             // It fails only if the worker panicked, and then so does `finish`.
             let _ = self.jobs.send(Job::Thread(process, thread));
         }
@@ -158,6 +179,7 @@ impl Counts for Piped {
     fn thread_ended(&mut self, thread: ThreadId) {
         if self.by_thread {
             self.hand_over();
+            self.lanes.end(thread);
             let _ = self.jobs.send(Job::Ended(thread));
         }
     }
@@ -187,6 +209,10 @@ impl Counts for Piped {
         self.accesses
     }
 
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
+    }
+
     /// Once settled, what the worker holds, so that a limit on memory is met by nearly the same access with and
     /// without a queue: what an engine holds depends on the length of batches too. Before, what that can have become.
     fn memory(&self) -> Bytes {
@@ -197,6 +223,10 @@ impl Counts for Piped {
         let unsaid = (SAY_EVERY + 2 + QUEUE as u64) * (self.largest.max(LARGE) as u64);
         let growth = if self.by_thread { 2 * GROWTH } else { GROWTH };
         Bytes(2 * held + unsaid * growth)
+    }
+
+    fn refused(&self) -> Option<OutOfMemory> {
+        self.refused.get().copied()
     }
 
     fn settle(&mut self) {

@@ -12,7 +12,7 @@ use reuselens_units::{Bytes, Distance, grouped};
 use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
 use super::{Counted, Counts};
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, TalliedHistogram};
 
 /// Touches whose distances are found before they are counted: few enough that the distances stay in a near cache until then.

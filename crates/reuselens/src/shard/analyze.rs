@@ -9,8 +9,8 @@ use super::groups::Groups;
 use super::identity::typed;
 use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
-use crate::analysis::{LOOK_AT_MEMORY_EVERY, memory_limit};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
+use crate::budget::{LOOK_AT_MEMORY_EVERY, memory_limit};
 use crate::line_statements::with_lines;
 use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
@@ -169,7 +169,7 @@ impl Pass {
                     blocks += 1;
                     if self.now.accesses >= next_look {
                         next_look = self.now.accesses + LOOK_AT_MEMORY_EVERY;
-                        self.check_memory()?;
+                        self.check_memory(source.memory())?;
                     }
                 }
                 Ok(Step::Event(event)) => self.attribution.event(event),
@@ -193,8 +193,9 @@ impl Pass {
         }
     }
 
-    fn check_memory(&self) -> Result<(), PartError> {
-        let memory = self.attribution.memory() + self.stretch.memory() + self.known.memory();
+    fn check_memory(&self, of_source: Bytes) -> Result<(), PartError> {
+        let counts = self.stretch.memory() + self.known.memory();
+        let memory = self.attribution.memory() + counts + of_source;
         if memory <= self.memory_limit {
             return Ok(());
         }

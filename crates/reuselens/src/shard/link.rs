@@ -10,7 +10,7 @@ use reuselens_locality::ExactHistogram;
 use reuselens_units::Bytes;
 
 use crate::TalliedHistogram;
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// Items taken at once: they and their distances stay in a processor's own cache.
 const BLOCK: usize = 1 << 13;

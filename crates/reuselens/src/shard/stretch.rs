@@ -5,7 +5,7 @@ use reuselens_distance::{Recency, Shard};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// What waits of a stretch: its items by first and by last access, and for each first access the cell
 /// and the element that it counts for.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
+use reuselens_units::Bytes;
 
 use crate::formats::number::number;
 
@@ -21,7 +22,13 @@ pub(super) fn is_free(number: u64) -> bool {
 #[derive(Default)]
 pub(super) struct Names {
     ids: HashMap<Box<[u8]>, u64>,
+    /// Bytes of the words, each with what its allocation takes.
+    words: u64,
 }
+
+/// Bytes that an allocation takes beside what is asked for, rounded up to a multiple of itself: of
+/// the C library's on 64 bits.
+const ALLOCATION: u64 = 16;
 
 impl Names {
     /// The id of a word.
@@ -39,7 +46,15 @@ impl Names {
         }
         let id = NAMES.start + self.ids.len() as u64;
         self.ids.insert(word.into(), id);
+        self.words += (word.len() as u64).next_multiple_of(ALLOCATION) + ALLOCATION;
         id
+    }
+
+    /// The memory held, and what the table takes while it grows, if it soon does.
+    pub(super) fn memory(&self) -> Bytes {
+        let table = self.ids.allocation_size() as u64;
+        let soon = self.ids.len() > self.ids.capacity() / 8 * 7;
+        Bytes(self.words + if soon { 3 * table } else { table })
     }
 }
 
@@ -56,5 +71,23 @@ mod tests {
         assert_eq!(clash, names.id(format!("{a:#x}").as_bytes()));
         assert_eq!(a, names.id(b"a"));
         assert_eq!(names.id(b"0x10"), 16);
+    }
+
+    #[test]
+    fn names_count_as_the_memory_that_they_take() {
+        let mut names = Names::default();
+        assert_eq!(names.memory(), Bytes(0));
+        (0..10_000).for_each(|number| {
+            names.id(format!("a name of 20 b {number:05}").as_bytes());
+        });
+        let held = names.memory().get();
+        // An allocation of 32 bytes with 16 beside it, and a place in the table of 25, half of them
+        // in use.
+        assert!(
+            (10_000 * 48 + 10_000 * 25..10_000 * 200).contains(&held),
+            "{held}"
+        );
+        names.id(&[b'x'; 60_000]);
+        assert!(names.memory().get() >= held + 60_000);
     }
 }

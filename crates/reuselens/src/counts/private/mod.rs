@@ -26,11 +26,12 @@ use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{EngineError, by_name};
+use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
-use super::{Counted, Counts, More, PARALLEL, hp_rda};
+use super::{Counted, Counts, More, PARALLEL, THREAD_STEPS, hp_rda};
 use crate::{AnalysisOptions, Error};
 use shelf::{Batch, Recipe};
 use team::{SHELVES, Team};
@@ -163,10 +164,18 @@ impl Counts for Private {
         self.accesses
     }
 
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
+    }
+
     /// Once settled, what the shelves hold, so that a limit on memory is met by the same access however many
     /// work. Before, what that can have become.
     fn memory(&self) -> Bytes {
         self.team.memory(&self.gathered)
+    }
+
+    fn refused(&self) -> Option<OutOfMemory> {
+        self.team.refused()
     }
 
     fn settle(&mut self) {

@@ -10,7 +10,7 @@ use reuselens_locality::{
 };
 use reuselens_units::{Bytes, Distance};
 
-use crate::analysis::LOOK_AT_MEMORY_EVERY;
+use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::counts::extras::{Ahead, add_last, between};
 use crate::counts::gather::append;
 
@@ -78,6 +78,7 @@ impl Recipe {
             engine: self.engine(),
             previous: (self.reuse_times || self.forward).then(Previous::new),
             times: self.reuse_times.then(ReuseTimeCounts::new),
+            held: 0,
         }
     }
 }
@@ -156,6 +157,8 @@ struct Lane {
     engine: Box<dyn Engine>,
     previous: Option<Previous>,
     times: Option<ReuseTimeCounts>,
+    /// Bytes that it held after its last touches, and may take before the next look.
+    held: u64,
 }
 
 impl Lane {
@@ -203,6 +206,9 @@ impl Sums {
 pub(super) struct Shelf {
     recipe: Recipe,
     lanes: BTreeMap<u32, Lane>,
+    /// Bytes that these hold: looked at once per program thread and look, they would be all that
+    /// an analysis of many threads does.
+    held: u64,
     sums: Sums,
     distances: Vec<Distance>,
     found: Vec<PreviousAccess>,
@@ -214,6 +220,7 @@ impl Shelf {
         Shelf {
             recipe,
             lanes: BTreeMap::new(),
+            held: 0,
             sums: Sums::default(),
             distances: Vec::new(),
             found: Vec::new(),
@@ -248,17 +255,19 @@ impl Shelf {
         if let Some(elements) = columns.elements.get(range) {
             sums.elements.add_column(elements, distances);
         }
-        let Some(previous) = &mut lane.previous else {
-            return;
-        };
-        self.found.resize(items.len(), PreviousAccess::FIRST);
-        previous.process(items, cells, &mut self.found);
-        if let Some(times) = &mut lane.times {
-            times.add_column(self.found.iter().map(between));
+        if let Some(previous) = &mut lane.previous {
+            self.found.resize(items.len(), PreviousAccess::FIRST);
+            previous.process(items, cells, &mut self.found);
+            if let Some(times) = &mut lane.times {
+                times.add_column(self.found.iter().map(between));
+            }
+            if self.recipe.forward {
+                self.ahead.add(&mut sums.forward, &self.found, distances);
+            }
         }
-        if self.recipe.forward {
-            self.ahead.add(&mut sums.forward, &self.found, distances);
-        }
+        let held = lane.memory().get();
+        self.held = self.held - lane.held + held;
+        lane.held = held;
     }
 
     /// Nothing more comes of a program thread: what it holds is given up.
@@ -266,6 +275,7 @@ impl Shelf {
         let Some(lane) = self.lanes.remove(&lane) else {
             return;
         };
+        self.held -= lane.held;
         let Some(previous) = lane.previous else {
             return;
         };
@@ -280,8 +290,7 @@ impl Shelf {
 
     /// The memory held. Cost: a look at every cell.
     pub(super) fn memory(&self) -> Bytes {
-        let lanes = self.lanes.values().map(Lane::memory);
-        lanes.fold(self.sums.memory(), |sum, lane| sum + lane)
+        self.sums.memory() + Bytes(self.held)
     }
 
     /// What was counted, at the end of all threads.

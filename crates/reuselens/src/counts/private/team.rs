@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
+use reuselens_memory::{OutOfMemory, catch};
 use reuselens_units::Bytes;
 
 use super::shelf::{Batch, Named, Recipe, Shelf, Sums, may_become};
@@ -51,6 +52,8 @@ struct State {
     closed: bool,
     /// A worker panicked: its shelf will never come back.
     broken: bool,
+    /// The memory that the system refused a worker.
+    refused: Option<OutOfMemory>,
 }
 
 struct Shared {
@@ -78,12 +81,17 @@ struct Job {
     named: Named,
     /// What it holds when the work is done, if it is to say so.
     held: Option<u64>,
+    /// The memory that the system refused meanwhile.
+    refused: Option<OutOfMemory>,
 }
 
 impl Job {
     fn work(&mut self) {
-        for batch in &self.batches {
-            self.shelf.work(batch);
+        let (shelf, batches) = (&mut self.shelf, &self.batches);
+        let work = || batches.iter().for_each(|batch| shelf.work(batch));
+        if let Err(refused) = catch(work) {
+            self.refused = Some(refused);
+            return;
         }
         self.unsaid += self.batches.len() as u32;
         let says = self.unsaid >= SAY_EVERY;
@@ -107,11 +115,19 @@ impl State {
             // None waits any more.
             named: place.named,
             held: None,
+            refused: None,
         })
     }
 
     /// Takes a shelf back; whether there is more to do on it.
     fn put_back(&mut self, job: Job) -> bool {
+        if job.refused.is_some() {
+            // Nothing more is counted, and nobody may wait for what was to be.
+            self.refused = job.refused;
+            self.ready.clear();
+            self.waiting = 0;
+            self.places.iter_mut().for_each(|place| place.to_do.clear());
+        }
         let place = &mut self.places[job.place];
         place.shelf = Some(job.shelf);
         place.unsaid = job.unsaid;
@@ -173,6 +189,7 @@ impl Team {
                 empty: Vec::new(),
                 closed: false,
                 broken: false,
+                refused: None,
             }),
             more: Condvar::new(),
             back: Condvar::new(),
@@ -202,6 +219,9 @@ impl Team {
     /// Gives a batch to a shelf, and takes an empty one for it.
     pub(super) fn hand_over(&mut self, place: usize, batch: &mut Batch) {
         let mut state = self.shared.lock();
+        if state.refused.is_some() {
+            return batch.clear();
+        }
         let next = state.empty.pop().unwrap_or_default();
         let batch = std::mem::replace(batch, next);
         state.waiting += 1;
@@ -242,6 +262,11 @@ impl Team {
         if broken {
             self.close();
         }
+    }
+
+    /// The memory that the system refused, if it did.
+    pub(super) fn refused(&self) -> Option<OutOfMemory> {
+        self.shared.lock().refused
     }
 
     /// Waits until all that was handed over is done, and asks all shelves what they hold.
@@ -339,28 +364,4 @@ fn work(shared: &Shared) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[should_panic(expected = "range")]
-    fn a_panic_of_a_worker_is_passed_on() {
-        let recipe = Recipe {
-            engine: "counting",
-            max_distance: None,
-            reuse_times: false,
-            forward: false,
-        };
-        // No attributor makes columns that differ in length.
-        let wrong = Columns {
-            items: vec![1; 10],
-            cells: vec![0; 5],
-            ..Columns::default()
-        };
-        let mut batch = Batch::default();
-        batch.push(0, &wrong);
-        let mut team = Team::new(2, &recipe);
-        team.hand_over(0, &mut batch);
-        team.finish();
-    }
-}
+mod tests;

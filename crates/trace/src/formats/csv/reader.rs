@@ -1,5 +1,6 @@
 //! Reads the lines of a table.
 
+use reuselens_units::Bytes;
 use std::collections::VecDeque;
 
 use crate::formats::batch::Batch;
@@ -150,6 +151,10 @@ impl Source for Reader {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.input.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.lines.names.memory() + self.lines.threads.memory()
     }
 }
 

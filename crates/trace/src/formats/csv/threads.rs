@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::formats::names::Names;
 use crate::formats::number::number;
 use crate::{Event, ProcessId, Thread, ThreadId};
+use reuselens_units::Bytes;
 
 /// The longest name of a thread that is kept.
 const LONGEST: usize = 64;
@@ -43,6 +44,12 @@ impl Threads {
         };
         self.next = Some((called, thread));
         false
+    }
+
+    /// The memory held.
+    pub(super) fn memory(&self) -> Bytes {
+        let numbers = self.numbers.capacity() * (size_of::<(u64, ThreadId)>() + 1);
+        self.names.memory() + Bytes(numbers as u64)
     }
 
     /// Makes the next thread the present one, if there is a next; the event is there if it is new.

@@ -1,6 +1,7 @@
 //! Reads words as items.
 
 use memchr::memchr;
+use reuselens_units::Bytes;
 
 use crate::formats::feed::{ENOUGH, Feed, item};
 use crate::formats::lines::{Bad, too_long, whole_words};
@@ -59,6 +60,10 @@ impl Source for Reader {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.input.progress()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.words.names.memory()
     }
 }
 

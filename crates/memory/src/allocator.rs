@@ -1,0 +1,129 @@
+//! The allocator of a program that reports what it has when memory ends.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::exhausted::{note, out_of_memory};
+
+/// The system's allocator, with a reserve of address space for the time after it has refused
+/// something. The reserve takes no memory: none of its pages is touched.
+///
+/// Where the system refuses an allocation, the reserve is given back to it, the allocation is tried
+/// again, and [`out_of_memory`] says from then on that the work should end. Cost: a comparison per
+/// allocation.
+pub struct Allocator;
+
+/// Bytes of the reserve: enough for the report of a small profile.
+const RESERVE: usize = 32 << 20;
+
+/// The reserve while there is one.
+static RESERVED: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// What is to be done before the process ends because nothing more can be allocated.
+static LAST: OnceLock<fn()> = OnceLock::new();
+
+const MESSAGE: &[u8] = b"reuselens: the system refuses memory, and what is left is too little for \
+a report; allow more address space (ulimit -v) or memory, or keep below it: --memory-limit 512M\n";
+
+impl Allocator {
+    /// Sets the reserve aside. From now on a failed allocation that nothing can be done about ends
+    /// the process with a message and exit code 1, after `last`, instead of SIGABRT. `last` must
+    /// neither allocate nor wait.
+    pub fn prepare(last: fn()) {
+        // It fails where this was done before.
+        let _ = LAST.set(last);
+        // SAFETY: a new mapping that overlaps none, of no file.
+        let reserve = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                RESERVE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if reserve != libc::MAP_FAILED {
+            RESERVED.store(reserve, Ordering::Release);
+        }
+        let handler: extern "C" fn(libc::c_int) = aborted;
+        // SAFETY: the handler is a function that lives for ever.
+        unsafe {
+            libc::signal(libc::SIGABRT, handler as libc::sighandler_t);
+        }
+    }
+}
+
+/// Notes a refused allocation. Whether the reserve was given back, so that it may succeed now.
+#[cold]
+fn has_given_back(bytes: usize) -> bool {
+    note(bytes);
+    let reserve = RESERVED.swap(ptr::null_mut(), Ordering::AcqRel);
+    if reserve.is_null() {
+        return false;
+    }
+    // SAFETY: the mapping that `prepare` made, which nobody else knows.
+    unsafe { libc::munmap(reserve, RESERVE) == 0 }
+}
+
+/// Ends the process in order if it aborts because an allocation failed: the standard library calls
+/// `abort` then, on the thread that needed the memory.
+extern "C" fn aborted(_signal: libc::c_int) {
+    if out_of_memory().is_none() {
+        // `abort` raises the signal once more, with its default action.
+        return;
+    }
+    if let Some(last) = LAST.get() {
+        last();
+    }
+    // SAFETY: it writes bytes that live for ever, and ends the process.
+    unsafe {
+        libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::_exit(1);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came. One that failed is repeated as it
+// came, which changes nothing but what the system has left.
+unsafe impl GlobalAlloc for Allocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        let found = unsafe { System.alloc(layout) };
+        if found.is_null() && has_given_back(layout.size()) {
+            // SAFETY: as above.
+            return unsafe { System.alloc(layout) };
+        }
+        found
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        let found = unsafe { System.alloc_zeroed(layout) };
+        if found.is_null() && has_given_back(layout.size()) {
+            // SAFETY: as above.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        found
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        let found = unsafe { System.realloc(old, layout, size) };
+        if found.is_null() && has_given_back(size) {
+            // SAFETY: as above; where it failed the old block is as it was.
+            return unsafe { System.realloc(old, layout, size) };
+        }
+        found
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        unsafe { System.dealloc(old, layout) }
+    }
+}

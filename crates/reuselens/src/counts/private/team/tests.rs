@@ -1,0 +1,63 @@
+use super::*;
+
+/// Batches that come after the system has refused memory, and those that wait then, are dropped, and
+/// nobody waits for them.
+#[test]
+fn refused_memory_ends_the_work() {
+    let recipe = Recipe {
+        engine: "counting",
+        max_distance: None,
+        reuse_times: false,
+        forward: false,
+    };
+    let mut team = Team::new(1, &recipe);
+    let mut state = team.shared.lock();
+    let mut job = Job {
+        place: 0,
+        shelf: state.places[0].shelf.take().unwrap(),
+        batches: Vec::new(),
+        unsaid: 0,
+        named: Named::default(),
+        held: None,
+        refused: Some(OutOfMemory { bytes: 7 }),
+    };
+    state.away += 1;
+    state.waiting += 1;
+    let mut waits = Batch::default();
+    waits.push(0, &Columns::default());
+    state.places[0].to_do.push(waits);
+    job.work();
+    state.put_back(job);
+    assert_eq!((state.waiting, state.away, state.ready.len()), (0, 0, 0));
+    drop(state);
+    for place in 0..200 {
+        let mut batch = Batch::default();
+        batch.push(0, &Columns::default());
+        team.hand_over(place % SHELVES, &mut batch);
+    }
+    team.settle();
+    assert_eq!(team.refused(), Some(OutOfMemory { bytes: 7 }));
+    assert_eq!(team.finish().histogram.accesses(), 0);
+}
+
+#[test]
+#[should_panic(expected = "range")]
+fn a_panic_of_a_worker_is_passed_on() {
+    let recipe = Recipe {
+        engine: "counting",
+        max_distance: None,
+        reuse_times: false,
+        forward: false,
+    };
+    // No attributor makes columns that differ in length.
+    let wrong = Columns {
+        items: vec![1; 10],
+        cells: vec![0; 5],
+        ..Columns::default()
+    };
+    let mut batch = Batch::default();
+    batch.push(0, &wrong);
+    let mut team = Team::new(2, &recipe);
+    team.hand_over(0, &mut batch);
+    team.finish();
+}
