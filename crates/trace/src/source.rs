@@ -101,7 +101,7 @@ pub trait Stretch: Source {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
 
     /// Bytes held to read it and to unpack it, beside the blocks that it delivers.
-    fn memory(&self) -> Bytes {
+    fn buffers(&self) -> Bytes {
         Bytes(0)
     }
 }
@@ -114,8 +114,8 @@ impl<S: Stretch + ?Sized> Stretch for Box<S> {
         (**self).split_off(shortest)
     }
 
-    fn memory(&self) -> Bytes {
-        (**self).memory()
+    fn buffers(&self) -> Bytes {
+        (**self).buffers()
     }
 }
 

@@ -155,8 +155,8 @@ impl<S: Stretch> Stretch for Stoppable<S> {
         Ok(half.map(|half| self.stoppable(half)))
     }
 
-    fn memory(&self) -> Bytes {
-        self.source.memory()
+    fn buffers(&self) -> Bytes {
+        self.source.buffers()
     }
 }
 

@@ -160,7 +160,7 @@ impl Runner {
         let place = place(&self.source).max(self.place);
         crew.counted(self.accesses - self.told, place - self.place);
         (self.told, self.place) = (self.accesses, place);
-        self.names = self.attribution.memory() + self.source.memory();
+        self.names = self.attribution.memory() + self.source.buffers();
         let memory = self.link.memory() + self.names + self.behind.memory();
         crew.holds(memory, std::mem::replace(&mut self.held, memory));
     }

@@ -212,7 +212,7 @@ impl<L: Layout> Stretch for RecordReader<L> {
         Ok(half.map(|half| Box::new(half) as AnyStretch))
     }
 
-    fn memory(&self) -> Bytes {
+    fn buffers(&self) -> Bytes {
         self.records.input.memory()
     }
 }
