@@ -126,7 +126,8 @@ fn finding(file: &str, line: usize, what: String, fix: String) -> Finding {
 /// entry says that it is not exact.
 fn entries(text: &str, constant: &str) -> Vec<(usize, String, bool)> {
     let code = source::without_comments(text);
-    let Some(start) = code.find(&format!("pub const {constant}")) else {
+    let declared = ["const", "static"].map(|kind| code.find(&format!("pub {kind} {constant}")));
+    let Some(start) = declared.into_iter().flatten().next() else {
         return Vec::new();
     };
     let end = code[start..]
