@@ -166,6 +166,30 @@ fn local_arrays_are_stack_objects_in_traces_and_limits_too() {
 }
 
 #[test]
+fn local_arrays_are_apart_where_the_pass_sees_them() {
+    if !has("clang-19") || !has("llvm-config-19") {
+        return;
+    }
+    for level in ["-O0", "-O2"] {
+        let place = Place::new();
+        let source = source("count/locals.c");
+        let words = [
+            "cc", "--llvm", level, "-g", "-pthread", &source, "-o", "local",
+        ];
+        place.run(&words).succeeds();
+        let json = objects(&place, "local");
+        for (name, accesses) in ARRAYS {
+            let groups = json.groups("object");
+            assert_eq!(
+                json.accesses("object", name),
+                accesses,
+                "{name}, {level}: {groups:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn frames_without_debug_information_stay_one_object() {
     let place = Place::new();
     let source = source("count/locals.c");
