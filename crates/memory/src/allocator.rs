@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::exhausted::{note, out_of_memory};
 
@@ -15,11 +15,15 @@ use crate::exhausted::{note, out_of_memory};
 /// allocation.
 pub struct Allocator;
 
-/// Bytes of the reserve: enough for the report of a small profile.
+/// The most bytes of the reserve: enough for the report of a small profile.
 const RESERVE: usize = 32 << 20;
+/// The part of a limited address space that is reserved at most.
+const PART: usize = 8;
 
 /// The reserve while there is one.
 static RESERVED: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
+/// Its bytes.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// What is to be done before the process ends because nothing more can be allocated.
 static LAST: OnceLock<fn()> = OnceLock::new();
@@ -34,11 +38,12 @@ impl Allocator {
     pub fn prepare(last: fn()) {
         // It fails where this was done before.
         let _ = LAST.set(last);
+        let bytes = reserve_bytes();
         // SAFETY: a new mapping that overlaps none, of no file.
         let reserve = unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                RESERVE,
+                bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -46,6 +51,7 @@ impl Allocator {
             )
         };
         if reserve != libc::MAP_FAILED {
+            BYTES.store(bytes, Ordering::Relaxed);
             RESERVED.store(reserve, Ordering::Release);
         }
         let handler: extern "C" fn(libc::c_int) = aborted;
@@ -54,6 +60,18 @@ impl Allocator {
             libc::signal(libc::SIGABRT, handler as libc::sighandler_t);
         }
     }
+}
+
+/// Bytes to reserve: few where there is little address space, which the work itself needs.
+fn reserve_bytes() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: it writes to a value of the type that it asks for.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    RESERVE.min(limit / PART)
 }
 
 /// Notes a refused allocation. Whether the reserve was given back, so that it may succeed now.
@@ -65,7 +83,7 @@ fn has_given_back(bytes: usize) -> bool {
         return false;
     }
     // SAFETY: the mapping that `prepare` made, which nobody else knows.
-    unsafe { libc::munmap(reserve, RESERVE) == 0 }
+    unsafe { libc::munmap(reserve, BYTES.load(Ordering::Relaxed)) == 0 }
 }
 
 /// Ends the process in order if it aborts because an allocation failed: the standard library calls

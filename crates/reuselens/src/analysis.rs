@@ -7,7 +7,7 @@ use reuselens_trace::{Block, Event, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
-use crate::budget::{Budget, LOOK_AT_MEMORY_EVERY, NEW_CELLS, SOURCE_GROWTH, memory_limit};
+use crate::budget::{Budget, CELL, LOOK_AT_MEMORY_EVERY, NEW_CELLS, SOURCE_GROWTH, memory_limit};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::with_lines;
 use crate::stopping::Stop;
@@ -349,8 +349,10 @@ impl Analysis {
         if self.counts.steps() < budget.next_look && !grown {
             return None;
         }
+        // As many may come before the next look.
+        let ahead = Bytes((cells - budget.cells) as u64 * CELL);
         (budget.of_source, budget.cells) = (of_source, cells);
-        budget.others = self.attribution.memory() + of_source;
+        budget.others = self.attribution.memory() + of_source + ahead;
         budget.look(&mut *self.counts)
     }
 }

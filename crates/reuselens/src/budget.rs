@@ -38,6 +38,9 @@ pub(crate) const SOURCE_GROWTH: u64 = 1 << 20;
 /// The same for cells: each takes the memory of many accesses, and all may be of other instructions.
 pub(crate) const NEW_CELLS: usize = 1 << 13;
 
+/// Bytes that a cell of an instruction of its own takes in all tables together; measured.
+pub(crate) const CELL: u64 = 900;
+
 /// What a sample may take however little was allowed: it needs some tables to begin with, and is of more use than
 /// a beginning of the trace.
 const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);

@@ -25,6 +25,7 @@ use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance, Granularity};
 
+use crate::available::address_space;
 use crate::budget::memory_limit;
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
@@ -335,8 +336,16 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
 /// The rate of the sampled engine where none is given.
 const RATE: f64 = 0.01;
 
+/// Address space below which there is one thread: the stack of another and its share of the allocator
+/// take more than it is worth, and the standard library panics in a thread that has room for the
+/// one and not for the other.
+const LITTLE: Bytes = Bytes(64 << 20);
+
 /// The threads that an analysis may work on.
 pub(crate) fn threads(options: &AnalysisOptions) -> NonZeroUsize {
+    if address_space().is_some_and(|left| left < LITTLE) {
+        return NonZeroUsize::MIN;
+    }
     let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     options.threads.unwrap_or_else(all)
 }
