@@ -140,6 +140,11 @@ impl Limiter {
             self.options.regions != Regions::Ignored || self.options.function.is_some();
         if needs_entry && entered == 0 && counts {
             notes.push(self.never_entered());
+        } else if let Some(after) = &self.options.after
+            && self.recorded == 0
+            && counts
+        {
+            notes.push(never_began(after));
         }
         notes
     }
@@ -157,10 +162,10 @@ impl Limiter {
         if self.reached.is_some() {
             message.push_str("; after the end of the recording nothing is counted");
         }
-        if self.options.burst.is_some()
+        let has_gaps = self.options.burst.is_some()
             || self.options.regions != Regions::Ignored
-            || self.options.function.is_some()
-        {
+            || self.options.function.is_some();
+        if has_gaps && left_out > 0 {
             message.push_str(
                 ". A distance across a gap counts the items that were recorded in between: it is a lower bound",
             );
@@ -218,6 +223,19 @@ impl Limiter {
             &hint,
         )
     }
+}
+
+/// The program ended before the recording was to begin.
+fn never_began(after: &Span) -> Note {
+    let after = match after {
+        Span::Accesses(count) => format!("it had made {} accesses", words::count(*count)),
+        Span::Time(time) => format!("it had run for {time:?}"),
+    };
+    note(
+        "never-entered",
+        format!("the program ended before {after}: nothing was recorded"),
+        "take a smaller --after",
+    )
 }
 
 fn note(code: &str, message: String, hint: &str) -> Note {

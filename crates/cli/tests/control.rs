@@ -120,6 +120,20 @@ fn what_is_left_out_is_counted_not_guessed() {
 }
 
 #[test]
+fn a_program_that_ends_before_the_recording_begins_is_said_to() {
+    let place = programs();
+    for program in BOTH {
+        let words = ["profile", "-f", "-o", "run", "--after", "1G", "--", program];
+        let done = place.run(&words).succeeds();
+        assert!(!done.out.contains("no access was seen"), "{done:?}");
+        done.prints(&[
+            "the program ended before it had made 1,000,000,000 accesses",
+            "take a smaller --after",
+        ]);
+    }
+}
+
+#[test]
 fn recording_stops_at_a_limit_and_the_program_goes_on() {
     let place = programs();
     for program in BOTH {

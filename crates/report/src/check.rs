@@ -123,7 +123,7 @@ impl<'a> Checked<'a> {
         let mut text = match (broken, all) {
             (0, 1) if unchecked == 0 => "the limit holds".to_owned(),
             (0, _) if unchecked == 0 => format!("all {} hold", limits(all)),
-            (1, _) => format!("1 of {} is broken", limits(all)),
+            (1, _) | (_, 1) => format!("{broken} of {} is broken", limits(all)),
             (_, _) => format!("{broken} of {} are broken", limits(all)),
         };
         if unchecked > 0 {
