@@ -140,7 +140,7 @@ fn segments_of_members_together_are_the_archive() {
             let stretches = case.stretches(most);
             assert!((1..=most).contains(&stretches.len()));
             assert_eq!(stretches.len() > 1, most > 1, "{} {most}", case.format);
-            assert!(stretches.iter().all(|one| one.memory() > Bytes(1 << 20)));
+            assert!(stretches.iter().all(|one| one.buffers() > Bytes(1 << 20)));
             assert_eq!(together(stretches), expected, "{} {most}", case.format);
         }
     }
