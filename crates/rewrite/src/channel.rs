@@ -1,10 +1,10 @@
 //! A thread's way into the segment: its slot, its block, and how full blocks go out.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record,
-    Slot, SlotState, WireKind,
+    BLOCK_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot, SlotState,
+    WireKind,
 };
 
 use super::segment::Segment;
@@ -173,36 +173,14 @@ impl Channel {
     }
 }
 
-/// Takes an empty block for a slot that has none. False if there will be none: the other side is gone,
-/// or somebody has written over the pool.
+/// Takes an empty block for a slot that has none. False if there will be none.
 fn take_block(segment: Segment, slot: &Slot) -> bool {
-    let (all, link) = (segment.header(), |block| &segment.block(block).next_free);
-    let mut block = all.pool.take(link);
-    while block == NO_BLOCK {
-        if !all.pool.is_intact() || all.consumer_gone.load(Ordering::Relaxed) != 0 {
-            all.lost_events.fetch_add(1, Ordering::Relaxed);
-            return false;
-        }
-        // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
-        sys::yield_now();
-        block = all.pool.take(link);
-    }
-    let address = segment.block_address(block);
-    let (header, stamp) = (segment.block(block), sys::stamp());
-    let copy = |to: &AtomicU32, from: &AtomicU32| {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    let link = |block| &segment.block(block).next_free;
+    let Some(block) = segment.header().take_block(link, sys::yield_now) else {
+        return false;
     };
-    copy(&header.process, &slot.process);
-    copy(&header.thread, &slot.thread);
-    let stack_high = slot.stack_high.load(Ordering::Relaxed);
-    header.stack_high.store(stack_high, Ordering::Relaxed);
-    header.first_stamp.store(stamp, Ordering::Relaxed);
-    header.marks.store(0, Ordering::Relaxed);
-    slot.first_stamp.store(stamp, Ordering::Relaxed);
-    slot.block_address.store(address, Ordering::Relaxed);
-    slot.cursor
-        .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
-    slot.block.store(block, Ordering::Release);
+    let (address, header) = (segment.block_address(block), segment.block(block));
+    slot.begin_block(block, address, header, sys::stamp());
     true
 }
 

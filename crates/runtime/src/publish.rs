@@ -2,46 +2,21 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, Slot, SlotState,
-};
+use reuselens_wire::{BLOCK_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, Slot, SlotState};
 
 use crate::segment::Segment;
 use crate::sys;
 
-/// Takes an empty block for a slot that has none. False if there will be none: the other side is gone,
-/// or somebody has written over the pool.
+/// Takes an empty block for a slot that has none. False if there will be none.
 pub fn take_block(segment: Segment, slot: &Slot) -> bool {
-    let (all, link) = (segment.header(), |block| &segment.block(block).next_free);
-    let mut block = all.pool.take(link);
-    while block == NO_BLOCK {
-        if !all.pool.is_intact() || all.consumer_gone.load(Ordering::Relaxed) != 0 {
-            all.lost_events.fetch_add(1, Ordering::Relaxed);
-            // No room: the hooks come to the slow path.
-            slot.cursor.store(0, Ordering::Release);
-            return false;
-        }
-        // Cannot happen while every slot holds one block and the queue is bounded; wait if it does.
-        sys::yield_now();
-        block = all.pool.take(link);
-    }
-    let address = segment.block_address(block);
-    let (header, stamp) = (segment.block(block), sys::stamp());
-    let copy = |to: &AtomicU32, from: &AtomicU32| {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed)
+    let link = |block| &segment.block(block).next_free;
+    let Some(block) = segment.header().take_block(link, sys::yield_now) else {
+        // No room: the hooks come to the slow path.
+        slot.cursor.store(0, Ordering::Release);
+        return false;
     };
-    copy(&header.process, &slot.process);
-    copy(&header.thread, &slot.thread);
-    header
-        .stack_high
-        .store(slot.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
-    header.first_stamp.store(stamp, Ordering::Relaxed);
-    header.marks.store(0, Ordering::Relaxed);
-    slot.first_stamp.store(stamp, Ordering::Relaxed);
-    slot.block_address.store(address, Ordering::Relaxed);
-    slot.cursor
-        .store(address + BLOCK_HEADER_BYTES as u64, Ordering::Release);
-    slot.block.store(block, Ordering::Release);
+    let (address, header) = (segment.block_address(block), segment.block(block));
+    slot.begin_block(block, address, header, sys::stamp());
     true
 }
 

@@ -29,6 +29,7 @@ mod queue;
 mod record;
 mod restriction;
 mod space;
+mod taking;
 
 pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, IMAGE_STACK_BYTES, Registers};
