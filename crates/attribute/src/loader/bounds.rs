@@ -1,12 +1,9 @@
 //! Where functions begin and end in a file without symbols, from the table that unwinding needs.
-//!
-//! Nearly every x86-64 program has one, since exceptions and profilers need it: `strip` leaves it
-//! in place. Functions get names by their file and where they begin, `gzip!fn@4295`.
-//!
-//! Source: Linux Standard Base Core, section 10.6 (exception frames).
+//! Functions get names by their file and where they begin, `gzip!fn@4295`.
 
-use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
-use object::{Object, ObjectSection};
+use gimli::{CieOrFde, EhFrame, UnwindSection};
+
+use super::exception_frames::ExceptionFrames;
 
 /// The functions of a file, in the order of their addresses.
 #[derive(Debug, Default)]
@@ -16,21 +13,11 @@ impl FunctionBounds {
     /// Those that the file's `.eh_frame` describes: all before the first entry that is damaged;
     /// none if there is no such section. Cost: linear in its entries.
     pub(super) fn of(file: &object::File) -> FunctionBounds {
-        let Some(section) = file.section_by_name(".eh_frame") else {
+        let Some(frames) = ExceptionFrames::of(file) else {
             return FunctionBounds::default();
         };
-        let data = section.uncompressed_data().unwrap_or_default();
-        let address = |name| {
-            file.section_by_name(name)
-                .map_or(0, |found| found.address())
-        };
-        let bases = BaseAddresses::default()
-            .set_eh_frame(section.address())
-            .set_text(address(".text"))
-            .set_got(address(".got"));
-        let mut frames = EhFrame::new(&data, LittleEndian);
-        frames.set_address_size(if file.is_64() { 8 } else { 4 });
-        let mut entries = frames.entries(&bases);
+        let table = frames.table();
+        let mut entries = table.entries(&frames.bases);
         let mut found = Vec::new();
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else {
@@ -63,6 +50,8 @@ pub(super) fn name(file: &str, start: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use object::Object;
+
     use super::*;
 
     #[test]

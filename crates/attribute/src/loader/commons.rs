@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gimli::{AttributeValue, EndianSlice, LittleEndian, Reader, SectionId};
+use gimli::{EndianSlice, LittleEndian, Reader, SectionId};
 use object::{Object, ObjectSection};
 
-use super::FORTRAN;
+use super::types;
 use super::variables::{Entry, Unit, address, for_each_unit};
 use crate::symbols::StaticSymbol;
 
@@ -113,11 +113,11 @@ fn members(block: &StaticSymbol, (name, members): &(String, Members)) -> Vec<Sta
 
 /// The blocks that a unit declares, by the address of their first member: their names and members.
 fn walk_unit(unit: Unit<'_>, blocks: &mut Blocks) -> gimli::Result<()> {
-    let mut entries = unit.entries();
     // Other languages have no such blocks, and large programs much of other languages.
-    if !entries.next_dfs()?.is_some_and(is_fortran) {
+    if !types::is_fortran(unit) {
         return Ok(());
     }
+    let mut entries = unit.entries();
     // The block whose members are being read, and its depth.
     let mut current: Option<(isize, String, Members)> = None;
     while let Some(entry) = entries.next_dfs()? {
@@ -139,12 +139,6 @@ fn walk_unit(unit: Unit<'_>, blocks: &mut Blocks) -> gimli::Result<()> {
     }
     keep(current, blocks);
     Ok(())
-}
-
-/// Whether this entry of a unit says that the unit is of Fortran.
-fn is_fortran(unit: &Entry<'_>) -> bool {
-    let language = unit.attr_value(gimli::DW_AT_language);
-    matches!(language, Some(AttributeValue::Language(language)) if FORTRAN.contains(&language))
 }
 
 fn keep(block: Option<(isize, String, Members)>, blocks: &mut Blocks) {

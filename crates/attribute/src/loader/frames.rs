@@ -9,7 +9,6 @@
 
 mod walk;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gimli::{DebugInfoOffset, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
@@ -18,7 +17,7 @@ use reuselens_trace::read_object_file;
 
 use super::Named;
 use super::unwind::Unwind;
-use super::variables::SECTIONS;
+use super::variables::{SECTIONS, sections};
 use crate::symbols::{FrameLayout, FrameLayouts};
 
 /// Where the LLVM pass puts a byte for each access of a function: what it records as the access's
@@ -70,17 +69,9 @@ impl Debug {
     fn read(named: &Named) -> Option<Debug> {
         let (_, bytes) = read_object_file(&named.path()).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
-        let endian = match file.is_little_endian() {
-            true => RunTimeEndian::Little,
-            false => RunTimeEndian::Big,
-        };
-        let load = |id: SectionId| {
-            let section = file.section_by_name(id.name()).filter(|_| is_used(id));
-            let data = section.and_then(|section| section.uncompressed_data().ok());
-            Ok::<_, gimli::Error>(data.map(Cow::into_owned).unwrap_or_default())
-        };
+        let (sections, endian) = sections(&file, is_used)?;
         let mut debug = Debug {
-            sections: DwarfSections::load(load).ok()?,
+            sections,
             endian,
             unwind: Unwind::of(&file),
             sites: sites(&file),
@@ -162,7 +153,7 @@ fn sites(file: &object::File) -> (u64, u64) {
     })
 }
 
-/// Whether a section says something of frames: of variables, or which code is of which function.
+/// Whether a section describes frames: variables, or which code belongs to which function.
 fn is_used(id: SectionId) -> bool {
     let of_code = [SectionId::DebugRanges, SectionId::DebugRngLists];
     SECTIONS.contains(&id) || of_code.contains(&id)

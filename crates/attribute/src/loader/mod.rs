@@ -2,6 +2,7 @@
 
 mod bounds;
 mod commons;
+mod exception_frames;
 mod frames;
 mod language;
 mod separate;

@@ -1,7 +1,8 @@
-//! How large DWARF says that variables are.
+//! How large DWARF says that variables are, and in which language they are declared.
 
 use gimli::{AttributeValue, UnitOffset};
 
+use super::FORTRAN;
 use super::variables::{MAX_STEPS, Unit, offset};
 
 /// The size of a type, as far as it matters for variables.
@@ -98,8 +99,13 @@ fn signed<R: gimli::Reader>(value: &AttributeValue<R>) -> Option<i64> {
         .or_else(|| i64::try_from(value.udata_value()?).ok())
 }
 
+/// Whether a unit is written in Fortran.
+pub(super) fn is_fortran(unit: Unit<'_>) -> bool {
+    language(unit).is_some_and(|language| FORTRAN.contains(&language))
+}
+
 /// The language that a unit is written in.
-pub(super) fn language(unit: Unit<'_>) -> Option<gimli::DwLang> {
+fn language(unit: Unit<'_>) -> Option<gimli::DwLang> {
     let mut entries = unit.entries();
     let root = entries.next_dfs().ok()??;
     match root.attr_value(gimli::DW_AT_language)? {

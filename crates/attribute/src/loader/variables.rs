@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian, SectionId, UnitOffset,
+    AttributeValue, DebuggingInformationEntry, DwarfSections, EndianSlice, RunTimeEndian,
+    SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
 use reuselens_trace::read_object_file;
@@ -48,23 +49,32 @@ pub(super) const SECTIONS: [SectionId; 7] = [
     SectionId::DebugStrOffsets,
 ];
 
+/// The sections of a file's debug information that are used, unpacked, and the order of its bytes.
+/// The others are empty.
+pub(super) fn sections<'a, T: From<Cow<'a, [u8]>>>(
+    file: &object::File<'a>,
+    is_used: impl Fn(SectionId) -> bool,
+) -> Option<(DwarfSections<T>, RunTimeEndian)> {
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let load = |id: SectionId| {
+        let name = is_used(id).then_some(id.name());
+        let section = name.and_then(|name| file.section_by_name(name));
+        let data = section.and_then(|section| section.uncompressed_data().ok());
+        Ok::<_, gimli::Error>(data.unwrap_or(Cow::Borrowed(&[])).into())
+    };
+    Some((DwarfSections::load(load).ok()?, endian))
+}
+
 /// Calls `visit` on each unit of a file's debug information that can be read.
 pub(super) fn for_each_unit(
     file: &object::File<'_>,
     mut visit: impl FnMut(Unit<'_>),
 ) -> Option<()> {
-    let endian = if file.is_little_endian() {
-        RunTimeEndian::Little
-    } else {
-        RunTimeEndian::Big
-    };
-    let load = |id: SectionId| {
-        let is_read = SECTIONS.contains(&id);
-        let section = is_read.then(|| file.section_by_name(id.name())).flatten();
-        let data = section.and_then(|section| section.uncompressed_data().ok());
-        Ok::<_, gimli::Error>(data.unwrap_or(Cow::Borrowed(&[])))
-    };
-    let sections = gimli::DwarfSections::load(load).ok()?;
+    let is_used = |id| SECTIONS.contains(&id);
+    let (sections, endian) = sections::<Cow<'_, [u8]>>(file, is_used)?;
     let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {

@@ -2,7 +2,6 @@
 
 use gimli::{Operation, UnitOffset};
 
-use crate::loader::FORTRAN;
 use crate::loader::symbol_names::{demangled, fortran_name};
 use crate::loader::types;
 use crate::loader::unwind::Unwind;
@@ -266,9 +265,9 @@ impl<'a> Walk<'a> {
         }
         let name = unit.attr_string(name?).ok()?;
         let name = name.to_string_lossy();
-        Some(match types::language(unit) {
-            Some(language) if FORTRAN.contains(&language) => fortran_name(&name),
-            _ => demangled(&name),
+        Some(match types::is_fortran(unit) {
+            true => fortran_name(&name),
+            false => demangled(&name),
         })
     }
 }
