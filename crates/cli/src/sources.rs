@@ -4,13 +4,13 @@
 //! to publish.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use reuselens::locality::Profile;
+use reuselens::trace::open_regular_file;
 use reuselens::units::counted;
 
 use crate::say::tell;
@@ -98,12 +98,8 @@ impl Embedding {
 
 /// A regular file that is small and a text.
 fn text(path: &Path) -> Option<String> {
-    // Opening a pipe blocks until a process opens it for writing.
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
+    let (file, _) = open_regular_file(path).ok()?;
     let mut text = String::new();
-    let file = File::open(path).ok()?;
     file.take(MOST).read_to_string(&mut text).ok()?;
     Some(text).filter(|text| (text.len() as u64) < MOST)
 }

@@ -1,9 +1,10 @@
-//! Opens the object files that a trace or a program names. A trace may come from anywhere and name anything: a pipe
-//! that nobody writes to, a device without end, a file that is none of its business.
+//! Reads the object files that a trace or a program names, which may be none of its business.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
+
+use crate::open_regular_file;
 
 /// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that,
 /// debug information included.
@@ -18,16 +19,8 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 /// The system's, or what the file is instead, as a clause.
 pub fn read_object_file(path: &Path) -> Result<(File, Vec<u8>)> {
     let other = |what: &str| Err(Error::new(ErrorKind::InvalidInput, what));
-    // Opening a pipe blocks until a process opens it for writing.
-    if !std::fs::metadata(path)?.is_file() {
-        return other("it is no regular file");
-    }
-    let mut file = File::open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return other("it is no regular file");
-    }
-    if about.len() > MOST {
+    let (mut file, length) = open_regular_file(path)?;
+    if length > MOST {
         return other("it has more than 4 GiB");
     }
     let mut bytes = Vec::new();
@@ -36,7 +29,7 @@ pub fn read_object_file(path: &Path) -> Result<(File, Vec<u8>)> {
     if bytes != MAGIC {
         return other("it is no program or library");
     }
-    bytes.reserve(about.len() as usize);
+    bytes.reserve(length as usize);
     // The file may grow while it is read.
     (&mut file).take(MOST).read_to_end(&mut bytes)?;
     Ok((file, bytes))

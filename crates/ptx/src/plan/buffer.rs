@@ -1,8 +1,10 @@
 //! Memory as it is described: what a buffer holds at first.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read};
+use std::io::{Error, Read};
 use std::path::{Path, PathBuf};
+
+use reuselens_trace::open_regular_file;
 
 use super::PlanError;
 use super::npy::{self, Array};
@@ -197,21 +199,10 @@ fn read(path: &Path, limit: u64, name: &str) -> Result<Vec<u8>, PlanError> {
     }
 }
 
-/// Opens a file, and how many bytes it has. A description may come from anywhere, and name pipes and
-/// devices, which have no end or never begin: they are refused.
+/// Opens a file, and how many bytes it has. A description may come from anywhere, and name pipes
+/// and devices, which have no end or never begin: they are refused.
 pub(super) fn regular(path: &Path) -> Result<(File, u64), PlanError> {
-    let failed = |error| cannot_read(path, error);
-    let other = || failed(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
-    // Opening a pipe blocks until a process opens it for writing.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(other());
-    }
-    let file = File::open(path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    match about.is_file() {
-        true => Ok((file, about.len())),
-        false => Err(other()),
-    }
+    open_regular_file(path).map_err(|error| cannot_read(path, error))
 }
 
 pub(super) fn cannot_read(path: &Path, error: Error) -> PlanError {
