@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use reuselens_memory::Huge;
+use reuselens_memory::{Huge, random_key};
 
-use crate::hash::{GOLDEN, random_key};
+use crate::hash::GOLDEN;
 
 /// What the accesses of a cell have in common: indices into the tables of the same
 /// [`Tables`](crate::Tables).

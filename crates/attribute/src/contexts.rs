@@ -7,7 +7,9 @@
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and context
 //! sensitive profiling", section 4.
 
-use crate::hash::{GOLDEN, random_key};
+use reuselens_memory::random_key;
+
+use crate::hash::GOLDEN;
 use crate::places::Place;
 
 /// A call: who was called, from where.

@@ -4,15 +4,12 @@
 //! that all begin at one place of a table, and each look-up would pass over all of them. No result
 //! depends on the key: tables are searched, and never read in the order of their places.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
+
+use reuselens_memory::random_key;
 
 /// A map with the fast hash. Its order is another in each run: do not let it reach a result.
 pub(crate) type FastMap<K, V> = hashbrown::HashMap<K, V, FastHash>;
-
-/// A key that the maker of a trace cannot know: random numbers of the system.
-pub(crate) fn random_key() -> u64 {
-    RandomState::new().hash_one(0)
-}
 
 /// Makes hashers that begin with the key of a table.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,10 @@
 //! The instructions that access memory: a hash table that remembers, per instruction, where its last
 //! access fell and which cell that was.
 
+use reuselens_memory::random_key;
 use reuselens_trace::Kind;
 
-use crate::hash::{GOLDEN, random_key};
+use crate::hash::GOLDEN;
 use crate::places::Place;
 use crate::shadow::{NO_STRUCTURE, Region, Versions, Volatility};
 

@@ -1,6 +1,8 @@
 //! The addresses that a statement has touched.
 
-use crate::hash::{GOLDEN, random_key};
+use reuselens_memory::random_key;
+
+use crate::hash::GOLDEN;
 
 /// A set that is emptied in constant time, at every statement.
 #[derive(Clone, Debug, Default)]

@@ -17,7 +17,6 @@ mod follow;
 mod functions;
 mod inject;
 mod limiter;
-mod limits;
 mod notes;
 mod program;
 mod running;

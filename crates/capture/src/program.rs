@@ -6,12 +6,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
+use reuselens_memory::address_space_limit;
 use reuselens_trace::{ProcessEnd, Stop as Wish, read_object_file};
 
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
-use crate::limits::address_space_limit;
 use crate::{CaptureError, ControlOptions};
 
 /// How a program's accesses are seen.

@@ -7,6 +7,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use reuselens_memory::address_space_limit;
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, Stop, TraceError,
 };
@@ -20,7 +21,6 @@ use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
-use crate::limits::address_space_limit;
 use crate::program::{BuiltIn, Launch, process_end};
 use crate::segment::Segment;
 use crate::unordered::Unordered;

@@ -1,6 +1,8 @@
 //! Where an item is looked for in the tables that answer exactly.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
+
+use reuselens_memory::random_key;
 
 /// A bijection of 64-bit numbers in which every bit of the input reaches every high bit of the output, so that
 /// no stride of real addresses crowds one part of a table. The constants and shifts are those of MurmurHash3's
@@ -18,7 +20,7 @@ pub(crate) struct Mixing(u64);
 
 impl Default for Mixing {
     fn default() -> Self {
-        Mixing(RandomState::new().hash_one(0))
+        Mixing(random_key())
     }
 }
 

@@ -1,7 +1,6 @@
 //! When, and by whom, every item was accessed before.
 
-use std::hash::{BuildHasher, RandomState};
-
+use reuselens_memory::random_key;
 use reuselens_units::Bytes;
 
 use crate::mix::mix;
@@ -80,7 +79,7 @@ impl Previous {
             slots: vec![Slot::default(); 1 << SMALLEST],
             used: 0,
             now: 0,
-            key: RandomState::new().hash_one(SMALLEST),
+            key: random_key(),
         }
     }
 

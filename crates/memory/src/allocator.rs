@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::exhausted::{note, out_of_memory};
+use crate::limit::address_space_limit;
 
 /// The system's allocator, with a reserve of address space for the time after it has refused
 /// something. The reserve takes no memory: none of its pages is touched.
@@ -64,14 +65,8 @@ impl Allocator {
 
 /// Bytes to reserve: few where there is little address space, which the work itself needs.
 fn reserve_bytes() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: it writes to a value of the type that it asks for.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    let limit = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
-    RESERVE.min(limit / PART)
+    let limit = address_space_limit().and_then(|limit| usize::try_from(limit).ok());
+    limit.map_or(RESERVE, |limit| RESERVE.min(limit / PART))
 }
 
 /// Notes a refused allocation. Whether the reserve was given back, so that it may succeed now.
@@ -103,45 +98,40 @@ extern "C" fn aborted(_signal: libc::c_int) {
     }
 }
 
+/// What `allocate` finds, which is tried again with the reserve if it finds nothing.
+#[inline]
+fn allocated(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
+    let found = allocate();
+    if found.is_null() && has_given_back(bytes) {
+        return allocate();
+    }
+    found
+}
+
 // SAFETY: every call goes to the system's allocator as it came. One that failed is repeated as it
 // came, which changes nothing but what the system has left.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those that `System` asks for.
-        let found = unsafe { System.alloc(layout) };
-        if found.is_null() && has_given_back(layout.size()) {
-            // SAFETY: as above.
-            return unsafe { System.alloc(layout) };
-        }
-        found
+        allocated(layout.size(), || unsafe { System.alloc(layout) })
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that `System` asks for.
-        let found = unsafe { System.alloc_zeroed(layout) };
-        if found.is_null() && has_given_back(layout.size()) {
-            // SAFETY: as above.
-            return unsafe { System.alloc_zeroed(layout) };
-        }
-        found
+        // SAFETY: as above.
+        allocated(layout.size(), || unsafe { System.alloc_zeroed(layout) })
     }
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promises are those that `System` asks for.
-        let found = unsafe { System.realloc(old, layout, size) };
-        if found.is_null() && has_given_back(size) {
-            // SAFETY: as above; where it failed the old block is as it was.
-            return unsafe { System.realloc(old, layout, size) };
-        }
-        found
+        // SAFETY: as above; where it failed the old block is as it was.
+        allocated(size, || unsafe { System.realloc(old, layout, size) })
     }
 
     #[inline]
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are those that `System` asks for.
+        // SAFETY: as above.
         unsafe { System.dealloc(old, layout) }
     }
 }

@@ -3,15 +3,20 @@
 //! For: engines and histograms, whose tables are larger than what a processor finds without looking up the
 //! place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
 //!
-//! And [`prefetch`], with which such tables are touched ahead of time; [`Allocator`] and [`catch`],
+//! And [`prefetch`], with which such tables are touched ahead of time, and [`random_key`], with
+//! which they are keyed; [`Allocator`] and [`catch`],
 //! with which a program reports what it has found where the system refuses memory.
 
 mod allocator;
 mod exhausted;
 mod huge;
+mod key;
+mod limit;
 mod prefetch;
 
 pub use allocator::Allocator;
 pub use exhausted::{OutOfMemory, catch, out_of_memory};
 pub use huge::{Huge, PIECE, Zeroable, reserve};
+pub use key::random_key;
+pub use limit::address_space_limit;
 pub use prefetch::prefetch;

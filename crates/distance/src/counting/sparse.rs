@@ -1,9 +1,8 @@
 //! A table of last accesses for ids that lie anywhere: a hash table of cache lines.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 
-use reuselens_memory::{Huge, PIECE};
+use reuselens_memory::{Huge, PIECE, random_key};
 
 use super::compare::Compare;
 use super::line::{ITEMS, Line, NEVER};
@@ -152,7 +151,7 @@ impl Sparse {
     fn mix_anew(&mut self) {
         let mut other = Self::with_lines(self.lines.len());
         other.habits = self.habits;
-        other.habits.key = RandomState::new().hash_one(self.habits.key);
+        other.habits.key = random_key();
         let grown = self.grown;
         self.move_to(other);
         self.grown = grown;

@@ -1,6 +1,6 @@
 //! Where every item of a partition was accessed last.
 
-use std::hash::{BuildHasher, RandomState};
+use reuselens_memory::random_key;
 
 use super::numbers::mix;
 use crate::prefetch::prefetch;
@@ -30,7 +30,7 @@ impl Marks {
             slots: vec![[0; 2]; 1 << log2],
             shift: 64 - (log2 - NEIGHBOURS),
             used: 0,
-            key: RandomState::new().hash_one(log2),
+            key: random_key(),
         }
     }
 

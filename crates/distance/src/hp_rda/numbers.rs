@@ -1,6 +1,6 @@
 //! Numbers for the items of a short stretch: 0, 1, 2 and so on, as they appear.
 
-use std::hash::{BuildHasher, RandomState};
+use reuselens_memory::random_key;
 
 use crate::prefetch::prefetch;
 
@@ -28,7 +28,7 @@ impl Default for Numbers {
         Numbers {
             slots: Vec::new(),
             shift: 0,
-            key: RandomState::new().hash_one(NEIGHBOURS),
+            key: random_key(),
         }
     }
 }
