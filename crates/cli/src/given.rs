@@ -8,22 +8,11 @@ use clap::ArgMatches;
 use reuselens::trace::AtomicFile;
 
 use crate::exit::Usage;
+use crate::options::PROFILE_EXPORTS;
 
-/// The arguments that name files to write; every other one may name a file to read.
-const OUTPUTS: [&str; 12] = [
-    "output",
-    "json",
-    "csv",
-    "parquet",
-    "html",
-    "svg",
-    "png",
-    "o",
-    "hgr",
-    "markdown",
-    "csv_curve",
-    "csv_histogram",
-];
+/// The arguments that name files to write, with [`PROFILE_EXPORTS`]; every other one may name a
+/// file to read.
+const OUTPUTS: [&str; 6] = ["output", "json", "html", "o", "hgr", "markdown"];
 
 /// Protects all that is given to be read, `--force` or not.
 ///
@@ -36,7 +25,7 @@ pub fn look(matches: &ArgMatches) -> Result<(), Usage> {
         for id in matches.ids() {
             let words = matches.try_get_raw(id.as_str()).ok().flatten();
             for word in words.into_iter().flatten() {
-                match OUTPUTS.contains(&id.as_str()) {
+                match is_output(id.as_str()) {
                     true => look_at_output(word, &mut outputs)?,
                     false => AtomicFile::protect(Path::new(word)),
                 }
@@ -45,6 +34,10 @@ pub fn look(matches: &ArgMatches) -> Result<(), Usage> {
         inner = matches.subcommand().map(|(_, matches)| matches);
     }
     Ok(())
+}
+
+fn is_output(id: &str) -> bool {
+    OUTPUTS.contains(&id) || PROFILE_EXPORTS.contains(&id)
 }
 
 fn look_at_output(word: &OsStr, outputs: &mut BTreeSet<PathBuf>) -> Result<(), Usage> {

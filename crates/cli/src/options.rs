@@ -350,13 +350,16 @@ pub fn dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
+/// The arguments that name files for tables and pictures of one profile.
+pub const PROFILE_EXPORTS: [&str; 6] =
+    ["csv", "csv_curve", "csv_histogram", "parquet", "png", "svg"];
+
 /// Keeps out of the help what a comparison does not export: see
 /// [`refuse_tables`](crate::output::Show::refuse_tables).
 pub fn without_tables(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
-        "csv" | "csv_curve" | "csv_histogram" | "svg" | "png" | "parquet" | "bins" => {
-            arg.hide(true)
-        }
+        "bins" => arg.hide(true),
+        id if PROFILE_EXPORTS.contains(&id) => arg.hide(true),
         "json" => arg.help("Write JSON (schema reuselens-diff/1); `-` is standard output"),
         _ => arg,
     }
@@ -364,9 +367,7 @@ pub fn without_tables(arg: clap::Arg) -> clap::Arg {
 
 /// Keeps exports out of the help of commands that refuse them: see [`refuse_exports`](crate::output::Show::refuse_exports).
 pub fn without_exports(arg: clap::Arg) -> clap::Arg {
-    let is_export = matches!(
-        arg.get_id().as_str(),
-        "json" | "csv" | "csv_curve" | "csv_histogram" | "svg" | "png" | "parquet" | "bins"
-    );
+    let id = arg.get_id().as_str();
+    let is_export = matches!(id, "json" | "bins") || PROFILE_EXPORTS.contains(&id);
     arg.hide(is_export)
 }
