@@ -41,7 +41,7 @@ fn text_is_one_item_per_word() {
 fn ids_are_items_whatever_the_granularity_asked_for() {
     let place = Place::new();
     let ids = [1_u64, 2, 3, 1, 1, 3, 2, u64::MAX, 1 << 48, u64::MAX];
-    place.write("ids.u64", ids.map(u64::to_le_bytes).concat());
+    place.write_items("ids.u64", ids);
     let known = [[0, 0, 1], [1, 1, 2], [2, 2, 2]];
     for options in [&["ids.u64"][..], &["ids.u64", "--granularity", "64"]] {
         let json = analyzed(&place, options);
@@ -625,10 +625,7 @@ fn short_traces_are_exact_whatever_the_rate() {
 fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
     let place = Place::new();
     let items = (0..4_000_000_u64).map(|item| item * 3);
-    place.write(
-        "new.u64",
-        items.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
-    );
+    place.write_items("new.u64", items);
     let sampled = analyzed(&place, &["new.u64", "--memory-limit", "24M"]);
     assert_eq!(sampled.warnings(), ["sampled"]);
     assert_eq!(
@@ -705,12 +702,7 @@ fn ids_have_no_size_and_lie_nowhere() {
         .run(&["analyze", "-f", "t.txt", "--data", "heap"])
         .fails(2)
         .says(&["a trace of ids", "leave out --data"]);
-    place.write(
-        "n.u64",
-        (0..200_000_u64)
-            .flat_map(|i| (i * i % 70_001).to_le_bytes())
-            .collect::<Vec<u8>>(),
-    );
+    place.write_items("n.u64", (0..200_000).map(|i| i * i % 70_001));
     let done = place.run(&["analyze", "-f", "n.u64"]).succeeds();
     let bars = done.out.lines().filter(|line| line.contains(" items – "));
     let ends: Vec<Option<usize>> = bars
@@ -821,7 +813,7 @@ fn what_is_missing_is_said_without_a_summary_too() {
     place.write("t.txt", &text);
     let done = place.run(&["analyze", "-q", "-f", "t.txt"]).succeeds();
     assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
-    place.write("n.u64", [1_u64, 2, 1].map(u64::to_le_bytes).concat());
+    place.write_items("n.u64", [1, 2, 1]);
     let mut cut = place.read("n.u64");
     cut.pop();
     place.write("n.u64", cut);

@@ -31,6 +31,18 @@ fn objects(place: &Place, name: &str) -> Json {
     place.profile(&options, &[&program]).1
 }
 
+/// Holds objects to their counts; `how` is how the program was built.
+fn have(json: &Json, objects: &[(&str, u64)], how: &str) {
+    for &(name, accesses) in objects {
+        let groups = json.groups("object");
+        assert_eq!(
+            json.accesses("object", name),
+            accesses,
+            "{name}, {how}: {groups:?}"
+        );
+    }
+}
+
 /// First accesses and the histogram of the object that is an array. gcc calls a static `hot.1`, and
 /// clang `work.hot`.
 fn histogram(json: &Json, array: &str) -> (u64, Vec<[u64; 3]>) {
@@ -61,14 +73,7 @@ fn are_apart(compiler: &str, level: &str) {
         "fixed",
     );
     let (local, fixed) = (objects(&place, "local"), objects(&place, "fixed"));
-    for (name, accesses) in ARRAYS {
-        assert_eq!(
-            local.accesses("object", name),
-            accesses,
-            "{name}, {words:?}: {:?}",
-            local.groups("object")
-        );
-    }
+    have(&local, &ARRAYS, &words.join(" "));
     for array in ["stream", "hot", "grid", "small"] {
         assert_eq!(
             histogram(&local, array),
@@ -99,17 +104,11 @@ fn local_arrays_of_fortran_are_apart() {
         let place = Place::new();
         build(&place, &["gfortran", level], "locals.f90", "local");
         let json = objects(&place, "local");
-        for (name, accesses) in [
+        let arrays = [
             ("stream in work", 3 * 1024),
             ("hot in work", 3 * (16 + 512)),
-        ] {
-            let groups = json.groups("object");
-            assert_eq!(
-                json.accesses("object", name),
-                accesses,
-                "{level}: {groups:?}"
-            );
-        }
+        ];
+        have(&json, &arrays, level);
     }
 }
 
@@ -150,9 +149,7 @@ fn local_arrays_are_stack_objects_in_traces_and_limits_too() {
     let file = ["analyze", "-q", "local.rltrace", "-o", "local.rlprof"];
     place.run(&[&file[..], &options].concat()).succeeds();
     let json = place.json("local.json");
-    for (name, accesses) in ARRAYS {
-        assert_eq!(json.accesses("object", name), accesses, "{name}");
-    }
+    have(&json, &ARRAYS, "recorded");
     let report = ["report", "local.rlprof", "--by", "object"];
     place.run(&report).succeeds().prints(&["stream in work"]);
     for (limit, code) in [
@@ -178,14 +175,7 @@ fn local_arrays_are_apart_where_the_pass_sees_them() {
         ];
         place.run(&words).succeeds();
         let json = objects(&place, "local");
-        for (name, accesses) in ARRAYS {
-            let groups = json.groups("object");
-            assert_eq!(
-                json.accesses("object", name),
-                accesses,
-                "{name}, {level}: {groups:?}"
-            );
-        }
+        have(&json, &ARRAYS, level);
     }
 }
 

@@ -64,10 +64,7 @@ fn names_in_a_text_count() {
 fn tables_of_hp_rda_count() {
     let place = Place::new();
     let items = (0..3_000_000_u64).map(|item| item * 3);
-    place.write(
-        "new.u64",
-        items.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
-    );
+    place.write_items("new.u64", items);
     keeps(&place, 32, &["new.u64", "--engine", "hp-rda"]);
 }
 
@@ -109,10 +106,7 @@ fn the_profile_at_the_end_counts() {
 fn refused_memory_ends_in_order() {
     let place = Place::new();
     let items = (0..3_000_000_u64).map(|item| item.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    place.write(
-        "new.u64",
-        items.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
-    );
+    place.write_items("new.u64", items);
     let mut text = String::new();
     (0..600_000).for_each(|name| writeln!(text, "name{name}").unwrap());
     place.write("names.txt", text);

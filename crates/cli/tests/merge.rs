@@ -8,10 +8,7 @@ use common::Place;
 fn parts(of: u32) -> Place {
     let place = Place::new();
     let numbers = (0..150_000_u64).map(|i| i * i % 1009);
-    place.write(
-        "n.u64",
-        numbers.flat_map(u64::to_le_bytes).collect::<Vec<u8>>(),
-    );
+    place.write_items("n.u64", numbers);
     for number in 1..=of {
         place
             .run(&["shard", &format!("{number}/{of}"), "n.u64", "-q"])
@@ -69,7 +66,7 @@ fn what_does_not_belong_together_is_refused() {
         let words = [&["shard", piece, trace, "-q", "-f", "-o", name], options].concat();
         place.run(&words).succeeds();
     };
-    place.write("other.u64", [1_u64, 2, 1].map(u64::to_le_bytes).concat());
+    place.write_items("other.u64", [1, 2, 1]);
     shard("2/3", "other.u64", "other", &[]);
     shard("2/3", "n.u64", "loads", &["--kind", "loads"]);
     shard("2/4", "n.u64", "fourth", &[]);

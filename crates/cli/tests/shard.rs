@@ -60,14 +60,14 @@ fn pieces_of_text_and_numbers_are_the_whole() {
     let place = Place::new();
     let words: String = items().map(|item| format!("item{item}\n")).collect();
     place.write("t.txt", words);
-    let numbers: Vec<u8> = items().flat_map(u64::to_le_bytes).collect();
-    place.write("n.u64", &numbers);
+    place.write_items("n.u64", items());
     for of in [1, 2, 5] {
         same(&place, "t.txt", of, &[]);
         same(&place, "n.u64", of, &["--kind", "loads"]);
     }
     same(&place, "n.u64", 16, &[]);
     // It breaks off: the last piece says so.
+    let numbers = place.read("n.u64");
     place.write("cut.u64", &numbers[..numbers.len() - 3]);
     same_ending_with(4, &place, "cut.u64", 3, &[]);
     assert_eq!(place.json("m.json").warnings(), ["truncated"]);
@@ -170,8 +170,7 @@ fn what_cannot_be_cut_is_told() {
 #[test]
 fn a_piece_that_does_not_fit_into_memory_is_an_error() {
     let place = Place::new();
-    let numbers: Vec<u8> = (0..3_000_000_u64).flat_map(u64::to_le_bytes).collect();
-    place.write("n.u64", &numbers);
+    place.write_items("n.u64", 0..3_000_000);
     let words = ["shard", "1/1", "n.u64", "--memory-limit", "20M"];
     place
         .run(&words)

@@ -7,8 +7,9 @@ mod common;
 use std::io::Cursor;
 
 use binary::{instruction, request, vscsi1, zip};
-use common::{Piece, Random, drain, rows};
-use reuselens_trace::{AnySource, AnyStretch, Block, Input, Source, Step, Stretch, Wish};
+use common::Random;
+use common::segments::{Delivered, items_of_rows, split_meanwhile, together};
+use reuselens_trace::{AnySource, AnyStretch, Input, Source, Stretch, Wish};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// An archive, and what is to be made of it.
@@ -57,34 +58,9 @@ impl Case {
     }
 
     /// The items of the rows, and what the rows end with.
-    fn expected(&self) -> (Vec<u64>, Option<String>) {
+    fn expected(&self) -> Delivered {
         items_of_rows(&mut self.source(), self.wish)
     }
-}
-
-fn items_of_rows(source: &mut dyn Source, wish: Wish) -> (Vec<u64>, Option<String>) {
-    let (pieces, error) = drain(source);
-    let rows = rows(&pieces);
-    let counted = rows.iter().filter(|row| wish.counts(row.kind));
-    let items = counted.map(|row| row.addr >> wish.granularity.shift());
-    (items.collect(), error.map(|error| error.to_string()))
-}
-
-/// What stretches deliver one after the other, up to the first error.
-fn together(stretches: Vec<AnyStretch>) -> (Vec<u64>, Option<String>) {
-    let mut all = Vec::new();
-    for mut stretch in stretches {
-        let (pieces, error) = drain(&mut stretch);
-        for piece in pieces {
-            if let Piece::Block(block) = piece {
-                all.extend_from_slice(&block.touches.items);
-            }
-        }
-        if error.is_some() {
-            return (all, error.map(|error| error.to_string()));
-        }
-    }
-    (all, None)
 }
 
 fn ids() -> Wish {
@@ -160,24 +136,7 @@ fn segments_of_members_are_as_long_as_is_asked_for() {
 fn a_segment_of_members_that_is_split_is_what_it_was() {
     let mut random = Random(6);
     let case = Case::new("u64", &numbers(90_000), &[10; 97], ids());
-    let (mut waiting, mut all, mut splits) = (case.stretches(2), Vec::new(), 0);
-    while !waiting.is_empty() {
-        let mut stretch = waiting.remove(0);
-        let mut block = Block::new();
-        loop {
-            if random.below(2) == 0
-                && let Some(half) = stretch.split_off(Accesses(500)).unwrap()
-            {
-                waiting.insert(0, half);
-                splits += 1;
-            }
-            match stretch.next(&mut block).unwrap() {
-                Step::Block => all.extend_from_slice(&block.touches.items),
-                Step::Event(_) => {}
-                Step::End => break,
-            }
-        }
-    }
+    let (all, splits) = split_meanwhile(case.stretches(2), &mut random);
     assert!(splits > 5, "{splits}");
     assert_eq!(all, case.expected().0);
     // A member is not split: it would be unpacked twice.

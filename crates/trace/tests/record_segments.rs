@@ -8,7 +8,8 @@ mod common;
 use std::io::Cursor;
 
 use binary::{gzip, instruction, request, vscsi1, vscsi2};
-use common::{Piece, Random, drain, rows};
+use common::segments::{Delivered, items, items_of_rows, split_meanwhile, together};
+use common::{Random, drain};
 use reuselens_trace::{
     AnySource, AnyStretch, Block, Input, Kind, Source, Step, Stop, Stoppable, TraceError, Wish,
 };
@@ -36,7 +37,7 @@ impl Case {
     }
 
     /// The items of the rows, and what the rows end with.
-    fn expected(&self) -> (Vec<u64>, Option<String>) {
+    fn expected(&self) -> Delivered {
         items_of_rows(&mut self.source(), self.wish)
     }
 }
@@ -44,45 +45,6 @@ impl Case {
 fn open(bytes: &[u8], format: &str) -> AnySource {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
     reuselens_trace::read(input, Some(format)).unwrap()
-}
-
-fn items_of_rows(source: &mut dyn Source, wish: Wish) -> (Vec<u64>, Option<String>) {
-    let (pieces, error) = drain(source);
-    let rows = rows(&pieces);
-    let counted = rows.iter().filter(|row| wish.counts(row.kind));
-    let items = counted.map(|row| row.addr >> wish.granularity.shift());
-    (items.collect(), error.map(|error| error.to_string()))
-}
-
-/// The items of a source that makes no rows.
-fn items(source: &mut dyn Source) -> (Vec<u64>, Option<String>) {
-    let (pieces, error) = drain(source);
-    let (mut items, mut events) = (Vec::new(), 0);
-    for piece in &pieces {
-        match piece {
-            Piece::Block(block) => {
-                assert!(block.is_empty() && block.touches.is_there());
-                assert_eq!(block.touches.references, block.touches.items.len() as u64);
-                items.extend_from_slice(&block.touches.items);
-            }
-            Piece::Event(_) => events += 1,
-        }
-    }
-    assert_eq!(events, 2, "the process and its thread");
-    (items, error.map(|error| error.to_string()))
-}
-
-/// What stretches deliver one after the other, up to the first error.
-fn together(stretches: Vec<AnyStretch>) -> (Vec<u64>, Option<String>) {
-    let mut all = Vec::new();
-    for mut stretch in stretches {
-        let (more, error) = items(&mut stretch);
-        all.extend(more);
-        if error.is_some() {
-            return (all, error);
-        }
-    }
-    (all, None)
 }
 
 /// Some records of each format, more than fit into one block.
@@ -169,24 +131,7 @@ fn segments_are_as_long_as_is_asked_for() {
 fn a_segment_that_is_split_is_what_it_was() {
     let mut random = Random(6);
     for case in cases() {
-        let (mut waiting, mut all, mut splits) = (case.stretches(2), Vec::new(), 0);
-        while !waiting.is_empty() {
-            let mut stretch = waiting.remove(0);
-            let mut block = Block::new();
-            loop {
-                if random.below(2) == 0
-                    && let Some(half) = stretch.split_off(Accesses(500)).unwrap()
-                {
-                    waiting.insert(0, half);
-                    splits += 1;
-                }
-                match stretch.next(&mut block).unwrap() {
-                    Step::Block => all.extend_from_slice(&block.touches.items),
-                    Step::Event(_) => {}
-                    Step::End => break,
-                }
-            }
-        }
+        let (all, splits) = split_meanwhile(case.stretches(2), &mut random);
         assert!(splits > 5, "{splits}");
         assert_eq!(all, case.expected().0, "{}, {splits} splits", case.format);
         // A file that is no segment is not split.

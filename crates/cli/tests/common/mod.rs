@@ -76,6 +76,12 @@ impl Place {
         std::fs::write(self.path(name), content).unwrap();
     }
 
+    /// Writes these items as a raw trace.
+    pub fn write_items(&self, name: &str, items: impl IntoIterator<Item = u64>) {
+        let items = items.into_iter().flat_map(u64::to_le_bytes);
+        self.write(name, items.collect::<Vec<u8>>());
+    }
+
     pub fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod damage;
+pub mod segments;
 
 use std::path::Path;
 
