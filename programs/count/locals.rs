@@ -1,5 +1,5 @@
-//! Local arrays of a function that is called three times: `stream` has 512 elements, each stored and
-//! loaded once per call, and `hot` has 8, of which one is loaded for each. Atomic, so that the
+//! Local arrays of a function that is called three times: `stream` has 512 elements, each stored
+//! and loaded once per call, and `hot` has 8, of which one is loaded for each. Atomic, so that the
 //! compiler does none of that for several at a time.
 
 use std::hint::black_box;

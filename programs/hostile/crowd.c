@@ -1,5 +1,6 @@
-// Many threads and processes, made in every way: `crowd threads` (64 at one time, three times), `crowd children` (300, 20 at
-// one time), `crowd vfork` (200), `crowd clone3` (100 processes, half of them in the memory of their parent).
+// Many threads and processes, made in every way: `crowd threads` (64 at one time, three times),
+// `crowd children` (300, 20 at one time), `crowd vfork` (200), `crowd clone3` (100 processes, half
+// of them in the memory of their parent).
 #define _GNU_SOURCE
 #include <linux/sched.h>
 #include <pthread.h>

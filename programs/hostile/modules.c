@@ -1,5 +1,6 @@
-// Maps as code what is no object file: a device without end, and a library whose file is a pipe by the time that
-// somebody reads it. Both are run. `modules LIBRARY`: a copy of a library, which has a function `answer`.
+// Maps as code what is no object file: a device without end, and a library whose file is a pipe by
+// the time that somebody reads it. Both are run. `modules LIBRARY`: a copy of a library, which has
+// a function `answer`.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

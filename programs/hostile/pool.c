@@ -1,6 +1,6 @@
-// Writes a number that is no block over the head of the pool of blocks, in the memory that it shares with reuselens, and
-// goes on working in two threads. `pool OFFSET`: where in that memory the pool is. Prints a sum, the same with and without
-// reuselens.
+// Writes a number that is no block over the head of the pool of blocks, in the memory that it
+// shares with reuselens, and goes on working in two threads. `pool OFFSET`: where in that memory
+// the pool is. Prints a sum, the same with and without reuselens.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-//! The page about the packages of others: which there are, and what their licences ask to be handed on.
+//! The page about the packages of others: which there are, and what their licences ask to be handed
+//! on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -109,8 +110,8 @@ fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     value[key].as_array().into_iter().flatten()
 }
 
-/// The packages of others that [`SHIPPED`] have in them, by name. What only makes code at build time
-/// (macros, build scripts) is not.
+/// The packages of others that [`SHIPPED`] have in them, by name. What only makes code at build
+/// time (macros, build scripts) is not.
 fn shipped(metadata: &Value) -> anyhow::Result<Vec<Package>> {
     let packages: BTreeMap<&str, &Value> = array(metadata, "packages")
         .filter_map(|package| Some((package["id"].as_str()?, package)))
@@ -235,8 +236,8 @@ fn is_right(line: &str) -> bool {
     line.starts_with("copyright (c)") || line.starts_with("copyright 2")
 }
 
-/// The files of a package that have to be handed on: notices, and of the licence it is taken under its
-/// text, unless that is `LICENSE-APACHE`.
+/// The files of a package that have to be handed on: notices, and of the licence it is taken under
+/// its text, unless that is `LICENSE-APACHE`.
 fn files(package: &Package) -> anyhow::Result<Vec<String>> {
     let taken = taken(&package.licence);
     let mut names = Vec::new();

@@ -39,9 +39,9 @@ impl Layout {
         self.locals.first().map_or(0, |local| local.below)
     }
 
-    /// What is at an address in a frame with this canonical frame address: low and high end, and the
-    /// variable; none for a gap between two, or after the last. `None` for an address before the
-    /// first, where the frames of callees are too.
+    /// What is at an address in a frame with this canonical frame address: low and high end, and
+    /// the variable; none for a gap between two, or after the last. `None` for an address before
+    /// the first, where the frames of callees are too.
     pub fn find(&self, frame: u64, address: u64) -> Option<(u64, u64, Option<&Local>)> {
         let low = |local: &Local| frame.wrapping_sub(local.below);
         let after = self.locals.partition_point(|local| low(local) <= address);

@@ -135,8 +135,8 @@ impl SiteIndex {
     /// Where the search for an instruction begins.
     #[inline(always)]
     fn home(&self, pc: u64, kind: u8) -> usize {
-        // The carries of the product spread a difference that the key has turned: which numbers meet
-        // depends on it.
+        // The carries of the product spread a difference that the key has turned: which numbers
+        // meet depends on it.
         let number = pc ^ self.key ^ u64::from(kind) << 32;
         (number.wrapping_mul(GOLDEN) >> self.shift) as usize
     }

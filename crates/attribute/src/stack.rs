@@ -129,7 +129,8 @@ impl ShadowStack {
         self.by_call = by_call;
     }
 
-    /// Where the innermost frame lies, or the part of it below its variables: low end, bytes, object.
+    /// Where the innermost frame lies, or the part of it below its variables: low end, bytes,
+    /// object.
     #[inline]
     pub fn innermost(&self, layouts: &Layouts) -> Option<(u64, u64, u32)> {
         let top = self.top()?;

@@ -28,13 +28,13 @@ pub struct Variable {
 /// A local variable that has a fixed place in the frames of the function around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LocalVariable {
-    /// How many bytes below the canonical frame address (the stack pointer before the call) its first
-    /// byte is.
+    /// How many bytes below the canonical frame address (the stack pointer before the call) its
+    /// first byte is.
     pub below: u64,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its name and that of the function that declares it, `table in main`. Variables of one name and
-    /// file are one object, in whichever frames.
+    /// Its name and that of the function that declares it, `table in main`. Variables of one name
+    /// and file are one object, in whichever frames.
     pub name: String,
     /// The source file that declares it; empty if that is unknown.
     pub file: String,

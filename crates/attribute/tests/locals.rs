@@ -1,4 +1,5 @@
-//! Local variables that have a fixed place in the frames of their function are objects of their own.
+//! Local variables that have a fixed place in the frames of their function are objects of their
+//! own.
 
 mod common;
 

@@ -88,8 +88,8 @@ fn setuid_program_ignores_the_segment_in_its_environment() {
     assert_eq!(processes(&segment), 1);
 }
 
-/// Runs a program that must end by itself with status 0, as it does alone: how many rows it gave, and
-/// the notes.
+/// Runs a program that must end by itself with status 0, as it does alone: how many rows it gave,
+/// and the notes.
 fn ends(command: Vec<OsString>, capture: Capture) -> (usize, Vec<String>) {
     let (mut rows, mut notes) = (0, Vec::new());
     let running = watch(command, capture, |told| match told {

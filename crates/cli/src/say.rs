@@ -1,6 +1,6 @@
-//! What commands print besides reports. Names of files, programs and threads are part of it, and come
-//! from anywhere: what a terminal would obey in them is shown as an escape. Line breaks stay, since
-//! messages have several lines.
+//! What commands print besides reports. Names of files, programs and threads are part of it, and
+//! come from anywhere: what a terminal would obey in them is shown as an escape. Line breaks stay,
+//! since messages have several lines.
 
 use std::io::{self, Write};
 

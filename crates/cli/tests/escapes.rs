@@ -1,5 +1,5 @@
-//! Names of files, programs, arguments, threads and data that hold what a terminal obeys: every command
-//! shows them as escapes.
+//! Names of files, programs, arguments, threads and data that hold what a terminal obeys: every
+//! command shows them as escapes.
 
 mod common;
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use common::{Done, Place};
 
-/// What the program takes beside the analysis: its own pages, buffers, what the allocator keeps, and
-/// what grows between two looks at the memory. Some 20 MiB; more where threads come late on a busy
-/// machine. Without the limit each of these runs takes a third more than this allows, or many times
-/// as much.
+/// What the program takes beside the analysis: its own pages, buffers, what the allocator keeps,
+/// and what grows between two looks at the memory. Some 20 MiB; more where threads come late on a
+/// busy machine. Without the limit each of these runs takes a third more than this allows, or many
+/// times as much.
 const BESIDE: u64 = 56 << 20;
 
 /// The most memory that a run of the command holds, in bytes, looked at again and again.

@@ -24,8 +24,8 @@ pub(crate) fn note(bytes: usize) {
     let _ = REFUSED.compare_exchange(0, bytes.max(1), Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The first allocation of a process with [`Allocator`](crate::Allocator) that the system refused, if
-/// one was: time to end in order. Cost: a load.
+/// The first allocation of a process with [`Allocator`](crate::Allocator) that the system refused,
+/// if one was: time to end in order. Cost: a load.
 pub fn out_of_memory() -> Option<OutOfMemory> {
     match REFUSED.load(Ordering::Relaxed) {
         0 => None,

@@ -1,5 +1,5 @@
-//! Large zeroed arrays, on huge pages where the system has them. Miri maps memory, and knows none of
-//! the hints and requests about it.
+//! Large zeroed arrays, on huge pages where the system has them. Miri maps memory, and knows none
+//! of the hints and requests about it.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -144,8 +144,8 @@ impl<T: Zeroable> Huge<T> {
     }
 }
 
-/// Memory for so many bytes, on huge pages if it is large, and those before the first of them; `None` if
-/// the system has none.
+/// Memory for so many bytes, on huge pages if it is large, and those before the first of them;
+/// `None` if the system has none.
 fn mapped(bytes: usize) -> Option<(MmapMut, usize)> {
     let whole = if bytes < SEVERAL || bytes % HUGE_PAGE < HUGE_PAGE / 2 {
         Some(bytes)
@@ -225,7 +225,8 @@ impl<T: Zeroable> DerefMut for Huge<T> {
 /// and are touched at random. Cost: a copy of all values when there is no room, which at least doubles it then.
 ///
 /// # Panics
-/// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are as they were.
+/// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are as they
+/// were.
 #[inline(always)]
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more {

@@ -39,9 +39,9 @@ pub struct Progress {
 /// as the others.
 ///
 /// # Errors
-/// If there is no such engine, or the source cannot be read at all: also if it breaks off before there
-/// was anything to analyse. [`Error::Memory`] if the system refuses memory without which there is no
-/// profile.
+/// If there is no such engine, or the source cannot be read at all: also if it breaks off before
+/// there was anything to analyse. [`Error::Memory`] if the system refuses memory without which
+/// there is no profile.
 pub fn analyze(
     source: &mut dyn Source,
     command: Vec<String>,

@@ -36,8 +36,8 @@ pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<()
     Err(Error::NoPlaces)
 }
 
-/// Bytes that a cell takes in a profile and its report: its distances, its instruction with a name, and
-/// the tables by which these are found; measured.
+/// Bytes that a cell takes in a profile and its report: its distances, its instruction with a name,
+/// and the tables by which these are found; measured.
 const PROFILE_CELL: u64 = 384;
 
 /// Takes in the blocks and events of a trace in order.

@@ -1,8 +1,8 @@
 //! How much memory this process can have: of the machine, within its control groups, and within its
 //! own limits.
 //!
-//! Sources: proc(5) for `meminfo`, `self/cgroup`, `self/mountinfo`, `self/limits` and `self/status`;
-//! Documentation/admin-guide/cgroup-v2.rst ("Memory Interface Files") and
+//! Sources: proc(5) for `meminfo`, `self/cgroup`, `self/mountinfo`, `self/limits` and
+//! `self/status`; Documentation/admin-guide/cgroup-v2.rst ("Memory Interface Files") and
 //! Documentation/admin-guide/cgroup-v1/memory.rst of the Linux kernel.
 
 use std::fs;

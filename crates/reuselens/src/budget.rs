@@ -6,9 +6,9 @@ use crate::AnalysisOptions;
 use crate::available::{address_space, available_memory};
 use crate::counts::Counts;
 
-/// The most memory that an analysis may take: what was asked for, or three quarters of what is free.
-/// No more than half of the address space that is left, where that is limited: allocators, stacks of
-/// threads and tables on their way to larger ones take their part of it.
+/// The most memory that an analysis may take: what was asked for, or three quarters of what is
+/// free. No more than half of the address space that is left, where that is limited: allocators,
+/// stacks of threads and tables on their way to larger ones take their part of it.
 pub(crate) fn memory_limit(options: &AnalysisOptions) -> Bytes {
     let free = || available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
     let limit = options.memory_limit.unwrap_or_else(free);
@@ -35,14 +35,15 @@ pub(crate) const LOOK_AT_MEMORY_EVERY: u64 = 1 << 17;
 /// as long as a line.
 pub(crate) const SOURCE_GROWTH: u64 = 1 << 20;
 
-/// The same for cells: each takes the memory of many accesses, and all may be of other instructions.
+/// The same for cells: each takes the memory of many accesses, and all may be of other
+/// instructions.
 pub(crate) const NEW_CELLS: usize = 1 << 13;
 
 /// Bytes that a cell of an instruction of its own takes in all tables together; measured.
 pub(crate) const CELL: u64 = 900;
 
-/// What a sample may take however little was allowed: it needs some tables to begin with, and is of more use than
-/// a beginning of the trace.
+/// What a sample may take however little was allowed: it needs some tables to begin with, and is of
+/// more use than a beginning of the trace.
 const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
 impl Budget {

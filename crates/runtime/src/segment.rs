@@ -93,8 +93,8 @@ impl Segment {
         self.base as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
     }
 
-    /// Header of block `index`, which the caller has checked if it comes from the shared memory: the
-    /// pool hands out no other.
+    /// Header of block `index`, which the caller has checked if it comes from the shared memory:
+    /// the pool hands out no other.
     pub fn block(self, index: u32) -> &'static BlockHeader {
         debug_assert!((index as usize) < BLOCKS);
         // SAFETY: in bounds by the caller; as above.
@@ -149,9 +149,9 @@ fn try_map() {
     );
 }
 
-/// Whether this program has rights that who started it has not: setuid, setgid, or capabilities of its
-/// file. Then the environment is not to be trusted, and a segment that it names least of all: who
-/// writes into that says where the program writes.
+/// Whether this program has rights that who started it has not: setuid, setgid, or capabilities of
+/// its file. Then the environment is not to be trusted, and a segment that it names least of all:
+/// who writes into that says where the program writes.
 fn is_secure() -> bool {
     const AT_SECURE: u64 = 23;
     unsafe extern "C" {
@@ -246,8 +246,9 @@ fn map(path: *const u8) -> *mut u8 {
     }
 }
 
-/// A limit of the address space leaves no room for the segment: the analysing side learns that there is
-/// a thread that it does not see, and why. For that a part of the segment is mapped, for a moment.
+/// A limit of the address space leaves no room for the segment: the analysing side learns that
+/// there is a thread that it does not see, and why. For that a part of the segment is mapped, for a
+/// moment.
 fn report_no_room(fd: isize) {
     // SAFETY: fresh address space, given back before the end; all fields of a header are atomic.
     unsafe {

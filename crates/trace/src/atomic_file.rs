@@ -223,8 +223,8 @@ impl AtomicFile {
         remove(&mut unfinished());
     }
 
-    /// [`remove_unfinished`](Self::remove_unfinished), unless the list of them is in use: for the end
-    /// of a process in the middle of anything, where nobody may be left to give the list back.
+    /// [`remove_unfinished`](Self::remove_unfinished), unless the list of them is in use: for the
+    /// end of a process in the middle of anything, where nobody may be left to give the list back.
     pub fn remove_unfinished_unless_busy() {
         if let Ok(mut unfinished) = UNFINISHED.try_lock() {
             remove(&mut unfinished);

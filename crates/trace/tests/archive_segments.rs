@@ -175,7 +175,8 @@ fn damage_in_a_member_in_the_middle_is_told_by_its_segment() {
     }
 }
 
-/// Segments rely on the lengths in the archive's list: without the check, the others would be shifted.
+/// Segments rely on the lengths in the archive's list: without the check, the others would be
+/// shifted.
 #[test]
 fn a_wrong_length_in_the_list_of_members_is_an_error_of_its_segment() {
     let numbers = numbers(40_000);

@@ -31,8 +31,8 @@ impl BlockPool {
         self.head.load(Ordering::Acquire) as u32 as usize <= BLOCKS
     }
 
-    /// Takes a block, whose number is below [`BLOCKS`] whatever is in the memory; [`NO_BLOCK`] if all
-    /// are in use, or the pool is not intact. `link` gives the `next_free` of a block.
+    /// Takes a block, whose number is below [`BLOCKS`] whatever is in the memory; [`NO_BLOCK`] if
+    /// all are in use, or the pool is not intact. `link` gives the `next_free` of a block.
     pub fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
         let mut head = self.head.load(Ordering::Acquire);
         while head as u32 != 0 {

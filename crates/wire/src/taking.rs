@@ -6,8 +6,8 @@ use crate::{BLOCK_HEADER_BYTES, BlockHeader, Header, NO_BLOCK, Slot};
 
 impl Header {
     /// Takes an empty block, whose number is below [`BLOCKS`](crate::BLOCKS). `link` gives the
-    /// `next_free` of a block. `None` if there will be none, which counts as a lost event: the other
-    /// side is gone, or somebody has written over the pool.
+    /// `next_free` of a block. `None` if there will be none, which counts as a lost event: the
+    /// other side is gone, or somebody has written over the pool.
     pub fn take_block<'a>(
         &self,
         link: impl Fn(u32) -> &'a AtomicU32,

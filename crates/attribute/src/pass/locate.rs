@@ -6,8 +6,8 @@ use crate::objects::{Objects, Where};
 use crate::shadow::{NO_STRUCTURE, Region, Volatility};
 use crate::stack::ShadowStack;
 
-/// Stacks that an address is looked for in, of those that no order says more about: a trace may have
-/// any number of threads, and each access that is in no object looks.
+/// Stacks that an address is looked for in, of those that no order says more about: a trace may
+/// have any number of threads, and each access that is in no object looks.
 const MOST_STACKS: usize = 64;
 
 impl Pass<'_> {
@@ -35,7 +35,8 @@ impl Pass<'_> {
     }
 
     /// The object and the structure of an address in the stack of the thread that runs. The site
-    /// remembers it if its frame has variables: others are found at once or are not often asked for.
+    /// remembers it if its frame has variables: others are found at once or are not often asked
+    /// for.
     fn in_own_stack(&mut self, slot: usize, address: u64) -> (u32, u32) {
         let pc = self.process.sites.slot(slot).pc();
         let found = self
@@ -70,7 +71,8 @@ impl Pass<'_> {
         (self.in_others_stack(address), NO_STRUCTURE)
     }
 
-    /// The object of an address that may lie in the stack of a thread that does not run; 0 = in none.
+    /// The object of an address that may lie in the stack of a thread that does not run; 0 = in
+    /// none.
     fn in_others_stack(&mut self, address: u64) -> u32 {
         let threads = self.threads;
         let holds = |thread: &usize| threads[*thread].stack.contains(address);

@@ -80,8 +80,8 @@ pub trait Raw: Copy + Default {
 
 /// Every lane is written: with its old value where the mask has a zero, and by bits, not by a
 /// condition. A condition becomes 32 tests and branches, 900 bytes in the loop of each instruction;
-/// this becomes masked stores on AVX-512 (40 bytes) and a few vector instructions elsewhere. The bits
-/// are a table because SSE2 cannot shift each lane by a number of its own.
+/// this becomes masked stores on AVX-512 (40 bytes) and a few vector instructions elsewhere. The
+/// bits are a table because SSE2 cannot shift each lane by a number of its own.
 macro_rules! raw {
     ($raw:ty) => {
         impl Raw for $raw {

@@ -140,8 +140,8 @@ pub fn run<S: Sink + Send>(
     Ok(total)
 }
 
-/// How many blocks run at one time: as many as there are threads, as far as their local memory allows
-/// it. Results do not depend on it.
+/// How many blocks run at one time: as many as there are threads, as far as their local memory
+/// allows it. Results do not depend on it.
 fn workers(kernel: &Kernel, launch: &Launch, options: &Options) -> usize {
     if kernel.is_ordered {
         return 1;

@@ -4,8 +4,9 @@
 //! extending the available precision*, 1971; for products and quotients by fused multiply-add). Its sign
 //! says on which side of the nearest result the true one lies.
 //!
-//! Functions of doubles and of whole numbers are not inlined: they branch, so a loop over 32 lanes does
-//! not become one over vectors, but 32 copies, of which there would be three for each direction.
+//! Functions of doubles and of whole numbers are not inlined: they branch, so a loop over 32 lanes
+//! does not become one over vectors, but 32 copies, of which there would be three for each
+//! direction.
 
 use super::opcode::Rounding;
 

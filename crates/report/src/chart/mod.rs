@@ -97,6 +97,7 @@ const RIGHT: f64 = WIDTH - 24.0;
 const HEAD: f64 = 58.0;
 /// Height of ticks and name of the horizontal axis, and the gap to the next panel.
 const FOOT: f64 = 62.0;
+
 /// The panels, one under the other, as an SVG file, for light and dark ground. Ends with a line
 /// break; equal panels, equal bytes.
 pub fn chart(panels: &[Panel]) -> String {
@@ -104,8 +105,8 @@ pub fn chart(panels: &[Panel]) -> String {
 }
 
 /// The panels, one under the other, as a PNG file: the same shapes and colours as [`chart`] on
-/// light ground, 1,520 pixels wide. Equal panels give equal bytes on every machine: the fonts are in
-/// this library.
+/// light ground, 1,520 pixels wide. Equal panels give equal bytes on every machine: the fonts are
+/// in this library.
 pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
     png::file(panels)
 }

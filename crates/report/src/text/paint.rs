@@ -1,5 +1,5 @@
-//! Colour, only when asked, and words broken at the edge. Names cannot steer the terminal: all text of
-//! reports goes through this file, where control characters are shown as escapes.
+//! Colour, only when asked, and words broken at the edge. Names cannot steer the terminal: all text
+//! of reports goes through this file, where control characters are shown as escapes.
 
 use reuselens_units::{shown, shown_lines};
 

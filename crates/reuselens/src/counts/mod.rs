@@ -336,9 +336,9 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
 /// The rate of the sampled engine where none is given.
 const RATE: f64 = 0.01;
 
-/// Address space below which there is one thread: the stack of another and its share of the allocator
-/// take more than it is worth, and the standard library panics in a thread that has room for the
-/// one and not for the other.
+/// Address space below which there is one thread: the stack of another and its share of the
+/// allocator take more than it is worth, and the standard library panics in a thread that has room
+/// for the one and not for the other.
 const LITTLE: Bytes = Bytes(64 << 20);
 
 /// The threads that an analysis may work on.

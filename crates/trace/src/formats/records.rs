@@ -2,7 +2,8 @@
 //!
 //! Where a record begins is known without reading those before it. So a plain file can be read in
 //! segments by several threads ([`Source::stretches`]), as can an archive, whose segments begin
-//! where members do; and a reader that is asked for items only makes no rows ([`Source::condense`]).
+//! where members do; and a reader that is asked for items only makes no rows
+//! ([`Source::condense`]).
 
 use std::path::Path;
 

@@ -96,8 +96,8 @@ impl Input {
         Ok(())
     }
 
-    /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`] says that any place can be
-    /// reached.
+    /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`]
+    /// says that any place can be reached.
     pub(crate) fn another(&self) -> Option<Input> {
         let Raw::File(file) = &self.reader else {
             return None;

@@ -25,7 +25,8 @@ const PACKED: usize = 128 << 10;
 /// The most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
 const XZ_MEMORY: u64 = 512 << 20;
 
-/// Bytes held to unpack a zip archive: parts on their way, packed bytes, and the last that were unpacked.
+/// Bytes held to unpack a zip archive: parts on their way, packed bytes, and the last that were
+/// unpacked.
 pub(crate) const MEMORY: u64 = (ahead::MOST_HELD + PACKED + (64 << 10)) as u64;
 
 /// What a file is packed with that is unpacked on the way in.
@@ -131,8 +132,8 @@ impl Packing {
         Ok((Box::new(unpacked), taken))
     }
 
-    /// What the members of the zip archive in `file` unpack to from byte `offset` on, and the count of
-    /// packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
+    /// What the members of the zip archive in `file` unpack to from byte `offset` on, and the count
+    /// of packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
     ///
     /// # Errors
     /// If there can be no thread.

@@ -126,7 +126,7 @@ fn open(packed: Counted) -> Result<(ZipArchive<BufReader<Counted>>, Members)> {
     let taken = packed.count();
     let packed = BufReader::with_capacity(PACKED, packed);
     let archive = ZipArchive::new(packed).map_err(failed)?;
-    // What was read so far is the list of members, and lies behind them.
+    // What was read so far is the list of members, which is after them in the file.
     taken.store(0, atomic::Ordering::Relaxed);
     let members = Members::list(&archive)?;
     Ok((archive, members))

@@ -12,7 +12,8 @@ use crate::symbols::{FrameLayout, LocalVariable};
 
 /// Arrays of fewer bytes are no objects of their own.
 const LEAST_ARRAY: u64 = 16;
-/// Structures of fewer bytes are no objects of their own: programs in C++ and Rust are full of them.
+/// Structures of fewer bytes are no objects of their own: programs in C++ and Rust are full of
+/// them.
 const LEAST_STRUCTURE: u64 = 32;
 
 /// The functions of a unit that have variables: as far as the unit can be read. `sites` is the code

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Batches that come after the system has refused memory, and those that wait then, are dropped, and
-/// nobody waits for them.
+/// Batches that come after the system has refused memory, and those that wait then, are dropped,
+/// and nobody waits for them.
 #[test]
 fn refused_memory_ends_the_work() {
     let recipe = Recipe {
