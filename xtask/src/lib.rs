@@ -11,6 +11,7 @@ mod finding;
 pub mod kernels;
 pub mod miri;
 pub mod promises;
+pub mod same;
 pub mod slowdown;
 mod source;
 pub mod third_party;

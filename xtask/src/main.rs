@@ -11,6 +11,9 @@ usage: cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask promises [PART...]
                                measure what the engines and readers promise, on this machine (see
                                programs/engines/measure)
+       cargo xtask same BEFORE AFTER
+                               compare all that two builds of the command write, byte for byte (see
+                               xtask/same.toml)
        cargo xtask kernels     compile the kernels of kernels/ to PTX, with clang-19 and nvcc
        cargo xtask third-party write docs/third-party.md: packages of others and their licences
        cargo xtask miri        run the tests of unsafe code under Miri, if there is a nightly with it";
@@ -29,6 +32,10 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         ["third-party"] => {
             xtask::third_party::run(&root()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["same", before, after] => {
+            xtask::same::run(&root()?, Path::new(before), Path::new(after))?;
             Ok(ExitCode::SUCCESS)
         }
         ["promises", ref parts @ ..] => {
