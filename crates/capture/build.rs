@@ -1,7 +1,9 @@
 //! Compiles what goes into measured programs, to be embedded in this crate: the run time, which
-//! `reuselens cc` adds to the programs that it links, and the rewriter for all others.
+//! `reuselens cc` adds to the programs that it links, and the rewriter for all others. Both are
+//! embedded packed.
 
 use std::error::Error;
+use std::fs::{read, write};
 use std::path::PathBuf;
 
 #[path = "../runtime/build_support.rs"]
@@ -9,9 +11,17 @@ mod build_support;
 #[path = "../rewrite/build_support.rs"]
 mod rewrite_support;
 
+/// The level of zstd: higher ones save no hundredth of the size.
+const LEVEL: i32 = 19;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     build_support::compile(&crates, &out)?;
-    rewrite_support::compile(&crates, &out)
+    rewrite_support::compile(&crates, &out)?;
+    for name in ["reuselens.o", "rewrite.so"] {
+        let packed = zstd::bulk::compress(&read(out.join(name))?, LEVEL)?;
+        write(out.join(format!("{name}.zst")), packed)?;
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@ mod consumer;
 mod control;
 mod decode;
 mod dispositions;
+mod embedded;
 mod ending;
 mod error;
 mod follow;

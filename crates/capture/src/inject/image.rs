@@ -7,7 +7,8 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object as _};
 use reuselens_wire::IMAGE;
 
-const FILE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rewrite.so"));
+use crate::embedded::rewriter;
+
 /// R_X86_64_RELATIVE: add the address at which the file lies.
 const RELATIVE: u64 = 8;
 /// Addresses of the image are aligned so.
@@ -29,7 +30,8 @@ impl Image {
 }
 
 fn load() -> Option<Image> {
-    let data = FILE;
+    let unpacked = rewriter();
+    let data = unpacked.as_slice();
     let file = ElfFile64::<Endianness>::parse(data).ok()?;
     let little = Endianness::Little;
     let headers = file.elf_header().program_headers(little, data).ok()?;

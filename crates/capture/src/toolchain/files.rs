@@ -4,35 +4,41 @@ use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::CaptureError;
+use crate::embedded::run_time;
 
-/// The run time for measured programs: one object file.
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o"));
 /// An archive without members: stands in for the compiler's own run time.
 const EMPTY_ARCHIVE: &[u8] = b"!<arch>\n";
 /// What a program exports to instrumented libraries that it loads.
 const DYNAMIC_LIST: &[u8] = b"{ __tsan_*; __reuselens_*; __wrap_*; Record*; record*_; };\n";
 
-const FILES: [(&str, &[u8]); 8] = [
-    ("reuselens.o", OBJECT),
-    ("pass.cpp", include_bytes!("../../llvm/pass.cpp")),
-    ("dynamic.list", DYNAMIC_LIST),
-    ("empty/libtsan.a", EMPTY_ARCHIVE),
-    ("empty/libtsan_preinit.o", EMPTY_ARCHIVE),
-    (
-        "include/reuselens.h",
-        include_bytes!("../../include/reuselens.h"),
-    ),
-    (
-        "include/reuselens.inc",
-        include_bytes!("../../include/reuselens.inc"),
-    ),
-    (
-        "include/reuselens.f90",
-        include_bytes!("../../include/reuselens.f90"),
-    ),
-];
+/// The run time for measured programs: one object file.
+static OBJECT: LazyLock<Vec<u8>> = LazyLock::new(run_time);
+
+/// The names of the files, and what is in them.
+fn files() -> [(&'static str, &'static [u8]); 8] {
+    [
+        ("reuselens.o", &OBJECT),
+        ("pass.cpp", include_bytes!("../../llvm/pass.cpp")),
+        ("dynamic.list", DYNAMIC_LIST),
+        ("empty/libtsan.a", EMPTY_ARCHIVE),
+        ("empty/libtsan_preinit.o", EMPTY_ARCHIVE),
+        (
+            "include/reuselens.h",
+            include_bytes!("../../include/reuselens.h"),
+        ),
+        (
+            "include/reuselens.inc",
+            include_bytes!("../../include/reuselens.inc"),
+        ),
+        (
+            "include/reuselens.f90",
+            include_bytes!("../../include/reuselens.f90"),
+        ),
+    ]
+}
 
 /// Where the files are.
 #[derive(Clone, Debug)]
@@ -130,8 +136,8 @@ fn cache_directory() -> Option<PathBuf> {
 
 /// A number that changes with the files' contents (FNV-1a).
 fn fingerprint() -> u64 {
-    let bytes = FILES
-        .iter()
+    let bytes = files()
+        .into_iter()
         .flat_map(|(name, content)| name.bytes().chain(content.iter().copied()));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -179,7 +185,7 @@ fn check_owner(directory: &Path, user: u32) -> io::Result<()> {
 
 /// Whether all files are there, with the content of this version.
 fn is_complete(directory: &Path) -> bool {
-    FILES.iter().all(|(name, content)| {
+    files().iter().all(|(name, content)| {
         std::fs::read(directory.join(name)).is_ok_and(|found| found == *content)
     })
 }
@@ -200,7 +206,7 @@ fn replace(place: &Path, directory: &Path, user: u32) -> io::Result<()> {
 }
 
 fn write(directory: &Path) -> io::Result<()> {
-    for (name, content) in FILES {
+    for (name, content) in files() {
         let path = directory.join(name);
         if let Some(parent) = path.parent() {
             DirBuilder::new()

@@ -1,0 +1,33 @@
+//! What the build script compiled for measured programs: embedded packed.
+
+const RUN_TIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o.zst"));
+const REWRITER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rewrite.so.zst"));
+
+/// The run time for programs that `reuselens cc` links: one object file.
+pub(crate) fn run_time() -> Vec<u8> {
+    unpack(RUN_TIME)
+}
+
+/// The rewriter for unmodified programs: a shared object, or nothing if this was not compiled for
+/// x86-64. Unpacking it takes about a millisecond.
+pub(crate) fn rewriter() -> Vec<u8> {
+    unpack(REWRITER)
+}
+
+/// What the build script packed.
+fn unpack(packed: &[u8]) -> Vec<u8> {
+    zstd::stream::decode_all(packed).expect("the build script packed it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_embedded_at_less_than_half_their_size() {
+        for (packed, file) in [(RUN_TIME, run_time()), (REWRITER, rewriter())] {
+            assert!(file.starts_with(b"\x7fELF"));
+            assert!(packed.len() < file.len() / 2, "{} bytes", packed.len());
+        }
+    }
+}
