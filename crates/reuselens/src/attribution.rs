@@ -126,6 +126,10 @@ impl Attribution {
 
     /// Puts it behind that of the stretch before: see [`Attributor::put_behind`].
     pub fn put_behind(&mut self, earlier: Attribution) {
+        // Some notes come with the first access that they are about.
+        let notes = earlier.warnings.into_iter();
+        let missing: Vec<_> = notes.filter(|note| !self.warnings.contains(note)).collect();
+        self.warnings.splice(0..0, missing);
         self.attributor.put_behind(earlier.attributor);
     }
 

@@ -88,8 +88,9 @@ pub trait Source {
 
 /// A stretch of a trace, read beside others: see [`Source::stretches`].
 ///
-/// It first delivers all events of the stretches before it, then what is its own, condensed. Of a trace that ends well all
-/// stretches together deliver its accesses; of one that is damaged, or of which it was wrong where a stretch begins, one of them ends with an
+/// It first delivers all events of the stretches before it, then what is its own, condensed, or in rows of which the `pc` may be
+/// another than in the whole source. A note on what an access is like may come only with the first such access of a stretch.
+/// Of a trace that ends well all stretches together deliver its accesses; of one that is damaged, or of which it was wrong where a stretch begins, one of them ends with an
 /// error, and what those before that delivered is what the whole source would. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of a stretch mean what those
 /// before have named: whoever meets one reads the whole source instead.
 pub trait Stretch: Source {

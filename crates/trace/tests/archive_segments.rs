@@ -6,7 +6,7 @@ mod common;
 
 use std::io::Cursor;
 
-use binary::{instruction, request, vscsi1, zip};
+use binary::{archive, instruction, request, vscsi1};
 use common::Random;
 use common::segments::{Delivered, items_of_rows, split_meanwhile, together};
 use reuselens_trace::{AnySource, AnyStretch, Input, Source, Stretch, Wish};
@@ -22,24 +22,9 @@ struct Case {
 impl Case {
     /// The bytes in members of these many thousandths, whatever records they cut in two.
     fn new(format: &'static str, bytes: &[u8], parts: &[usize], wish: Wish) -> Case {
-        let mut members = Vec::new();
-        let mut rest = bytes;
-        for (number, part) in parts.iter().enumerate() {
-            let length = (bytes.len() * part / 1000 + number).min(rest.len());
-            let (member, after) = rest.split_at(length);
-            members.push((format!("chunk.{number:04}"), member));
-            rest = after;
-        }
-        members.push(("chunk.9999".to_owned(), rest));
-        let mut members: Vec<(&str, &[u8])> = members
-            .iter()
-            .map(|(name, bytes)| (name.as_str(), *bytes))
-            .collect();
-        // In the file they are in another order.
-        members.reverse();
         Case {
             format,
-            archive: zip(&members),
+            archive: archive(bytes, parts),
             wish,
         }
     }

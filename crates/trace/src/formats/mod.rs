@@ -23,6 +23,7 @@ mod lines;
 mod names;
 mod number;
 mod records;
+mod segments;
 mod signature;
 
 use std::path::Path;

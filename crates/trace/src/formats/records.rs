@@ -10,13 +10,10 @@ use std::path::Path;
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 use crate::formats::feed::{self, ENOUGH, Feed};
-use crate::input::Places;
+use crate::formats::segments::Cuts;
 use crate::{
     AnyStretch, Block, Input, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
 };
-
-/// The most segments of a file.
-const MOST_SEGMENTS: u64 = 1 << 16;
 
 /// What a format makes of its records.
 pub trait Layout: Clone + Send + 'static {
@@ -78,7 +75,7 @@ struct Records<L> {
     /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
     left: Option<u64>,
     /// Of a segment: where others can begin.
-    places: Option<Places>,
+    cuts: Option<Cuts>,
 }
 
 impl<L: Layout> RecordReader<L> {
@@ -92,7 +89,7 @@ impl<L: Layout> RecordReader<L> {
                 wish: None,
                 object: None,
                 left: None,
-                places: None,
+                cuts: None,
             },
             object: None,
         }
@@ -118,17 +115,17 @@ impl<L: Layout> RecordReader<L> {
     fn segment(
         &self,
         wish: Wish,
-        places: &Places,
+        cuts: &Cuts,
         first: u64,
         left: Option<u64>,
     ) -> Result<Option<Self>, TraceError> {
-        let offset = first * self.records.layout.length() as u64;
-        let Some(input) = self.records.input.another_at(offset)? else {
+        let input = &self.records.input;
+        let Some(input) = input.another_at(&cuts.places, cuts.byte(first))? else {
             return Ok(None);
         };
         let mut segment = RecordReader::of(input, self.records.layout.clone());
         (segment.records.wish, segment.records.left) = (Some(wish), left);
-        segment.records.places = Some(places.clone());
+        segment.records.cuts = Some(cuts.clone());
         Ok(Some(segment))
     }
 }
@@ -177,11 +174,12 @@ impl<L: Layout> Source for RecordReader<L> {
         let Some(places) = self.records.input.places().filter(|_| can) else {
             return Ok(Vec::new());
         };
-        let firsts = self.records.firsts(&places, most, shortest.get().max(1));
+        let cuts = Cuts::new(places, self.records.layout.length());
+        let firsts = cuts.firsts(most, shortest.get().max(1));
         let mut segments = Vec::new();
         for (at, &first) in firsts.iter().enumerate() {
             let left = firsts.get(at + 1).map(|next| next - first);
-            let Some(segment) = self.segment(wish, &places, first, left)? else {
+            let Some(segment) = self.segment(wish, &cuts, first, left)? else {
                 return Ok(Vec::new());
             };
             segments.push(Box::new(segment) as AnyStretch);
@@ -193,22 +191,17 @@ impl<L: Layout> Source for RecordReader<L> {
 impl<L: Layout> Stretch for RecordReader<L> {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
         let records = &self.records;
-        let (Some(wish), Some(places)) = (records.wish, &records.places) else {
+        let (Some(wish), Some(cuts)) = (records.wish, &records.cuts) else {
             return Ok(None);
         };
-        let length = records.layout.length() as u64;
-        let now = records.input.offset() / length;
-        let there = (places.length() / length).saturating_sub(now);
-        let all = records.left.unwrap_or(there);
-        let first = records.near(places, now + all / 2);
-        let shortest = shortest.get().max(1);
-        if first < now.saturating_add(shortest) || (now + all).saturating_sub(first) < shortest {
+        let (offset, shortest) = (records.input.offset(), shortest.get().max(1));
+        let Some((first, before)) = cuts.half(offset, records.left, shortest) else {
             return Ok(None);
-        }
-        let left = records.left.map(|left| now + left - first);
-        let half = self.segment(wish, places, first, left)?;
+        };
+        let left = records.left.map(|left| left - before);
+        let half = self.segment(wish, cuts, first, left)?;
         if half.is_some() {
-            self.records.left = Some(first - now);
+            self.records.left = Some(before);
         }
         Ok(half.map(|half| Box::new(half) as AnyStretch))
     }
@@ -219,33 +212,6 @@ impl<L: Layout> Stretch for RecordReader<L> {
 }
 
 impl<L: Layout> Records<L> {
-    /// The first records of up to `most` segments of at least `shortest` records.
-    fn firsts(&self, places: &Places, most: usize, shortest: u64) -> Vec<u64> {
-        let records = places.length() / self.layout.length() as u64;
-        let most = (records / shortest)
-            .min(most as u64)
-            .clamp(1, MOST_SEGMENTS);
-        let mut firsts = vec![0];
-        for number in 1..most {
-            // In 128 bits: the product of two lengths.
-            let wanted = (u128::from(records) * u128::from(number) / u128::from(most)) as u64;
-            let first = self.near(places, wanted);
-            let before = firsts.last().map_or(0, |last| first.saturating_sub(*last));
-            if before >= shortest && records.saturating_sub(first) >= shortest {
-                firsts.push(first);
-            }
-        }
-        firsts
-    }
-
-    /// The first record that begins at, or after, the place nearest to a record.
-    fn near(&self, places: &Places, record: u64) -> u64 {
-        let length = self.layout.length() as u64;
-        places
-            .nearest(record.saturating_mul(length))
-            .div_ceil(length)
-    }
-
     /// Fills an empty block. Returns whether there may be more.
     fn fill(&mut self, block: &mut Block) -> Result<bool, TraceError> {
         let length = self.layout.length();
@@ -294,25 +260,10 @@ impl<L: Layout> Records<L> {
 
     /// Whole records of the segment that are buffered; 0 at its end.
     fn buffered(&mut self) -> Result<usize, TraceError> {
-        if self.left == Some(0) {
-            if self.input.is_packed() {
-                // What follows comes only after the member before it was found to be whole.
-                self.input.at_least(1)?;
-            }
-            return Ok(0);
-        }
         let length = self.layout.length();
-        let bytes = self.input.at_least(length)?.len();
-        let what = match (bytes, self.left) {
-            (0, None) => return Ok(0),
-            (0, Some(_)) => "the file was longer when its reading began".to_owned(),
-            (some, _) if some < length => self.layout.cut_off(some),
-            (all, left) => {
-                let left = usize::try_from(left.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-                return Ok(left.min(all / length));
-            }
-        };
-        Err(self.input.bad_bytes(self.input.offset(), what))
+        buffered(&mut self.input, length, self.left, |bytes| {
+            self.layout.cut_off(bytes)
+        })
     }
 }
 
@@ -323,19 +274,39 @@ fn note_items(touches: &mut Touches, records: usize) {
     touches.blocks = 1;
 }
 
-/// How many whole records of `length` bytes are buffered; 0 at the end of the input.
+/// How many whole records of `length` bytes are buffered, of the `left` ones of a segment, or of
+/// all; 0 at its end.
 ///
 /// # Errors
-/// If the input ends in the middle of a record.
-pub(super) fn whole(input: &mut Input, length: usize) -> Result<usize, TraceError> {
-    let buffered = input.at_least(length)?.len();
-    if buffered > 0 && buffered < length {
-        return Err(input.bad_bytes(input.offset(), cut_off(buffered, length)));
+/// If the input ends in the middle of a record, of which `cut_off` says what is wrong, or before the
+/// segment does.
+pub(super) fn buffered(
+    input: &mut Input,
+    length: usize,
+    left: Option<u64>,
+    cut_off: impl FnOnce(usize) -> String,
+) -> Result<usize, TraceError> {
+    if left == Some(0) {
+        if input.is_packed() {
+            // What follows comes only after the member before it was found to be whole.
+            input.at_least(1)?;
+        }
+        return Ok(0);
     }
-    Ok(buffered / length)
+    let what = match (input.at_least(length)?.len(), left) {
+        (0, None) => return Ok(0),
+        (0, Some(_)) => "the file was longer when its reading began".to_owned(),
+        (some, _) if some < length => cut_off(some),
+        (all, left) => {
+            let left = usize::try_from(left.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+            return Ok(left.min(all / length));
+        }
+    };
+    Err(input.bad_bytes(input.offset(), what))
 }
 
-fn cut_off(bytes: usize, length: usize) -> String {
+/// What is wrong with an input that ends with `bytes` bytes of a record of `length` bytes.
+pub(super) fn cut_off(bytes: usize, length: usize) -> String {
     format!("the last {bytes} bytes are no whole record of {length} bytes: was it cut off?")
 }
 

@@ -49,23 +49,28 @@ impl Input {
         }
     }
 
-    /// What comes from byte `offset` on, to be read beside this, if [`Input::places`] has places.
+    /// What comes from byte `offset` on, to be read beside this; `places` are those of
+    /// [`Input::places`].
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be sought in, or there can be no thread to unpack it.
-    pub(crate) fn another_at(&self, offset: u64) -> Result<Option<Input>, TraceError> {
-        let Some(archive) = self
+    pub(crate) fn another_at(
+        &self,
+        places: &Places,
+        offset: u64,
+    ) -> Result<Option<Input>, TraceError> {
+        let archive = self
             .packed
             .as_ref()
-            .and_then(|packed| packed.archive.as_ref())
-        else {
+            .and_then(|packed| packed.archive.as_ref());
+        let (Places::Members(members), Some(archive)) = (places, archive) else {
             let mut another = self.another();
             if let Some(input) = &mut another {
                 input.jump(offset)?;
             }
             return Ok(another);
         };
-        let unpacked = Packing::unpack_members(archive.another(), offset);
+        let unpacked = Packing::unpack_members(archive.another(), Arc::clone(members), offset);
         let (reader, taken) =
             unpacked.map_err(|error| TraceError::io("unpack", &self.path, error))?;
         let mut input = Input::from(Raw::Stream(reader), self.path.clone());

@@ -132,18 +132,19 @@ impl Packing {
         Ok((Box::new(unpacked), taken))
     }
 
-    /// What the members of the zip archive in `file` unpack to from byte `offset` on, and the count
-    /// of packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
+    /// What `members` of the zip archive in `file` unpack to from byte `offset` on, and the count of
+    /// packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
     ///
     /// # Errors
     /// If there can be no thread.
     pub(crate) fn unpack_members(
         file: Box<dyn ReadSeek>,
+        members: Arc<Members>,
         offset: u64,
     ) -> Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted::new(Raw::File(file), Arc::clone(&taken));
-        let job = move |sink: &Sink| zipped::copy_from(counted, offset, sink).map(drop);
+        let job = move |sink: &Sink| zipped::copy_from(counted, &members, offset, sink).map(drop);
         Ok((Box::new(Ahead::start(job)?), taken))
     }
 

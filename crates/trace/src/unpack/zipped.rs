@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek};
-use std::sync::atomic;
+use std::sync::{Arc, atomic};
 
 use zip::ZipArchive;
+use zip::read::{ZipArchiveMetadata, ZipFile, ZipReadOptions};
 use zip::result::ZipError;
 
 use super::PACKED;
@@ -12,9 +13,11 @@ use super::ahead::Sink;
 use super::raw::{Counted, ReadSeek};
 
 /// The members of an archive in the order in which they are read: that of their names, numbers in
-/// them by value.
+/// them by value. Whoever reads some of them need not read the archive's list again.
 #[derive(Debug)]
 pub(crate) struct Members {
+    /// The archive's list.
+    list: Arc<ZipArchiveMetadata>,
     all: Vec<Member>,
     /// Bytes of all together, unpacked.
     length: u64,
@@ -34,11 +37,12 @@ impl Members {
     /// The members of the archive in a file; `None` if it cannot be read, which is reported where
     /// all of it is read.
     pub(crate) fn of(file: Box<dyn ReadSeek>) -> Option<Members> {
-        let archive = ZipArchive::new(BufReader::with_capacity(PACKED, file));
-        Members::list(&archive.ok()?).ok()
+        Members::read(&mut BufReader::with_capacity(PACKED, file)).ok()
     }
 
-    fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<Members> {
+    /// Reads the archive's list, which is at its end.
+    fn read(file: &mut (impl Read + Seek)) -> Result<Members> {
+        let archive = ZipArchive::new(file).map_err(failed)?;
         let mut names = Vec::new();
         for index in 0..archive.len() {
             match archive.name_for_index(index) {
@@ -48,22 +52,31 @@ impl Members {
             }
         }
         names.sort_by(|one, other| by_number(one.0.as_bytes(), other.0.as_bytes()));
-        let mut members = Members {
-            all: Vec::new(),
-            length: 0,
-        };
+        let list = archive.metadata();
+        let (mut all, mut length) = (Vec::new(), 0_u64);
         for (_, index) in names {
-            let length = archive.by_index_data(index).map_err(failed)?.size();
-            let begin = members.length;
-            // Lengths that no file has are found to be wrong where the members are read.
-            members.length = begin.saturating_add(length);
-            members.all.push(Member {
+            let member = Member {
                 index,
-                begin,
-                length,
-            });
+                begin: length,
+                length: list.entry(index).map_err(failed)?.size(),
+            };
+            // Lengths that no file has are found to be wrong where the members are read.
+            length = length.saturating_add(member.length);
+            all.push(member);
         }
-        Ok(members)
+        Ok(Members { list, all, length })
+    }
+
+    /// What a member in `file` unpacks to.
+    fn open<'a, R: Read + Seek>(
+        &'a self,
+        member: &Member,
+        file: &'a mut R,
+    ) -> Result<ZipFile<'a, R>> {
+        let entry = self.list.entry(member.index).map_err(failed)?;
+        entry
+            .with_reader(file, ZipReadOptions::new())
+            .map_err(failed)
     }
 
     /// Bytes of all members together, unpacked, as the archive's list has them.
@@ -87,20 +100,28 @@ impl Members {
 ///
 /// The list of members lies at the end of the file, so nothing can be had of one that was cut off.
 pub(super) fn copy(packed: Counted, sink: &Sink) -> Result<bool> {
-    let (mut archive, members) = open(packed)?;
-    for member in members.all {
-        let mut bytes = archive.by_index(member.index).map_err(failed)?;
-        if !sink.copy(&mut bytes)? {
+    let taken = packed.count();
+    let mut packed = BufReader::with_capacity(PACKED, packed);
+    let members = Members::read(&mut packed)?;
+    // What was read so far is the list of members, which is after them in the file.
+    taken.store(0, atomic::Ordering::Relaxed);
+    for member in &members.all {
+        if !sink.copy(&mut members.open(member, &mut packed)?)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Hands over what the members unpack to from byte `offset` on. A member that is not as long as the
+/// Hands over what `members` unpack to from byte `offset` on. A member that is not as long as the
 /// list says is an error: another thread may read those after it, and has relied on that.
-pub(super) fn copy_from(packed: Counted, offset: u64, sink: &Sink) -> Result<bool> {
-    let (mut archive, members) = open(packed)?;
+pub(super) fn copy_from(
+    packed: Counted,
+    members: &Members,
+    offset: u64,
+    sink: &Sink,
+) -> Result<bool> {
+    let mut packed = BufReader::with_capacity(PACKED, packed);
     let begun = members.all.partition_point(|member| member.begin <= offset);
     // Members before it that have no bytes are found to have none where the bytes before are read.
     let first = if offset == 0 {
@@ -110,7 +131,7 @@ pub(super) fn copy_from(packed: Counted, offset: u64, sink: &Sink) -> Result<boo
     };
     for member in &members.all[first..] {
         let mut bytes = Measured {
-            bytes: archive.by_index(member.index).map_err(failed)?,
+            bytes: members.open(member, &mut packed)?,
             left: member.length,
         };
         let before = offset.saturating_sub(member.begin);
@@ -120,16 +141,6 @@ pub(super) fn copy_from(packed: Counted, offset: u64, sink: &Sink) -> Result<boo
         }
     }
     Ok(true)
-}
-
-fn open(packed: Counted) -> Result<(ZipArchive<BufReader<Counted>>, Members)> {
-    let taken = packed.count();
-    let packed = BufReader::with_capacity(PACKED, packed);
-    let archive = ZipArchive::new(packed).map_err(failed)?;
-    // What was read so far is the list of members, which is after them in the file.
-    taken.store(0, atomic::Ordering::Relaxed);
-    let members = Members::list(&archive)?;
-    Ok((archive, members))
 }
 
 /// Bytes of which there must be as many as were announced.
@@ -190,6 +201,11 @@ fn number(name: &[u8]) -> (Option<&[u8]>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Cursor, Write};
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
     use super::*;
 
     #[test]
@@ -206,19 +222,17 @@ mod tests {
 
     #[test]
     fn the_nearest_member_is_that_which_begins_nearest() {
-        let member = |(index, begin)| Member {
-            index,
-            begin,
-            length: 0,
+        let archive = |lengths: &[usize]| {
+            let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+            for (number, length) in lengths.iter().enumerate() {
+                let options = SimpleFileOptions::default();
+                archive.start_file(format!("m.{number}"), options).unwrap();
+                archive.write_all(&vec![7; *length]).unwrap();
+            }
+            Members::read(&mut archive.finish().unwrap()).unwrap()
         };
-        let members = Members {
-            all: [0, 100, 100, 130]
-                .into_iter()
-                .enumerate()
-                .map(member)
-                .collect(),
-            length: 200,
-        };
+        let members = archive(&[100, 0, 30, 70]);
+        assert_eq!(members.length(), 200);
         let places = [
             (0, 0),
             (50, 0),
@@ -231,11 +245,7 @@ mod tests {
         for (offset, begin) in places {
             assert_eq!(members.nearest(offset), begin, "{offset}");
         }
-        let none = Members {
-            all: Vec::new(),
-            length: 0,
-        };
-        assert_eq!(none.nearest(7), 0);
+        assert_eq!(archive(&[]).nearest(7), 0);
     }
 
     #[test]

@@ -129,6 +129,25 @@ pub fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     file.finish().unwrap().into_inner()
 }
 
+/// An archive of `bytes` in members of these many thousandths of them, and one for the rest; in the
+/// file they are in another order than their names.
+pub fn archive(bytes: &[u8], parts: &[usize]) -> Vec<u8> {
+    let mut members = Vec::new();
+    let mut rest = bytes;
+    for (number, part) in parts.iter().enumerate() {
+        let length = (bytes.len() * part / 1000 + number).min(rest.len());
+        let (member, after) = rest.split_at(length);
+        members.push((format!("chunk.{number:04}"), member));
+        rest = after;
+    }
+    members.push(("chunk.9999".to_owned(), rest));
+    let members = members.iter().rev();
+    let members: Vec<_> = members
+        .map(|(name, bytes)| (name.as_str(), *bytes))
+        .collect();
+    zip(&members)
+}
+
 /// A way to pack bytes.
 pub type Pack = fn(&[u8]) -> Vec<u8>;
 

@@ -113,6 +113,72 @@ fn members_of_an_archive_make_the_profile_that_their_rows_make() {
     }
 }
 
+/// Entries of one thread, with accesses of no size in the middle; and the same items as text.
+fn rows_of(format: &str) -> Vec<u8> {
+    let mut random = Random::new(11);
+    let entry = |kind: u16, size: u16, addr: u64| {
+        [
+            &kind.to_le_bytes()[..],
+            &size.to_le_bytes(),
+            &addr.to_le_bytes(),
+        ]
+        .concat()
+    };
+    let mut bytes = match format {
+        "text" => b"# items\n".to_vec(),
+        _ => [entry(25, 0, 5), entry(22, 4, 71), entry(24, 4, 70)].concat(),
+    };
+    for at in 0..9_000 {
+        let addr = 64 * random.below(2 + at / 4) + 60 * random.below(2);
+        bytes.extend(match format {
+            "text" => format!("{addr}\n").into_bytes(),
+            _ => {
+                let size = if at == 4_000 { 0 } else { 8 };
+                [entry(10, 3, at), entry(at as u16 % 2, size, addr)].concat()
+            }
+        });
+    }
+    bytes
+}
+
+#[test]
+fn rows_in_segments_make_the_profile_that_one_reader_makes() {
+    for format in ["drmemtrace", "text"] {
+        let plain = rows_of(format);
+        let expected = profile(&mut Rows(source(format, &plain)), &options(1));
+        assert_eq!(expected.warnings.len(), usize::from(format == "drmemtrace"));
+        for bytes in [archive(&plain, 5_003), plain] {
+            for threads in [1, 2, 3, 8] {
+                let mut source = source(format, &bytes);
+                let found = abreast(&mut source, &options(threads));
+                assert_eq!(found.is_some(), threads > 1, "{format}, {threads} threads");
+                let found = found.unwrap_or_else(|| profile(&mut source, &options(threads)));
+                assert_eq!(found, expected, "{format}, {threads} threads");
+            }
+        }
+    }
+}
+
+/// Another thread, or a name, in the middle: what segments counted until then is forgotten.
+#[test]
+fn what_segments_cannot_know_is_read_from_the_beginning() {
+    for (format, more) in [
+        ("text", &b"ten\n"[..]),
+        ("drmemtrace", &[22, 0, 4, 0, 9, 0, 0, 0, 0, 0, 0, 0]),
+    ] {
+        let mut bytes = rows_of(format);
+        let middle = match format {
+            "text" => 1 + bytes.iter().rposition(|&byte| byte == b'\n').unwrap(),
+            _ => bytes.len() / 24 * 12,
+        };
+        bytes.splice(middle..middle, more.iter().copied());
+        let expected = profile(&mut Rows(source(format, &bytes)), &options(1));
+        let mut source = source(format, &bytes);
+        assert!(abreast(&mut source, &options(3)).is_none(), "{format}");
+        assert_eq!(profile(&mut source, &options(3)), expected, "{format}");
+    }
+}
+
 /// The message says where the reader of the whole archive met the damage.
 #[test]
 fn damage_in_a_member_is_told_as_by_one_thread() {

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
+use reuselens_units::Accesses;
+
 use crate::formats::drmemtrace::entry::{self, Class, Entry, LENGTH};
 use crate::formats::drmemtrace::first_process;
+use crate::formats::drmemtrace::segment::{self, Segment};
 use crate::formats::drmemtrace::threads::Threads;
 use crate::formats::feed::ENOUGH;
-use crate::formats::records::whole;
+use crate::formats::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
-use crate::{Block, Event, Input, Kind, Note, Row, Source, Step, TraceError};
+use crate::{AnyStretch, Block, Event, Input, Kind, Note, Row, Source, Step, TraceError, Wish};
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
@@ -19,9 +22,13 @@ const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 /// Accesses of more than 255 bytes become range operations; prefetches and flushes are no accesses.
 /// DynamoRIO writes size 0 where an instruction does not say how many bytes it accesses (`xsavec`,
 /// `xrstor`): such an access is read as one byte, and a note says so before the first of them.
+///
+/// It reads all entries, or those of a segment ([`Source::stretches`]).
 pub struct Reader {
-    input: Input,
+    pub(super) input: Input,
     threads: Threads,
+    /// Of a segment: which entries it has.
+    pub(super) segment: Option<Segment>,
     events: VecDeque<Event>,
     rows: Block,
     stage: Box<Stage>,
@@ -47,9 +54,15 @@ impl Reader {
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let threads = Threads::new(first_process(input.head()?));
-        Ok(Reader {
+        Ok(Reader::of(input, threads, None))
+    }
+
+    /// A reader of `input` at which `threads` has arrived.
+    pub(super) fn of(input: Input, threads: Threads, segment: Option<Segment>) -> Reader {
+        Reader {
             input,
             threads,
+            segment,
             events: VecDeque::new(),
             rows: Block::new(),
             stage: Stage::new(),
@@ -57,7 +70,7 @@ impl Reader {
             noted: false,
             failed: None,
             over: false,
-        })
+        }
     }
 
     /// Appends rows of one thread; `false` at the end.
@@ -65,7 +78,7 @@ impl Reader {
         while self.rows.len() < ENOUGH {
             // Never past that many rows, so that blocks are the same however the bytes come.
             let most = STAGED.min(ENOUGH - self.rows.len());
-            let count = whole(&mut self.input, LENGTH)?.min(most);
+            let count = self.buffered()?.min(most);
             if count == 0 {
                 return Ok(false);
             }
@@ -78,17 +91,37 @@ impl Reader {
                     return Ok(true);
                 }
                 self.special(first)?;
-                self.input.consume(LENGTH);
+                self.consume(1);
                 continue;
             }
             let (taken, staged) = plain(entries, &mut self.last, &mut self.stage);
-            self.input.consume(taken * LENGTH);
+            self.consume(taken);
             if staged > 0 {
                 self.settle()?;
                 self.stage.flush(staged, &mut self.rows);
             }
         }
         Ok(true)
+    }
+
+    /// Whole entries that are buffered; 0 at the end of the input or of the segment.
+    fn buffered(&mut self) -> Result<usize, TraceError> {
+        let left = self.segment.as_ref().and_then(|segment| segment.left);
+        buffered(&mut self.input, LENGTH, left, |bytes| {
+            cut_off(bytes, LENGTH)
+        })
+    }
+
+    /// Takes the first `entries` buffered entries.
+    fn consume(&mut self, entries: usize) {
+        self.input.consume(entries * LENGTH);
+        if let Some(left) = self
+            .segment
+            .as_mut()
+            .and_then(|segment| segment.left.as_mut())
+        {
+            *left -= entries as u64;
+        }
     }
 
     fn settle(&mut self) -> Result<(), TraceError> {
@@ -126,6 +159,9 @@ impl Reader {
                 });
                 return Ok(());
             }
+            entry::THREAD | entry::THREAD_EXIT | entry::PID if self.changes(entry) => {
+                "another thread runs, of which other segments do not know".to_owned()
+            }
             entry::THREAD => {
                 self.threads.runs(entry.addr);
                 return Ok(());
@@ -148,6 +184,18 @@ impl Reader {
             }
         };
         Err(self.input.bad_bytes(self.input.offset(), wrong))
+    }
+
+    /// Whether an entry changes who runs in a way that other segments would have to know.
+    fn changes(&self, entry: Entry) -> bool {
+        let Some(segment) = &self.segment else {
+            return false;
+        };
+        match entry.kind {
+            entry::THREAD => !self.threads.is_running(entry.addr),
+            entry::PID => !self.threads.is_of(entry.addr),
+            _ => segment.left.is_some(),
+        }
     }
 }
 
@@ -250,5 +298,16 @@ impl Source for Reader {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.input.progress()
+    }
+
+    /// Of a file that is not packed, or of an archive, if its beginning names one thread. Segments
+    /// end with an error where another one runs.
+    fn stretches(
+        &mut self,
+        _: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        segment::stretches(&mut self.input, most, shortest)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use crate::{Block, Event, Process, ProcessId, Thread, ThreadId};
 
 /// Processes and threads by the system's numbers, and who runs now.
+#[derive(Clone)]
 pub(super) struct Threads {
     processes: HashMap<u64, ProcessId>,
     threads: HashMap<u64, (ThreadId, ProcessId)>,
@@ -53,6 +54,16 @@ impl Threads {
             events.push_back(Event::ThreadEnded(thread));
         }
         self.settled &= tid != self.tid;
+    }
+
+    /// Whether `tid` is the thread that runs.
+    pub(super) fn is_running(&self, tid: u64) -> bool {
+        tid == self.tid
+    }
+
+    /// Whether the thread that runs belongs to process `pid`.
+    pub(super) fn is_of(&self, pid: u64) -> bool {
+        pid == self.pid
     }
 
     /// Labels `rows` with who runs, and tells of those who are new. `false` if there are more processes

@@ -1,6 +1,7 @@
 //! Items as text: one word per item.
 
 mod reader;
+mod segment;
 mod writer;
 
 pub use reader::Reader;

@@ -1,15 +1,17 @@
 //! Reads words as items.
 
 use memchr::memchr;
-use reuselens_units::Bytes;
+use reuselens_units::{Accesses, Bytes};
 
 use crate::formats::feed::{ENOUGH, Feed, item};
 use crate::formats::lines::{Bad, too_long, whole_words};
 use crate::formats::names::{Names, is_free};
 use crate::formats::number;
+use crate::formats::segments::Lines;
+use crate::formats::text::segment;
 use crate::formats::text::{BYTE_ORDER_MARK, is_binary};
 use crate::input::MAX_LINE;
-use crate::{Block, Input, Process, Source, Step, TraceError};
+use crate::{AnyStretch, Block, Input, Process, Source, Step, TraceError, Wish};
 
 /// Ids gathered before they become rows.
 const PART: usize = 2 << 10;
@@ -17,10 +19,12 @@ const PART: usize = 2 << 10;
 /// Reads words as items. A number is its own id; names are numbered from 2^63 in the order in which
 /// they appear. Memory grows with the number of distinct names, not with the length of the input.
 /// Lines may be of any length, words have up to 64 KiB.
+///
+/// It reads all words, or those of a segment ([`Source::stretches`]).
 pub struct Reader {
-    input: Input,
+    pub(super) input: Input,
     feed: Feed,
-    words: Words,
+    pub(super) words: Words,
 }
 
 impl Reader {
@@ -29,13 +33,23 @@ impl Reader {
     /// # Errors
     /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
-        if input.head()?.starts_with(BYTE_ORDER_MARK) {
-            input.consume(BYTE_ORDER_MARK.len());
+        input.head()?;
+        Reader::of(input, Words::default())
+    }
+
+    /// A reader of `input`, whose first bytes are there.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if it cannot be read.
+    pub(super) fn of(mut input: Input, words: Words) -> Result<Reader, TraceError> {
+        let mark = BYTE_ORDER_MARK;
+        if input.offset() == 0 && input.at_least(mark.len())?.starts_with(mark) {
+            input.consume(mark.len());
         }
         Ok(Reader {
             input,
             feed: Feed::new(Process::default()),
-            words: Words::default(),
+            words,
         })
     }
 }
@@ -65,27 +79,55 @@ impl Source for Reader {
     fn memory(&self) -> Bytes {
         self.words.names.memory()
     }
+
+    /// Of a text of numbers that is not packed, or is in an archive. Segments end with an error
+    /// where a name is: it has the number of those before it.
+    fn stretches(
+        &mut self,
+        _: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        segment::stretches(&mut self.input, most, shortest)
+    }
 }
 
 /// Words on their way to ids.
 #[derive(Default)]
-struct Words {
+pub(super) struct Words {
     names: Names,
+    /// Of a segment: the lines that it has.
+    pub(super) lines: Option<Lines>,
     /// Whether the next byte belongs to a comment.
     in_comment: bool,
     ids: Vec<u64>,
 }
 
 impl Words {
+    /// Those of a segment that has these lines.
+    pub(super) fn of_segment(lines: Lines) -> Words {
+        Words {
+            lines: Some(lines),
+            ..Words::default()
+        }
+    }
+
     fn fill(&mut self, input: &mut Input, rows: &mut Block) -> Result<bool, TraceError> {
+        if let Some(lines) = &mut self.lines {
+            lines.begin(input)?;
+        }
         while rows.len() < ENOUGH {
             let buffered = input.at_least(1)?;
             self.in_comment |= buffered.first() == Some(&b'#');
-            let parsed = if self.in_comment {
-                self.comment(buffered)
-            } else {
-                let length = whole_words(input)?;
-                self.parse(&input.at_least(0)?[..length], rows)
+            let length = match self.in_comment {
+                true => buffered.len(),
+                false => whole_words(input)?,
+            };
+            let offset = input.offset();
+            let text = self.within(&input.at_least(0)?[..length], offset);
+            let parsed = match self.in_comment {
+                true => self.comment(text),
+                false => self.parse(text, rows),
             };
             match parsed {
                 Ok(0) => return Ok(false),
@@ -94,6 +136,14 @@ impl Words {
             }
         }
         Ok(true)
+    }
+
+    /// The part of `text`, which begins at byte `offset`, that is in the segment.
+    fn within<'a>(&mut self, text: &'a [u8], offset: u64) -> &'a [u8] {
+        match &mut self.lines {
+            Some(lines) => &text[..lines.within(text, offset)],
+            None => text,
+        }
     }
 
     /// Skips a comment as far as its end or that of the bytes.
@@ -106,7 +156,7 @@ impl Words {
     }
 
     /// Appends the items of whole words, until there are enough; returns how many bytes were taken.
-    fn parse(&mut self, text: &[u8], rows: &mut Block) -> Result<usize, Bad> {
+    pub(super) fn parse(&mut self, text: &[u8], rows: &mut Block) -> Result<usize, Bad> {
         let mut at = 0;
         let mut failed = None;
         while at < text.len() && rows.len() < ENOUGH && failed.is_none() {
@@ -144,7 +194,11 @@ impl Words {
         let next = (end + 1).min(text.len());
         check(text, end, next)?;
         if end > at {
-            self.ids.push(self.names.id(&text[at..end]));
+            let word = &text[at..end];
+            self.ids.push(match &self.lines {
+                None => self.names.id(word),
+                Some(_) => segment::id(word).map_err(|bad| bad.after(at))?,
+            });
         }
         Ok(next)
     }

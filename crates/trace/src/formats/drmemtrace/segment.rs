@@ -1,0 +1,120 @@
+//! Segments of a trace of one thread: what goes from one entry to the next is known where each begins.
+//!
+//! Entries have one length, so one begins at each multiple of it. What an access needs of the entries
+//! before it is who runs, and its instruction. Who runs is named before the first access, and in the
+//! traces that `raw2trace` writes, a file for each thread, not again. The instruction is the `pc` of a
+//! row only, which nobody asks for who reads segments.
+
+use reuselens_units::{Accesses, Bytes};
+
+use super::entry::{self, Class, Entry, LENGTH};
+use super::reader::Reader;
+use super::threads::Threads;
+use crate::formats::drmemtrace::first_process;
+use crate::formats::segments::Cuts;
+use crate::{AnyStretch, Input, Stretch, TraceError};
+
+/// Entries for each access, about: that of its instruction, now and then an encoding, and those of
+/// instructions without accesses.
+const PER_ACCESS: u64 = 3;
+
+/// Which entries a segment has.
+pub(super) struct Segment {
+    /// How many are not read yet; `None` for the segment that goes on to the end of the input.
+    pub(super) left: Option<u64>,
+    /// Where others can begin.
+    cuts: Cuts,
+    /// Who runs in all segments.
+    threads: Threads,
+}
+
+/// The segments of all of `input`; none if nothing of it can be read beside it, or if who runs is not
+/// named at its beginning.
+pub(super) fn stretches(
+    input: &mut Input,
+    most: usize,
+    shortest: Accesses,
+) -> Result<Vec<AnyStretch>, TraceError> {
+    let begins = input.offset() == 0;
+    let (Some(places), Some(threads)) = (input.places(), only_thread(input.head()?)) else {
+        return Ok(Vec::new());
+    };
+    if !begins {
+        return Ok(Vec::new());
+    }
+    let cuts = Cuts::new(places, LENGTH);
+    let firsts = cuts.firsts(most, shortest_entries(shortest));
+    let mut segments = Vec::new();
+    for (at, &first) in firsts.iter().enumerate() {
+        let left = firsts.get(at + 1).map(|next| next - first);
+        let segment = Segment {
+            left,
+            cuts: cuts.clone(),
+            threads: threads.clone(),
+        };
+        let Some(reader) = reader(input, first, segment)? else {
+            return Ok(Vec::new());
+        };
+        segments.push(Box::new(reader) as AnyStretch);
+    }
+    Ok(segments)
+}
+
+/// A reader of the entries of a segment from entry `first` on.
+fn reader(input: &Input, first: u64, segment: Segment) -> Result<Option<Reader>, TraceError> {
+    let input = input.another_at(&segment.cuts.places, segment.cuts.byte(first))?;
+    let threads = segment.threads.clone();
+    Ok(input.map(|input| Reader::of(input, threads, Some(segment))))
+}
+
+/// Who runs at the first access or instruction of a trace that begins with `head`, if there is one
+/// and that was named.
+fn only_thread(head: &[u8]) -> Option<Threads> {
+    let mut threads = Threads::new(first_process(head));
+    let mut named = false;
+    let (entries, _) = head.as_chunks::<LENGTH>();
+    for entry in entries.iter().map(Entry::of) {
+        match entry.kind {
+            entry::THREAD => {
+                threads.runs(entry.addr);
+                named = true;
+            }
+            entry::PID => threads.belongs(entry.addr),
+            _ if entry.class() == Class::Skipped => {}
+            entry::THREAD_EXIT => return None,
+            _ => return named.then_some(threads),
+        }
+    }
+    None
+}
+
+/// The entries of a segment of at least so many accesses, about.
+fn shortest_entries(shortest: Accesses) -> u64 {
+    shortest.get().max(1).saturating_mul(PER_ACCESS)
+}
+
+impl Stretch for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        let Some(segment) = &mut self.segment else {
+            return Ok(None);
+        };
+        let (offset, shortest) = (self.input.offset(), shortest_entries(shortest));
+        let Some((first, before)) = segment.cuts.half(offset, segment.left, shortest) else {
+            return Ok(None);
+        };
+        let half = Segment {
+            left: segment.left.map(|left| left - before),
+            cuts: segment.cuts.clone(),
+            threads: segment.threads.clone(),
+        };
+        let half = reader(&self.input, first, half)?;
+        if half.is_some() {
+            segment.left = Some(before);
+        }
+        Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+
+    fn buffers(&self) -> Bytes {
+        self.input.memory()
+    }
+}

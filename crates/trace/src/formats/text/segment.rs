@@ -1,0 +1,98 @@
+//! Segments of a text of numbers: each line is read by one of them.
+//!
+//! A name has the number of those that came before it, which a segment does not know. So the segment
+//! that meets one ends with an error, and the text is read from the beginning by one reader.
+
+use reuselens_units::{Accesses, Bytes};
+
+use super::reader::{Reader, Words};
+use crate::formats::lines::Bad;
+use crate::formats::names::is_free;
+use crate::formats::number::number;
+use crate::formats::segments::{Cuts, Lines};
+use crate::{AnyStretch, Block, Input, Stretch, TraceError};
+
+/// Bytes of a word with the space after it, about.
+const PER_WORD: u64 = 8;
+
+/// The segments of all of `input`; none if nothing of it can be read beside it, or if there is a name
+/// at its beginning, or not even one whole line.
+pub(super) fn stretches(
+    input: &mut Input,
+    most: usize,
+    shortest: Accesses,
+) -> Result<Vec<AnyStretch>, TraceError> {
+    // A mark before the first word may be taken already.
+    let is_new = input.offset() <= super::BYTE_ORDER_MARK.len() as u64;
+    let (Some(places), true) = (input.places(), is_new) else {
+        return Ok(Vec::new());
+    };
+    let cuts = Cuts::new(places, 1);
+    if !is_of_numbers(&cuts, input.head()?) {
+        return Ok(Vec::new());
+    }
+    let firsts = cuts.firsts(most, shortest_bytes(shortest));
+    let mut segments = Vec::new();
+    for (at, &first) in firsts.iter().enumerate() {
+        let until = firsts.get(at + 1).copied();
+        let lines = Lines::new(cuts.clone(), first, until);
+        let Some(reader) = reader(input, first, lines)? else {
+            return Ok(Vec::new());
+        };
+        segments.push(Box::new(reader) as AnyStretch);
+    }
+    Ok(segments)
+}
+
+/// A reader of the lines of a segment that begins at byte `first`.
+fn reader(input: &Input, first: u64, lines: Lines) -> Result<Option<Reader>, TraceError> {
+    let input = input.another_at(&lines.cuts.places, first)?;
+    let reader = input.map(|input| Reader::of(input, Words::of_segment(lines)));
+    reader.transpose()
+}
+
+/// Whether the whole lines of `head` have no names. Without a whole line there may be none at all.
+fn is_of_numbers(cuts: &Cuts, head: &[u8]) -> bool {
+    let lines = memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
+    let mut words = Words::of_segment(Lines::new(cuts.clone(), 0, None));
+    let parsed = words.parse(&head[..lines], &mut Block::new());
+    lines > 0 && parsed.is_ok()
+}
+
+/// The id of a word that is a number.
+pub(super) fn id(word: &[u8]) -> Result<u64, Bad> {
+    let id = number(word).filter(|id| is_free(*id));
+    id.ok_or_else(|| Bad {
+        at: 0,
+        what: "a name is numbered after those before it".to_owned(),
+    })
+}
+
+/// The bytes of a segment of at least so many accesses, about.
+fn shortest_bytes(shortest: Accesses) -> u64 {
+    shortest.get().max(1).saturating_mul(PER_WORD)
+}
+
+impl Stretch for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+        let offset = self.input.offset();
+        let shortest = shortest_bytes(shortest);
+        let half = self
+            .words
+            .lines
+            .as_ref()
+            .and_then(|lines| lines.half(offset, shortest));
+        let Some((first, lines)) = half else {
+            return Ok(None);
+        };
+        let half = reader(&self.input, first, lines)?;
+        if let (Some(_), Some(lines)) = (&half, &mut self.words.lines) {
+            lines.end_at(first);
+        }
+        Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+
+    fn buffers(&self) -> Bytes {
+        self.input.memory()
+    }
+}
