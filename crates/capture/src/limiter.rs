@@ -183,10 +183,10 @@ impl Limiter {
             Limit::Other(words) => words.clone(),
         };
         let option = match limit {
-            Limit::Span(_) => "--for",
-            Limit::Accesses(_) => "--max-accesses",
-            Limit::Time(_) => "--max-time",
-            Limit::Other(_) => "--max-size",
+            Limit::Span(_) => " (--for)",
+            Limit::Accesses(_) => " (--max-accesses)",
+            Limit::Time(_) => " (--max-time)",
+            Limit::Other(_) => "",
         };
         let then = if self.options.then_stop {
             "the program was ended"
@@ -195,7 +195,7 @@ impl Limiter {
         };
         note(
             "stopped",
-            format!("recording stopped {why} ({option}); {then}"),
+            format!("recording stopped {why}{option}; {then}"),
             "",
         )
     }

@@ -19,6 +19,7 @@ mod output;
 mod part;
 mod progress;
 mod ranking;
+mod refused;
 mod results;
 mod say;
 mod sources;
@@ -52,5 +53,6 @@ fn main() -> ExitCode {
     }
     reuselens::capture::report_size_limits();
     interrupt::listen();
-    exit::code(cli.command.run())
+    let advice = cli.command.advice();
+    exit::code(refused::guarded(advice, || cli.command.run()))
 }

@@ -8,6 +8,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use reuselens_simt::generate::{self, Kernel};
+use reuselens_simt::graph::Graph;
+use reuselens_trace::warp::file::Writer;
+
 use common::{Done, Place};
 
 /// What the program takes beside the analysis: its own pages, buffers, what the allocator keeps,
@@ -16,8 +20,9 @@ use common::{Done, Place};
 /// times as much.
 const BESIDE: u64 = 56 << 20;
 
-/// The most memory that a run of the command holds, in bytes, looked at again and again.
-fn peak(mut command: Command) -> u64 {
+/// The most memory that a run of the command holds, in bytes, looked at again and again, and the
+/// exit code.
+fn peak(mut command: Command) -> (u64, Option<i32>) {
     let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -27,27 +32,74 @@ fn peak(mut command: Command) -> u64 {
     let mut peak = 0;
     loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
-        peak = kib.map_or(peak, |kib| kib.trim().parse().unwrap());
+        peak = kibibytes(&text, "VmHWM:").unwrap_or(peak);
         if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{status}");
-            return peak << 10;
+            return (peak << 10, status.code());
         }
         sleep(Duration::from_millis(1));
     }
 }
 
-/// Analyses a file with this many MiB, and holds what it took against that.
+/// The number after a name in the text of `/proc/PID/status`.
+fn kibibytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix(" kB")?.parse().unwrap())
+}
+
+/// Runs a command with this many MiB, and holds what it took, and its exit code, against that.
 #[track_caller]
-fn keeps(place: &Place, limit: u64, arguments: &[&str]) {
+fn holds(place: &Place, limit: u64, arguments: &[&str], code: i32) {
     let size = format!("{limit}M");
-    let mut words = vec!["analyze", "-q", "-f", "--memory-limit", &size];
-    words.extend(arguments);
-    let peak = peak(place.command(&words));
+    let words = [arguments, &["-q", "-f", "--memory-limit", &size]].concat();
+    let (peak, ended) = peak(place.command(&words));
+    assert_eq!(ended, Some(code), "{arguments:?}");
     assert!(peak > 0, "nothing is known of {arguments:?}");
     let most = (limit << 20) + BESIDE;
     assert!(peak <= most, "{} MiB: {arguments:?}", peak >> 20);
+}
+
+/// Analyses a file with this many MiB, and holds what it took against that.
+#[track_caller]
+fn keeps(place: &Place, limit: u64, arguments: &[&str]) {
+    holds(place, limit, &[&["analyze"], arguments].concat(), 0);
+}
+
+/// Runs the shell's words after `ulimit -v` with this many MiB.
+fn limited(place: &Place, mebibytes: u64, words: &str) -> Done {
+    let line = format!(
+        "ulimit -v {}; exec {} {words}",
+        mebibytes << 10,
+        env!("CARGO_BIN_EXE_reuselens")
+    );
+    let mut shell = Command::new("timeout");
+    shell.args(["100", "sh", "-c", &line]);
+    Done::of(shell.current_dir(place.path("")).stdin(Stdio::null()))
+}
+
+/// Whether a command did its work; else there must be a message.
+#[track_caller]
+fn ends_in_order(place: &Place, mebibytes: u64, words: &str) -> bool {
+    let done = limited(place, mebibytes, words);
+    let orderly = [0, 1].contains(&done.code) && !done.err.contains("panicked");
+    assert!(orderly, "{mebibytes} MiB, {words}: {done:?}");
+    let says = done.code == 0 || done.err.contains("reuselens: ");
+    assert!(says, "{mebibytes} MiB, {words}: {done:?}");
+    done.code == 0
+}
+
+/// Different items, no two near each other.
+fn scattered(count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(|item| item.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// A Lackey trace in which each instruction runs once.
+fn lackey(instructions: u64) -> String {
+    let mut trace = String::new();
+    for (at, address) in (0..).zip(scattered(instructions)) {
+        let (pc, address) = (0x40_0000 + 4 * at, address >> 34);
+        writeln!(trace, "I  {pc:08x},4\n L {address:08x},8").unwrap();
+    }
+    trace
 }
 
 #[test]
@@ -92,44 +144,130 @@ fn program_threads_with_an_engine_each_count() {
 #[test]
 fn the_profile_at_the_end_counts() {
     let place = Place::new();
-    let mut trace = String::new();
-    for at in 0..200_000_u64 {
-        let address = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 34;
-        writeln!(trace, "I  {:08x},4\n L {address:08x},8", 0x40_0000 + 4 * at).unwrap();
-    }
-    place.write("t.lackey", trace);
+    place.write("t.lackey", lackey(200_000));
     keeps(&place, 64, &["t.lackey"]);
+}
+
+/// Names that are longer than all that is counted between two looks at the memory.
+#[test]
+fn names_of_objects_that_are_weighed_count() {
+    let place = Place::new();
+    let mut table = String::from("key,size\n");
+    let name = "n".repeat(60_000);
+    (0..1_600).for_each(|number| writeln!(table, "{name}{number},7").unwrap());
+    place.write("named.csv", table);
+    keeps(&place, 16, &["named.csv", "--weigh", "bytes"]);
+    let limit = ["analyze", "named.csv", "--weigh", "bytes", "-f"];
+    let limit = [&limit[..], &["--memory-limit", "16M"]].concat();
+    let done = place.run(&limit).succeeds();
+    done.prints(&["incomplete: the analysis reached its memory limit"]);
+}
+
+#[test]
+fn file_of_a_piece_counts() {
+    let place = Place::new();
+    place.write_items("new.u64", scattered(3_000_000));
+    // Where the counts fit, and the file with them does not, the piece is none.
+    holds(&place, 120, &["shard", "1/1", "new.u64"], 1);
+    holds(&place, 220, &["shard", "1/1", "new.u64"], 0);
 }
 
 /// `ulimit -v`, at any of these: a report, or a message.
 #[test]
 fn refused_memory_ends_in_order() {
     let place = Place::new();
-    let items = (0..3_000_000_u64).map(|item| item.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    place.write_items("new.u64", items);
+    place.write_items("new.u64", scattered(3_000_000));
     let mut text = String::new();
     (0..600_000).for_each(|name| writeln!(text, "name{name}").unwrap());
     place.write("names.txt", text);
     let mut reports = 0;
     for mebibytes in [60, 90, 130, 180, 260, 400] {
         for file in ["new.u64 --engine counting", "names.txt"] {
-            let line = format!(
-                "ulimit -v {}; exec {} analyze -f --memory-limit 8G {file}",
-                mebibytes << 10,
-                env!("CARGO_BIN_EXE_reuselens")
-            );
-            let mut shell = Command::new("timeout");
-            shell.args(["100", "sh", "-c", &line]);
-            let done = Done::of(shell.current_dir(place.path("")).stdin(Stdio::null()));
-            let orderly = [0, 1].contains(&done.code) && !done.err.contains("panicked");
-            assert!(orderly, "{mebibytes} MiB, {file}: {done:?}");
-            let says = done.code == 0 || done.err.contains("reuselens: ");
-            assert!(says, "{mebibytes} MiB, {file}: {done:?}");
-            reports += usize::from(done.code == 0);
+            let words = format!("analyze -f --memory-limit 8G {file}");
+            reports += usize::from(ends_in_order(&place, mebibytes, &words));
         }
     }
     // At least those with the most room; how many others depends on the system's libraries.
     assert!(reports >= 4, "{reports}");
     let left = place.files();
     assert!(left.iter().all(|name| !name.contains(".part")), "{left:?}");
+}
+
+#[test]
+fn refused_memory_ends_a_merge_in_order() {
+    let place = Place::new();
+    place.write_items("new.u64", scattered(3_000_000));
+    for piece in ["1/4", "2/4", "3/4", "4/4"] {
+        place.run(&["shard", piece, "new.u64", "-q"]).succeeds();
+    }
+    let merge =
+        "merge -f -q new.1-of-4.rlpart new.2-of-4.rlpart new.3-of-4.rlpart new.4-of-4.rlpart";
+    for mebibytes in (100..400).step_by(25) {
+        ends_in_order(&place, mebibytes, merge);
+    }
+    assert!(ends_in_order(&place, 2_000, merge));
+}
+
+/// The message names the limit, and what else helps.
+#[test]
+fn refused_memory_is_explained_for_each_command() {
+    let place = Place::new();
+    place.write("small.lackey", lackey(60_000));
+    place.write("large.lackey", lackey(120_000));
+    for name in ["small.lackey", "large.lackey"] {
+        place.run(&["analyze", name, "-q"]).succeeds();
+    }
+    let mesh = Graph::mesh(200_000, 800_000, 1).unwrap();
+    let path = place.path("mesh.rlwarp");
+    let mut writer = Writer::new(Vec::new(), &path, "generated").unwrap();
+    generate::stream(Kernel::Euler, &mesh, 128, &mut writer).unwrap();
+    place.write("mesh.rlwarp", writer.finish().unwrap());
+    for (words, helps) in [
+        (
+            "predict small.rlprof large.rlprof --size 64M",
+            "smaller profiles",
+        ),
+        ("simt analyze mesh.rlwarp", "--memory-limit"),
+        ("report large.rlprof", "smaller files"),
+    ] {
+        let done = limited(&place, 60, words).fails(1);
+        done.says(&["refuse", "`ulimit -v 61440` allows 60 MiB", helps]);
+    }
+}
+
+/// A recording ends where memory does, with what there is of it, and the program goes on.
+#[test]
+fn recording_whose_memory_is_refused_is_a_trace() {
+    if !common::has("prlimit") || !common::has("gzip") {
+        return;
+    }
+    let place = Place::new();
+    let bytes: Vec<u8> = scattered(100_000).flat_map(u64::to_le_bytes).collect();
+    place.write("bytes", bytes);
+    let program = "touch begun; while [ ! -e go ]; do sleep 0.05; done; gzip -1 bytes; echo over";
+    let words = ["record", "-o", "run.rltrace", "--", "sh", "-c", program];
+    let mut command = place.command(&words);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    while !place.path("begun").exists() {
+        sleep(Duration::from_millis(20));
+    }
+    // From here on it gets none: what it has is all that it may have.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let limit = format!("--as={}", kibibytes(&status, "VmSize:").unwrap() << 10);
+    let limit = ["--pid", &child.id().to_string(), &limit];
+    let limited = Command::new("prlimit").args(limit).status().unwrap();
+    assert!(limited.success());
+    place.write("go", "");
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{said}");
+    assert!(
+        said.contains("recording stopped when the system refused"),
+        "{said}"
+    );
+    assert!(
+        said.contains("over") && place.path("bytes.gz").exists(),
+        "{said}"
+    );
+    place.run(&["info", "run.rltrace"]).succeeds();
 }

@@ -94,6 +94,26 @@ impl WeightedTree {
         Bytes((size_of::<Self>() + sums + self.last.allocation_size()) as u64)
     }
 
+    /// The most memory held until `requests` more requests are processed, of which at most as many
+    /// are for new objects as there are objects: a table that grows is held twice for a moment.
+    pub fn memory_ahead(&self, requests: u64) -> Bytes {
+        let known = self.last.len();
+        let requests = usize::try_from(requests).unwrap_or(usize::MAX);
+        let objects = known + requests.min(known);
+        let known_map = self.last.allocation_size();
+        let (map, moving) = match objects > self.last.capacity() {
+            true => (2 * known_map, known_map),
+            false => (known_map, 0),
+        };
+        let (mut sums, mut order) = (self.sums.capacity() * size_of::<u64>(), 0);
+        if requests >= self.sums.len() - self.now {
+            sums = sums.max((steps_for(objects) + 1) * size_of::<u64>());
+            order = objects * size_of::<&Last>();
+        }
+        // The map does not grow while times are renumbered.
+        Bytes((size_of::<Self>() + map + sums + moving.max(order)) as u64)
+    }
+
     fn access(&mut self, id: u64, bytes: u64) -> Distance {
         if self.now + 1 == self.sums.len() {
             self.compact();
@@ -146,9 +166,15 @@ impl WeightedTree {
         let mut order: Vec<&mut Last> = self.last.values_mut().collect();
         order.sort_unstable_by_key(|last| last.time);
         self.now = order.len();
-        let steps = (4 * self.now).next_power_of_two().max(SMALLEST);
-        self.sums.clear();
-        self.sums.resize(steps + 1, 0);
+        let steps = steps_for(self.now);
+        if self.sums.capacity() > steps {
+            self.sums.clear();
+            self.sums.resize(steps + 1, 0);
+        } else {
+            // The old sums go before the new ones come.
+            self.sums = Vec::new();
+            self.sums = vec![0; steps + 1];
+        }
         for (time, last) in (1..).zip(order) {
             last.time = time as u64;
             self.sums[time] = last.bytes;
@@ -161,6 +187,11 @@ impl WeightedTree {
             }
         }
     }
+}
+
+/// Steps of the time axis after it was renumbered for that many objects.
+fn steps_for(objects: usize) -> usize {
+    (4 * objects).next_power_of_two().max(SMALLEST)
 }
 
 impl Default for WeightedTree {
@@ -255,6 +286,27 @@ mod tests {
         WeightedTree::new().process(&ids, &vec![0; ids.len()], &mut weighted);
         FenwickTree::new().process(&ids, &mut plain);
         assert_eq!(weighted, plain);
+    }
+
+    #[test]
+    fn memory_ahead_covers_growth() {
+        let mut tree = WeightedTree::new();
+        for object in 0..300_000_u64 {
+            let ahead = tree.memory_ahead(1);
+            let before = (tree.last.allocation_size(), tree.sums.len());
+            tree.access(object, 1);
+            // While they grow, the map is there twice, and the sums are not.
+            let copied = match tree.last.allocation_size() > before.0 {
+                true => before.0,
+                false => 0,
+            };
+            let held = tree.memory().get() + copied as u64;
+            assert!(
+                object < 2 || held <= ahead.get(),
+                "{object}: {held} > {ahead}"
+            );
+        }
+        assert_eq!(tree.memory_ahead(0), tree.memory());
     }
 
     #[test]

@@ -29,10 +29,21 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 /// What is to be done before the process ends because nothing more can be allocated.
 static LAST: OnceLock<fn()> = OnceLock::new();
 
-const MESSAGE: &[u8] = b"reuselens: the system refuses memory, and what is left is too little for \
-a report; allow more address space (ulimit -v) or memory, or keep below it: --memory-limit 512M\n";
+/// What is said then.
+static EXPLANATION: OnceLock<String> = OnceLock::new();
+
+/// What is said where nobody has explained it.
+const MESSAGE: &str = "reuselens: the system refuses memory, and what is left is too little for a \
+report; allow more address space (ulimit -v) or memory\n";
 
 impl Allocator {
+    /// What is said on standard error where a failed allocation ends the process: a line, which says
+    /// what helps. The first call counts.
+    pub fn explain(message: String) {
+        // It fails where this was done before.
+        let _ = EXPLANATION.set(message);
+    }
+
     /// Sets the reserve aside. From now on a failed allocation that nothing can be done about ends
     /// the process with a message and exit code 1, after `last`, instead of SIGABRT. `last` must
     /// neither allocate nor wait.
@@ -91,9 +102,10 @@ extern "C" fn aborted(_signal: libc::c_int) {
     if let Some(last) = LAST.get() {
         last();
     }
+    let message = EXPLANATION.get().map_or(MESSAGE, String::as_str);
     // SAFETY: it writes bytes that live for ever, and ends the process.
     unsafe {
-        libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::write(2, message.as_ptr().cast(), message.len());
         libc::_exit(1);
     }
 }

@@ -24,8 +24,7 @@ use reuselens_units::Accesses;
 
 use crate::analysis::Pass;
 use crate::attribution::Attribution;
-use crate::budget::memory_limit;
-use crate::counts::{self, Counted, PARALLEL};
+use crate::counts::{Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
 use crew::Crew;
@@ -65,12 +64,12 @@ fn count_long(
     let Some(wish) = wish(source, machine, options) else {
         return Ok(None);
     };
-    let most = counts::threads(options).get().min(MOST);
+    let most = options.threads().get().min(MOST);
     let stretches = source.stretches(wish, most, shortest)?;
     if stretches.len() < 2 {
         return Ok(None);
     }
-    let crew = Crew::new(machine, options, memory_limit(options), shortest);
+    let crew = Crew::new(machine, options, options.memory_limit(), shortest);
     let threads = stretches.len();
     let ended = crew.count(stretches, threads, progress);
     let engine = match options.engine.as_str() {

@@ -1,5 +1,7 @@
 //! From a source to a profile, in one pass.
 
+use std::num::NonZeroUsize;
+
 use reuselens_attribute::Columns;
 use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_memory::{catch, out_of_memory};
@@ -7,7 +9,7 @@ use reuselens_trace::{Block, Event, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
-use crate::budget::{Budget, CELL, LOOK_AT_MEMORY_EVERY, NEW_CELLS, SOURCE_GROWTH, memory_limit};
+use crate::budget::{Budget, Looks};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::with_lines;
 use crate::stopping::Stop;
@@ -186,7 +188,12 @@ pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
     if options.weigh_bytes {
         weighed::check_options(options)?;
     }
-    counts::begin(options).map(drop)
+    // No thread is begun for nothing.
+    let alone = AnalysisOptions {
+        threads: Some(NonZeroUsize::MIN),
+        ..options.clone()
+    };
+    counts::begin(&alone).map(drop)
 }
 
 /// A pass that is over, over all of the trace or a part.
@@ -223,10 +230,8 @@ impl Analysis {
             gathered: Columns::new(),
             counts,
             budget: Budget {
-                limit: memory_limit(options),
-                next_look: LOOK_AT_MEMORY_EVERY,
-                of_source: Bytes(0),
-                cells: 0,
+                limit: options.memory_limit(),
+                looks: Looks::new(),
                 others: Bytes(0),
             },
         })
@@ -305,7 +310,7 @@ impl Analysis {
             }
             counts.add(piece);
             // A row is an access of up to 2⁴⁰ bytes: the next look may be far behind the block.
-            if budget.is_late(counts) {
+            if budget.looks.is_late(counts.steps()) {
                 full = budget.look(counts);
             }
         };
@@ -321,7 +326,7 @@ impl Analysis {
             false => TOGETHER,
         };
         let steps = self.counts.steps() + self.gathered.len() as u64;
-        let due = self.gathered.len() >= enough || steps >= self.budget.next_look;
+        let due = self.gathered.len() >= enough || self.budget.looks.is_due(steps);
         if due && full.is_none() {
             self.count_gathered();
         }
@@ -344,14 +349,7 @@ impl Analysis {
     fn too_much_memory(&mut self, of_source: Bytes) -> Option<Bytes> {
         let budget = &mut self.budget;
         let cells = self.attribution.cells();
-        let grown = of_source.get() >= budget.of_source.get() + SOURCE_GROWTH
-            || cells >= budget.cells + NEW_CELLS;
-        if self.counts.steps() < budget.next_look && !grown {
-            return None;
-        }
-        // As many may come before the next look.
-        let ahead = Bytes((cells - budget.cells) as u64 * CELL);
-        (budget.of_source, budget.cells) = (of_source, cells);
+        let ahead = budget.looks.ahead(self.counts.steps(), of_source, cells)?;
         budget.others = self.attribution.memory() + of_source + ahead;
         budget.look(&mut *self.counts)
     }

@@ -13,11 +13,16 @@ use reuselens_units::Bytes;
 /// Memory that could be had without pushing anything out, and without more than the control groups
 /// of this process and its own limits allow; `None` where the system says nothing of any.
 pub fn available_memory() -> Option<Bytes> {
+    available_within(address_space())
+}
+
+/// [`available_memory`] for callers that know what is left of the address space ([`address_space`]).
+pub(crate) fn available_within(address_space: Option<Bytes>) -> Option<Bytes> {
     let root = Path::new("/");
     let rooms = [
         free(root),
         control_groups(root),
-        address_space().map(Bytes::get),
+        address_space.map(Bytes::get),
     ];
     rooms.into_iter().flatten().min().map(Bytes)
 }
@@ -25,6 +30,8 @@ pub fn available_memory() -> Option<Bytes> {
 /// Address space, and memory of its own, that this process may still map: what `ulimit -v` and
 /// `ulimit -d` leave. `None` where neither is set.
 pub(crate) fn address_space() -> Option<Bytes> {
+    #[cfg(test)]
+    tests::LOOKS.set(tests::LOOKS.get() + 1);
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let status = fs::read_to_string("/proc/self/status").ok()?;
     left_of(&limits, &status)
@@ -156,8 +163,15 @@ impl Version {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// How often this thread has asked what is left of the address space.
+        pub(crate) static LOOKS: Cell<u32> = const { Cell::new(0) };
+    }
 
     /// A folder that stands for the root of a system.
     struct Root(PathBuf);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use reuselens_attribute::DataFilter;
 use reuselens_capture::{Delivered, Launch, Running};
+use reuselens_memory::out_of_memory;
 use reuselens_trace::formats::native;
 use reuselens_trace::{
     AtomicFile, Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step,
@@ -254,6 +255,7 @@ fn write(
     let written = file.written();
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
+    let mut is_stopped = false;
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     if options.max_size.is_none() {
         pack_aside(&mut writer);
@@ -280,10 +282,18 @@ fn write(
                 }
             }
         }
+        if let Some(refused) = out_of_memory().filter(|_| !is_stopped) {
+            // What follows would need more.
+            is_stopped = true;
+            let bytes = Bytes(refused.bytes as u64);
+            source.stop(format!("when the system refused {bytes} of memory"));
+        }
         if let Some(most) = options.max_size {
             let written = written.load(Ordering::Relaxed);
             if growth.reaches(written, || writer.ending_bytes(), most.get()) {
-                source.stop(format!("before the trace file was {most} large"));
+                source.stop(format!(
+                    "before the trace file was {most} large (--max-size)"
+                ));
             }
         }
         step = source.next(rows, &mut pieces)?;

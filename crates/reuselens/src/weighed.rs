@@ -8,12 +8,13 @@
 
 use reuselens_distance::WeightedTree;
 use reuselens_locality::{ExactHistogram, Machine};
+use reuselens_memory::{catch, out_of_memory};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
 use crate::analysis::Pass;
 use crate::attribution::Attribution;
-use crate::budget::{LOOK_AT_MEMORY_EVERY, memory_limit};
+use crate::budget::{LOOK_AT_MEMORY_EVERY, Looks};
 use crate::counts::{Counted, More};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
@@ -83,42 +84,78 @@ pub(crate) fn count(
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pass, Error> {
-    let mut attribution = Attribution::new(source, machine, options);
-    let mut requests = Requests::default();
-    let mut weighed = Weighed::new(options.weight_unit());
-    let limit = memory_limit(options);
-    let mut next_look = LOOK_AT_MEMORY_EVERY;
-    let mut block = Block::new();
-    let stop = loop {
-        match source.next(&mut block) {
-            Ok(Step::Event(event)) => attribution.event(event),
-            Ok(Step::End) => break None,
-            Err(error) => break Some(Stop::because(error, weighed.accesses > 0)?),
-            Ok(Step::Block) => {
-                requests.read(&block, options);
-                if let Err(error) = weighed.add(&requests, source) {
-                    break Some(Stop::Broken(error));
-                }
-                progress(Progress {
-                    accesses: Accesses(weighed.accesses),
-                    source_bytes: source.progress(),
-                });
-                if weighed.accesses >= next_look {
-                    next_look = weighed.accesses + LOOK_AT_MEMORY_EVERY;
-                    let needed = weighed.memory() + source.memory();
-                    if needed > limit {
-                        break Some(Stop::OutOfMemory { needed, limit });
+    let mut pass = Weighing {
+        attribution: Attribution::new(source, machine, options),
+        weighed: Weighed::new(options.weight_unit()),
+        limit: options.memory_limit(),
+        looks: Looks::new(),
+    };
+    let read = catch(|| pass.read(source, options, progress));
+    let stop = read.unwrap_or_else(|refused| Ok(Some(Stop::Refused(refused))))?;
+    Ok(Pass {
+        attribution: pass.attribution,
+        accesses: pass.weighed.accesses,
+        counted: pass.weighed.finish(),
+        stop,
+    })
+}
+
+/// The state of a pass.
+struct Weighing {
+    attribution: Attribution,
+    weighed: Weighed,
+    limit: Bytes,
+    looks: Looks,
+}
+
+impl Weighing {
+    /// Reads all of `source`. Why it ended before, if it did.
+    ///
+    /// # Errors
+    /// Those of the source, if there was nothing before.
+    fn read(
+        &mut self,
+        source: &mut dyn Source,
+        options: &AnalysisOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<Stop>, Error> {
+        let mut requests = Requests::default();
+        let mut block = Block::new();
+        loop {
+            match source.next(&mut block) {
+                Ok(Step::Event(event)) => self.attribution.event(event),
+                Ok(Step::End) => return Ok(None),
+                Err(error) => return Stop::because(error, self.weighed.accesses > 0).map(Some),
+                Ok(Step::Block) => {
+                    requests.read(&block, options);
+                    if let Err(error) = self.weighed.add(&requests, source) {
+                        return Ok(Some(Stop::Broken(error)));
+                    }
+                    progress(Progress {
+                        accesses: Accesses(self.weighed.accesses),
+                        source_bytes: source.progress(),
+                    });
+                    if let Some(refused) = out_of_memory() {
+                        return Ok(Some(Stop::Refused(refused)));
+                    }
+                    if let Some(needed) = self.too_much_memory(source.memory()) {
+                        let limit = self.limit;
+                        return Ok(Some(Stop::OutOfMemory { needed, limit }));
                     }
                 }
             }
         }
-    };
-    Ok(Pass {
-        attribution,
-        accesses: weighed.accesses,
-        counted: weighed.finish(),
-        stop,
-    })
+    }
+
+    /// The memory held, `of_source` by the source, if it is time to look, and it is more than it
+    /// may be.
+    fn too_much_memory(&mut self, of_source: Bytes) -> Option<Bytes> {
+        let cells = self.attribution.cells();
+        let looks = &mut self.looks;
+        let ahead = looks.ahead(self.weighed.accesses, of_source, cells)?;
+        let held = self.weighed.memory_ahead() + self.attribution.memory() + of_source + ahead;
+        (held > self.limit).then_some(held)
+    }
 }
 
 /// The requests of a block.
@@ -148,11 +185,26 @@ struct Weighed {
     tree: WeightedTree,
     unit: Granularity,
     distances: Vec<Distance>,
-    /// Requests by distance, in units.
-    histogram: ExactHistogram,
-    /// Bytes requested by distance, in units.
-    bytes: ExactHistogram,
+    cold: Weight,
+    /// By number of the distance ([`number`]). A histogram of distances would have a page of memory
+    /// for each counter beyond the exact ones, which lie far apart.
+    weights: Vec<Weight>,
     accesses: u64,
+}
+
+/// What was requested at a distance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    requests: u64,
+    bytes: u64,
+}
+
+impl Weight {
+    fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        // Saturates as a histogram does.
+        self.bytes = self.bytes.saturating_add(bytes.max(1));
+    }
 }
 
 impl Weighed {
@@ -161,8 +213,8 @@ impl Weighed {
             tree: WeightedTree::new(),
             unit,
             distances: Vec::new(),
-            histogram: ExactHistogram::new(),
-            bytes: ExactHistogram::new(),
+            cold: Weight::default(),
+            weights: Vec::new(),
             accesses: 0,
         }
     }
@@ -182,40 +234,67 @@ impl Weighed {
         self.tree
             .process(&requests.ids, &requests.bytes, &mut self.distances);
         for (distance, &bytes) in self.distances.iter().zip(&requests.bytes) {
-            let distance = match distance.items() {
-                None => Distance::COLD,
-                Some(bytes) => Distance::new(counter(bytes / self.unit.bytes())),
-            };
-            self.histogram.add(distance, 1);
-            self.bytes.add(distance, bytes.max(1));
+            match distance.items() {
+                None => self.cold.add(bytes),
+                Some(distance) => {
+                    let number = number(distance / self.unit.bytes());
+                    if number >= self.weights.len() {
+                        self.weights.resize(number + 1, Weight::default());
+                    }
+                    self.weights[number].add(bytes);
+                }
+            }
         }
         self.accesses += requests.ids.len() as u64;
         Ok(())
     }
 
-    fn memory(&self) -> Bytes {
-        self.tree.memory() + self.histogram.memory() + self.bytes.memory()
+    /// The memory held, and that which it takes if a table grows before the next look.
+    fn memory_ahead(&self) -> Bytes {
+        let weights = self.weights.capacity() * size_of::<Weight>();
+        self.tree.memory_ahead(LOOK_AT_MEMORY_EVERY) + Bytes(weights as u64)
     }
 
     fn finish(self) -> Counted {
+        let mut histogram = ExactHistogram::new();
+        let mut bytes = ExactHistogram::new();
+        let mut add = |distance, weight: &Weight| {
+            histogram.add(distance, weight.requests);
+            bytes.add(distance, weight.bytes);
+        };
+        add(Distance::COLD, &self.cold);
+        for (number, weight) in self.weights.iter().enumerate() {
+            add(Distance::new(last_of(number)), weight);
+        }
         Counted {
             more: More {
-                requested_bytes: Some(self.bytes),
+                requested_bytes: Some(bytes),
                 ..More::default()
             },
-            ..Counted::exactly(NAME, self.histogram)
+            ..Counted::exactly(NAME, histogram)
         }
     }
 }
 
-/// The distance that a distance is counted at: itself, or the last of those that share its counter,
-/// so that a cache that holds all of these has all their hits.
-fn counter(units: u64) -> u64 {
+/// The number of a distance: its own below [`EXACT_UNITS`], and from there on that of its bin.
+fn number(units: u64) -> usize {
     if units < EXACT_UNITS {
-        return units;
+        return units as usize;
     }
-    let dropped = units.ilog2() - DIGITS;
-    units | ((1 << dropped) - 1)
+    let octave = units.ilog2() - EXACT_UNITS.ilog2();
+    let bin = units >> (units.ilog2() - DIGITS) & ((1 << DIGITS) - 1);
+    EXACT_UNITS as usize + (octave << DIGITS) as usize + bin as usize
+}
+
+/// The last of the distances with a number, at which all of them are counted: so that a cache that
+/// holds all of these has all their hits.
+fn last_of(number: usize) -> u64 {
+    let Some(beyond) = (number as u64).checked_sub(EXACT_UNITS) else {
+        return number as u64;
+    };
+    let dropped = EXACT_UNITS.ilog2() - DIGITS + (beyond >> DIGITS) as u32;
+    let first = (beyond & ((1 << DIGITS) - 1) | 1 << DIGITS) << dropped;
+    first | ((1 << dropped) - 1)
 }
 
 #[cfg(test)]
@@ -223,16 +302,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_hold_what_is_below_the_end_of_a_bin() {
+    fn distances_are_counted_at_the_end_of_their_bin() {
         for units in [0, 1, 511, EXACT_UNITS - 1] {
-            assert_eq!(counter(units), units);
+            assert_eq!(
+                (number(units) as u64, last_of(number(units))),
+                (units, units)
+            );
         }
         let mut last = EXACT_UNITS - 1;
         for _ in 0..10_000 {
             let first = last + 1;
-            last = counter(first);
+            assert_eq!(number(first), number(last) + 1);
+            last = last_of(number(first));
             assert!(last - first < first >> DIGITS);
-            assert_eq!((counter(last), counter(last + 1) > last), (last, true));
+            assert_eq!(number(last), number(first));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use common::{Piece, Random, drain, open, rows};
 use proptest::prelude::*;
-use reuselens_trace::{Event, Input, Kind, Row, Source, Step, Thread, ThreadId, TraceError};
+use reuselens_trace::{Block, Event, Input, Kind, Row, Source, Step, Thread, ThreadId, TraceError};
 
 /// Gives at most `most` bytes a time.
 struct Slowly {
@@ -603,6 +603,32 @@ fn blocks_of_all_text_formats_are_bounded() {
             "{format}: {lengths:?}"
         );
         assert!(lengths.len() <= 20, "{format}: {lengths:?}");
+    }
+}
+
+/// Memory is looked at between blocks: long names do not wait for as many rows as numbers do.
+#[test]
+fn blocks_end_where_names_are_long() {
+    for format in ["text", "csv:id=1,header=no"] {
+        let name = "n".repeat(50_000);
+        let lines = (0..200).map(|number| format!("7\n{name}{}\n", number % 160));
+        let bytes = lines.collect::<String>().into_bytes();
+        let mut source = open(&bytes, Some(format)).unwrap();
+        let (mut held, mut found) = (0, Vec::new());
+        let mut block = Block::new();
+        while let step = source.next(&mut block).unwrap()
+            && step != Step::End
+        {
+            if step == Step::Block {
+                found.extend(block.addrs().iter().copied());
+                let now = source.memory().get();
+                assert!(now - held < 2 << 20, "{format}: {held} to {now}");
+                held = now;
+            }
+        }
+        let expected = (0..200).flat_map(|number| [7, (1 << 63) + number % 160]);
+        assert!(found.into_iter().eq(expected), "{format}");
+        assert!(held > 160 * 50_000, "{format}: {held}");
     }
 }
 

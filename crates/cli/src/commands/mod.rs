@@ -93,4 +93,28 @@ impl Command {
             Command::Man(args) => args.run(),
         }
     }
+
+    /// What helps where the system refuses this command memory, beside allowing more.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Command::Profile(_) | Command::Analyze(_) | Command::Demo(_) => {
+                "or keep below it with --memory-limit 64M, or take a larger --granularity"
+            }
+            Command::Shard(_) => {
+                "or cut the trace into more pieces: reuselens shard I/N TRACE with a larger N"
+            }
+            Command::Merge(_) => {
+                "or merge neighbours two at a time: reuselens merge PART PART -o BOTH.rlpart"
+            }
+            Command::Record(_) => {
+                "what was recorded before is in the trace file's name with .partial behind it: \
+                 reuselens analyze NAME.rltrace.partial"
+            }
+            Command::Predict(_) => {
+                "or predict from smaller profiles: reuselens analyze --no-contexts, or a larger --granularity"
+            }
+            Command::Simt(_) => "or take less: --threads 1 --memory-limit 64M",
+            _ => "or give it smaller files",
+        }
+    }
 }

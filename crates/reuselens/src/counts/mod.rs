@@ -14,8 +14,6 @@ mod sampled;
 mod shares;
 mod whole;
 
-use std::num::NonZeroUsize;
-
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, ENGINES, Engine, EngineError};
 use reuselens_locality::{
@@ -25,8 +23,6 @@ use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance, Granularity};
 
-use crate::available::address_space;
-use crate::budget::memory_limit;
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 use guarded::Guarded;
@@ -150,7 +146,7 @@ impl Counted {
 /// # Errors
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let threads = threads(options);
+    let threads = options.threads();
     if options.paths {
         let counts = Guarded::begin(with_paths(options)?);
         return Ok(match threads.get() > 1 {
@@ -222,11 +218,11 @@ fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
 }
 
 fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
-    let threads = || threads(options);
     refuse_contradictions(options)?;
     if options.engine == hp_rda::NAME {
         refuse_parts(options)?;
-        let counts = hp_rda::Approximate::new(threads(), options.adjusting, memory_limit(options));
+        let counts =
+            hp_rda::Approximate::new(options.threads(), options.adjusting, options.memory_limit());
         return Ok(Box::new(counts));
     }
     if options.engine == PARALLEL {
@@ -335,17 +331,3 @@ fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Co
 
 /// The rate of the sampled engine where none is given.
 const RATE: f64 = 0.01;
-
-/// Address space below which there is one thread: the stack of another and its share of the
-/// allocator take more than it is worth, and the standard library panics in a thread that has room
-/// for the one and not for the other.
-const LITTLE: Bytes = Bytes(64 << 20);
-
-/// The threads that an analysis may work on.
-pub(crate) fn threads(options: &AnalysisOptions) -> NonZeroUsize {
-    if address_space().is_some_and(|left| left < LITTLE) {
-        return NonZeroUsize::MIN;
-    }
-    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    options.threads.unwrap_or_else(all)
-}

@@ -10,7 +10,7 @@ use super::identity::typed;
 use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
-use crate::budget::{LOOK_AT_MEMORY_EVERY, memory_limit};
+use crate::budget::Looks;
 use crate::line_statements::with_lines;
 use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
@@ -40,6 +40,7 @@ pub fn analyze_shard(
 ) -> Result<Part, Error> {
     check(options)?;
     attribution::check(source, options)?;
+    let options = &options.resolved();
     with_lines(source, options, |source| {
         analyze_marked(source, (trace, command), options, piece, progress)
     })
@@ -62,7 +63,9 @@ fn analyze_marked(
         known: Known::default(),
         before: Place::default(),
         now: Place::default(),
-        memory_limit: memory_limit(options),
+        limit: options.memory_limit(),
+        looks: Looks::new(),
+        others: Bytes(0),
     };
     let end = pass.run(source, progress)?;
     let (before, behind) = (pass.before, pass.now);
@@ -141,7 +144,10 @@ struct Pass {
     /// Where the piece begins, and how far the pass is.
     before: Place,
     now: Place,
-    memory_limit: Bytes,
+    limit: Bytes,
+    looks: Looks,
+    /// What is held beside the counts, when it was last looked at.
+    others: Bytes,
 }
 
 impl Pass {
@@ -152,7 +158,7 @@ impl Pass {
     ) -> Result<End, Error> {
         let mut block = Block::new();
         let mut columns = Columns::new();
-        let (mut blocks, mut next_look) = (0_u64, LOOK_AT_MEMORY_EVERY);
+        let mut blocks = 0_u64;
         loop {
             let (done, all) = source.progress().ok_or(PartError::NoLength)?;
             match source.next(&mut block) {
@@ -161,16 +167,13 @@ impl Pass {
                     if number > self.piece.number() {
                         return Ok(End::Whole);
                     }
-                    self.block(&block, &mut columns, number == self.piece.number());
+                    self.block(&block, &mut columns, number == self.piece.number())?;
                     progress(Progress {
                         accesses: Accesses(self.now.accesses),
                         source_bytes: source.progress(),
                     });
                     blocks += 1;
-                    if self.now.accesses >= next_look {
-                        next_look = self.now.accesses + LOOK_AT_MEMORY_EVERY;
-                        self.check_memory(source.memory())?;
-                    }
+                    self.check_memory(source.memory())?;
                 }
                 Ok(Step::Event(event)) => self.attribution.event(event),
                 Ok(Step::End) => return Ok(End::Whole),
@@ -180,29 +183,58 @@ impl Pass {
         }
     }
 
-    fn block(&mut self, block: &Block, columns: &mut Columns, counts: bool) {
+    /// # Errors
+    /// If one of its rows touches more than there is memory for.
+    fn block(
+        &mut self,
+        block: &Block,
+        columns: &mut Columns,
+        counts: bool,
+    ) -> Result<(), PartError> {
         let (now, stretch, known) = (&mut self.now, &mut self.stretch, &mut self.known);
+        let (looks, others, limit) = (&mut self.looks, self.others, self.limit);
+        let mut is_full = false;
         self.attribution.block(block, columns, |piece| {
             now.pass(piece);
-            if counts {
-                stretch.add(piece, known);
+            if !counts || is_full {
+                return;
+            }
+            stretch.add(piece, known);
+            // A row is an access of up to 2⁴⁰ bytes: the next look may be far behind the block.
+            if looks.is_late(now.accesses) {
+                looks.looked(now.accesses);
+                is_full = stretch.memory() + known.memory() + others > limit;
             }
         });
         if !counts {
             self.before = self.now;
         }
+        match is_full {
+            true => Err(self.out_of_memory()),
+            false => Ok(()),
+        }
     }
 
-    fn check_memory(&self, of_source: Bytes) -> Result<(), PartError> {
-        let counts = self.stretch.memory() + self.known.memory();
-        let memory = self.attribution.memory() + counts + of_source;
-        if memory <= self.memory_limit {
+    /// # Errors
+    /// If it is time to look, and more memory is held than there may be, `of_source` by the source.
+    fn check_memory(&mut self, of_source: Bytes) -> Result<(), PartError> {
+        let cells = self.attribution.cells();
+        let ahead = self.looks.ahead(self.now.accesses, of_source, cells);
+        let Some(ahead) = ahead else {
             return Ok(());
+        };
+        self.others = self.attribution.memory() + of_source + ahead;
+        match self.stretch.memory() + self.known.memory() + self.others > self.limit {
+            true => Err(self.out_of_memory()),
+            false => Ok(()),
         }
-        Err(PartError::OutOfMemory {
+    }
+
+    fn out_of_memory(&self) -> PartError {
+        PartError::OutOfMemory {
             piece: self.piece.to_string(),
-            limit: self.memory_limit,
-        })
+            limit: self.limit,
+        }
     }
 }
 

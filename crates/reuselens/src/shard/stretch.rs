@@ -161,9 +161,15 @@ impl Stretch {
         }
     }
 
-    /// The memory held, and that which it takes if a table grows before the next look.
+    /// The memory held, and that which it takes if a table grows before the next look, or while the
+    /// part's file is made, if that is more.
     pub fn memory(&self) -> Bytes {
         let distances = Bytes(self.distances.capacity() as u64 * 8);
-        self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.waiting.memory() + distances
+        let counting = self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.waiting.memory();
+        // What waits, once as it is, once as bytes and once as packed bytes.
+        let numbers = (self.waiting.cells.len() + self.waiting.elements.len()) * size_of::<u32>();
+        let items = 2 * self.shard.distinct().get() * size_of::<u64>() as u64;
+        let ending = Bytes(3 * (items + numbers as u64));
+        (counting + distances).max(ending)
     }
 }

@@ -24,7 +24,13 @@ pub(super) struct Names {
     ids: HashMap<Box<[u8]>, u64>,
     /// Bytes of the words, each with what its allocation takes.
     words: u64,
+    /// What these were when the block began.
+    before: u64,
 }
+
+/// Bytes of new words after which a block ends: whoever keeps to a limit on memory looks at it
+/// between blocks, and a word may be as long as a line.
+const BLOCK: u64 = 1 << 20;
 
 /// Bytes that an allocation takes beside what is asked for, rounded up to a multiple of itself: of
 /// the C library's on 64 bits.
@@ -48,6 +54,17 @@ impl Names {
         self.ids.insert(word.into(), id);
         self.words += (word.len() as u64).next_multiple_of(ALLOCATION) + ALLOCATION;
         id
+    }
+
+    /// A block begins.
+    pub(super) fn begin_block(&mut self) {
+        self.before = self.words;
+    }
+
+    /// Whether the words that are new in this block are so long that it ends before the next one.
+    #[inline]
+    pub(super) fn fill_a_block(&self) -> bool {
+        self.words - self.before >= BLOCK
     }
 
     /// The memory held, and what the table takes while it grows, if it soon does.

@@ -109,6 +109,7 @@ impl Source for Reader {
                 return self.failed.take().map_or(Ok(Step::End), Err);
             }
             self.rows.clear();
+            self.lines.names.begin_block();
             let (lines, batch) = (&mut self.lines, &mut *self.batch);
             let filled = lines::fill(&mut self.input, &mut self.rows, |text, rows| {
                 lines.parse(text, rows, batch)
@@ -164,6 +165,7 @@ impl Lines {
         lines::each(text, rows, batch, |text, at, batch| {
             let (access, next) = match self.quick(text, at) {
                 Some(found) => found,
+                None if self.names.fill_a_block() => return Ok(at),
                 None => match self.careful(text, at)? {
                     (Found::Access(access), next) => (access, next),
                     (Found::Empty, next) => return Ok(next),

@@ -116,7 +116,8 @@ impl Words {
         if let Some(lines) = &mut self.lines {
             lines.begin(input)?;
         }
-        while rows.len() < ENOUGH {
+        self.names.begin_block();
+        while rows.len() < ENOUGH && !self.names.fill_a_block() {
             let buffered = input.at_least(1)?;
             self.in_comment |= buffered.first() == Some(&b'#');
             let length = match self.in_comment {
@@ -159,7 +160,8 @@ impl Words {
     pub(super) fn parse(&mut self, text: &[u8], rows: &mut Block) -> Result<usize, Bad> {
         let mut at = 0;
         let mut failed = None;
-        while at < text.len() && rows.len() < ENOUGH && failed.is_none() {
+        let mut full = false;
+        while at < text.len() && rows.len() < ENOUGH && failed.is_none() && !full {
             // Never past enough rows, so that blocks are the same however the bytes come.
             let part = PART.min(ENOUGH - rows.len());
             at = numbers(text, at, part, &mut self.ids);
@@ -168,8 +170,9 @@ impl Words {
                     Ok(next) => at = next,
                     Err(bad) => failed = Some(bad),
                 }
+                full = self.names.fill_a_block();
             }
-            if self.ids.len() >= part || at == text.len() || failed.is_some() {
+            if self.ids.len() >= part || at == text.len() || failed.is_some() || full {
                 rows.extend(self.ids.iter().map(|&id| item(id)));
                 self.ids.clear();
             }
