@@ -183,6 +183,26 @@ struct Growth {
 }
 
 impl Growth {
+    /// Why no more is recorded, in words that follow "recording stopped", if that is now: the system
+    /// refuses memory, of which more would be needed, or the next chunk would make the file `most`
+    /// bytes large. Once.
+    fn stop(
+        &mut self,
+        written: u64,
+        ending: impl FnOnce() -> u64,
+        most: Option<Bytes>,
+    ) -> Option<String> {
+        if let Some(refused) = out_of_memory().filter(|_| !self.full) {
+            self.full = true;
+            let bytes = Bytes(refused.bytes as u64);
+            return Some(format!("when the system refused {bytes} of memory"));
+        }
+        let most = most.filter(|most| self.reaches(written, ending, most.get()))?;
+        Some(format!(
+            "before the trace file was {most} large (--max-size)"
+        ))
+    }
+
     /// Whether the next chunk would make the file `most` bytes large, its ending included, now that it has `written`;
     /// true once.
     fn reaches(&mut self, written: u64, ending: impl FnOnce() -> u64, most: u64) -> bool {
@@ -255,7 +275,6 @@ fn write(
     let written = file.written();
     let mut growth = Growth::default();
     let mut keeping = Keeping::new(options.data);
-    let mut is_stopped = false;
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     if options.max_size.is_none() {
         pack_aside(&mut writer);
@@ -282,19 +301,10 @@ fn write(
                 }
             }
         }
-        if let Some(refused) = out_of_memory().filter(|_| !is_stopped) {
-            // What follows would need more.
-            is_stopped = true;
-            let bytes = Bytes(refused.bytes as u64);
-            source.stop(format!("when the system refused {bytes} of memory"));
-        }
-        if let Some(most) = options.max_size {
-            let written = written.load(Ordering::Relaxed);
-            if growth.reaches(written, || writer.ending_bytes(), most.get()) {
-                source.stop(format!(
-                    "before the trace file was {most} large (--max-size)"
-                ));
-            }
+        let written = written.load(Ordering::Relaxed);
+        let stop = growth.stop(written, || writer.ending_bytes(), options.max_size);
+        if let Some(why) = stop {
+            source.stop(why);
         }
         step = source.next(rows, &mut pieces)?;
     }
