@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Json, Place, source};
+use std::process::Command;
+
+use common::{Done, Json, Place, source};
 
 /// `old` and `new`: 3 and 4 items, each used twice, so every reuse has a distance of 2, and of 3.
 fn traces() -> Place {
@@ -273,4 +275,35 @@ fn samples_say_what_they_may_be_off() {
     assert_eq!((code, &limit["result"]), (0, &"unsure".into()));
     let (code, limit) = check(&format!("miss-ratio@10000 > {:.9}", value - bound * 2.0));
     assert_eq!((code, &limit["result"]), (3, &"broken".into()));
+}
+
+/// Variables of functions by the names that the source has for them.
+#[test]
+fn local_and_static_arrays_are_found_by_their_own_names() {
+    let place = Place::new();
+    place.write(
+        "main.c",
+        "static volatile int n = 512;\n\
+         __attribute__((noinline)) static int work(void) {\n  volatile int both[512];\n  for (int i = 0; i < n; i++) both[i] = i;\n  return both[7];\n}\n\
+         int main(void) {\n  static volatile int a[512];\n  volatile int big[512], both[512];\n\
+         for (int i = 0; i < n; i++) a[i] = big[i] = both[i] = i;\n  return work() + a[3] + big[4] + both[5] == 0;\n}\n",
+    );
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O0", "-g", "main.c", "-o", "main"]);
+    Done::of(gcc.current_dir(place.path(""))).succeeds();
+    let words = ["profile", "-q", "--granularity", "4", "--", "./main"];
+    place.run(&words).succeeds();
+    for name in ["big", "a", "big in main", "both in work"] {
+        let rule = format!("accesses of object {name} < 512");
+        let words = ["check", "main.rlprof", "--fail-if", &rule];
+        place.run(&words).succeeds().prints(&["the limit holds"]);
+    }
+    let rule = "accesses of object both < 512";
+    let done = place.run(&["check", "main.rlprof", "--fail-if", rule]);
+    done.fails(1).says(&[
+        "'both' may be any of '",
+        "'both in main'",
+        "'both in work'",
+        "write one of these names in full",
+    ]);
 }

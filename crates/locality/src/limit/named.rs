@@ -7,6 +7,9 @@ use crate::{Dimension, Group, Profile};
 /// How many names an error lists.
 const LISTED: usize = 3;
 
+/// How many groups an error lists that a name may be.
+const CANDIDATES: usize = 10;
+
 /// How alike two names are, of 1, to be taken for a misspelling.
 const ALIKE: f64 = 0.7;
 
@@ -34,7 +37,7 @@ pub enum NamedError {
     /// There are several.
     #[error(
         "the {by} '{name}' may be any of {} in {profile}; write one of these names in full",
-        .names.join(", ")
+        listed(.names)
     )]
     Several {
         /// What it should be.
@@ -43,7 +46,7 @@ pub enum NamedError {
         name: String,
         /// Which profile was searched.
         profile: &'static str,
-        /// The names of the groups.
+        /// The names of all groups that it may be.
         names: Vec<String>,
     },
     /// The profile has no groups.
@@ -60,6 +63,19 @@ pub enum NamedError {
     },
 }
 
+/// The first names, quoted since names of objects have spaces in them, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let first: Vec<String> = names.iter().take(CANDIDATES).map(quoted).collect();
+    match names.len().saturating_sub(CANDIDATES) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+fn quoted(name: &String) -> String {
+    format!("'{name}'")
+}
+
 fn alternatives(names: &[String], by: Dimension) -> String {
     match names {
         [] => format!("; `reuselens report PROFILE --by {by} --csv -` lists the names"),
@@ -69,8 +85,9 @@ fn alternatives(names: &[String], by: Dimension) -> String {
 
 impl Named<'_> {
     /// The group of this name: the whole name; else, if it is one group alone, an object or a
-    /// function without what follows in parentheses (`grid` for `grid (a.c)`), or a line with more
-    /// or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the profile.
+    /// function without what follows in parentheses (`grid` for `grid (a.c)`), a variable of a
+    /// function by its own name (`grid` for `grid in main` and for `grid.0 (a.c)`), or a line with
+    /// more or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the profile.
     ///
     /// # Errors
     /// If there is no such group, or more than one.
@@ -86,6 +103,7 @@ impl Named<'_> {
         }
         let fits = |group: &Group| match by {
             Dimension::Line => is_end(&group.name, name) || is_end(name, &group.name),
+            Dimension::Object => is_begin(&group.name, name) || variable(&group.name) == Some(name),
             _ => is_begin(&group.name, name),
         };
         let found: Vec<usize> = (0..groups.len()).filter(|at| fits(&groups[*at])).collect();
@@ -103,11 +121,7 @@ impl Named<'_> {
                 by,
                 name,
                 profile,
-                names: found
-                    .iter()
-                    .take(LISTED)
-                    .map(|at| groups[*at].name.clone())
-                    .collect(),
+                names: found.iter().map(|at| groups[*at].name.clone()).collect(),
             }),
         }
     }
@@ -123,6 +137,18 @@ fn is_end(path: &str, end: &str) -> bool {
 fn is_begin(name: &str, begin: &str) -> bool {
     let rest = name.strip_prefix(begin).map(str::trim_start);
     rest.is_some_and(|rest| rest.starts_with('('))
+}
+
+/// The name in the source of a variable of a function: `grid` of `grid in main`, a local array, and
+/// of `grid.0 (a.c)` and `main.grid (a.c)`, static variables as gcc and clang name them.
+fn variable(object: &str) -> Option<&str> {
+    if let Some((name, _)) = object.split_once(" in ") {
+        return Some(name);
+    }
+    let symbol = object.split_once(" (").map_or(object, |(symbol, _)| symbol);
+    let (first, last) = symbol.rsplit_once('.')?;
+    let is_number = last.bytes().all(|digit| digit.is_ascii_digit());
+    Some(if is_number { first } else { last })
 }
 
 /// Names that look like this one, the most alike first; of equally alike ones those with more
@@ -208,6 +234,36 @@ mod tests {
         assert_eq!(
             find(&profile, Dimension::Object, "table (b.c)").as_deref(),
             Ok("table (b.c)")
+        );
+    }
+
+    #[test]
+    fn variables_of_functions_are_found_by_their_names() {
+        let mut profile = testing::profile();
+        profile.objects[1].name = "big in main".into();
+        profile.objects[2].name = "a.0 (main.c)".into();
+        for (name, full) in [
+            ("big", "big in main"),
+            ("a", "a.0 (main.c)"),
+            ("a.0", "a.0 (main.c)"),
+        ] {
+            assert_eq!(find(&profile, Dimension::Object, name).as_deref(), Ok(full));
+        }
+        // The function alone is no name of a variable in it.
+        assert!(find(&profile, Dimension::Object, "main").is_err());
+        profile.objects[2].name = "work.hot (main.c)".into();
+        let found = find(&profile, Dimension::Object, "hot");
+        assert_eq!(found.as_deref(), Ok("work.hot (main.c)"));
+        profile.objects[2].name = "big (main.c)".into();
+        let error = find(&profile, Dimension::Object, "big").unwrap_err();
+        assert!(
+            error.to_string().contains("'big in main', 'big (main.c)'")
+                || error.to_string().contains("'big (main.c)', 'big in main'"),
+            "{error}"
+        );
+        assert_eq!(
+            find(&profile, Dimension::Object, "big in main").as_deref(),
+            Ok("big in main")
         );
     }
 
