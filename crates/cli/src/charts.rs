@@ -1,7 +1,7 @@
 //! The pictures of what `reuselens engines --bench` measured.
 
 use reuselens::bench::{Heat, Report, Series, Timing};
-use reuselens_report::{Line, Panel, Row};
+use reuselens_report::{Line, Panel, Row, Unit};
 
 /// Ratios per stream, then rates over whatever a series is over.
 pub fn panels(report: &Report) -> Vec<Panel> {
@@ -86,5 +86,6 @@ fn lines(series: &Series) -> Panel {
         y: "M references/s".to_owned(),
         lines: names(&series.heats).into_iter().map(line).collect(),
         marks: Vec::new(),
+        unit: Unit::Things,
     }
 }

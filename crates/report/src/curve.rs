@@ -1,16 +1,21 @@
 //! The miss-ratio curve by itself: as a picture and as a table.
 
-use reuselens_locality::{ExactHistogram, MissRatioCurve, Profile};
+use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve, Profile};
 
 use crate::caches;
-use crate::chart::{Line, Look, Panel, chart, chart_png};
+use crate::chart::{Line, Look, Panel, Unit, chart, chart_png};
+use crate::text::shorten;
 use crate::words;
 
 /// Shares below this, in percent, have no place in the picture.
 const LEAST: f64 = 0.001;
+/// Letters of the command in the title.
+const NAME: usize = 48;
+/// Caches up to this many times as large as the size from which on the curve is flat are shown.
+const BEYOND: u64 = 16;
 
-/// The miss-ratio curve as an SVG file: both axes logarithmic, the caches of the machine marked.
-/// Ends with a line break.
+/// The miss-ratio curve as an SVG file: a curve of steps, both axes logarithmic, the caches of the
+/// machine marked, the command in the title. Ends with a line break.
 pub fn curve_svg(profile: &Profile) -> String {
     chart(&[panel(profile)])
 }
@@ -23,43 +28,50 @@ pub fn curve_png(profile: &Profile) -> Vec<u8> {
 
 fn panel(profile: &Profile) -> Panel {
     let bytes = profile.granularity.bytes() as f64;
-    let (x, y, title) = match (&profile.requested_bytes, profile.method.ids) {
+    let (x, y, what, unit) = match (&profile.requested_bytes, profile.method.ids) {
         (Some(_), _) => (
-            "bytes in the cache",
+            "size of the cache",
             "% of requests or bytes",
-            "Misses in a cache of objects",
+            "misses in a cache of objects",
+            Unit::Bytes,
         ),
         (None, true) => (
             "items in the cache",
             "% of accesses",
-            "Misses per access, by items in the cache",
+            "misses by items in the cache",
+            Unit::Things,
         ),
         (None, false) => (
-            "bytes in the cache",
+            "size of the cache",
             "% of accesses",
-            "Misses per access, by size of the cache",
+            "misses by size of the cache",
+            Unit::Bytes,
         ),
     };
-    let line = |name: String, histogram, look| {
-        let points = points(profile, histogram).into_iter();
-        let points = points.map(|(items, _, ratio)| (items as f64 * bytes, ratio * 100.0));
+    let sizes = sizes(profile);
+    let line = |name: &str, histogram, look| {
+        let curve = MissRatioCurve::new(histogram);
+        let points = sizes.iter().map(|items| {
+            let percent = curve.at(*items) * 100.0;
+            (*items as f64 * bytes, percent)
+        });
         Line {
-            name,
+            name: name.to_owned(),
             points: points.filter(|point| point.1 >= LEAST).collect(),
             look,
+            steps: true,
         }
     };
-    let accesses = |name| line(name, &profile.histogram, Look::Strong);
     let lines = match &profile.requested_bytes {
-        None => vec![accesses(words::command(profile))],
-        Some(bytes) => vec![
-            accesses("of the requests".to_owned()),
-            line("of the bytes".to_owned(), bytes, Look::Soft),
+        None => vec![line("of the accesses", &profile.histogram, Look::Strong)],
+        Some(requested) => vec![
+            line("of the requests", &profile.histogram, Look::Strong),
+            line("of the bytes", requested, Look::Soft),
         ],
     };
     let levels = caches::levels(profile);
     Panel::Lines {
-        title: title.to_owned(),
+        title: format!("{}: {what}", shorten(&words::command(profile), NAME)),
         x: x.to_owned(),
         y: y.to_owned(),
         lines,
@@ -67,7 +79,27 @@ fn panel(profile: &Profile) -> Panel {
             .iter()
             .map(|level| (level.bytes.get() as f64, level.short().to_owned()))
             .collect(),
+        unit,
     }
+}
+
+/// The cache sizes of the picture, in items: those of the curve of a page, up to twice the size from
+/// which on it is flat, and to the caches of the machine that are not far beyond. A curve ends where
+/// longer distances are not told.
+fn sizes(profile: &Profile) -> Vec<u64> {
+    let histograms = [Some(&profile.histogram), profile.requested_bytes.as_ref()];
+    let flat = histograms.into_iter().flatten();
+    let flat = flat.map(|histogram| MissRatioCurve::new(histogram).flat_from());
+    let flat = flat.max().unwrap_or(1);
+    let levels = caches::levels(profile);
+    let near = levels.iter().map(|level| level.items);
+    let near = near.filter(|items| *items <= flat.saturating_mul(BEYOND));
+    let reach = profile.method.max_distance.unwrap_or(u64::MAX);
+    // The flat end is seen to be flat.
+    let last = near.fold(flat.saturating_mul(2), u64::max).min(reach);
+    let sizes = (1..FineHistogram::BINS).map(|bin| FineHistogram::range(bin).0);
+    let sizes = sizes.take_while(|size| *size < last);
+    sizes.chain([last]).collect()
 }
 
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an

@@ -19,6 +19,7 @@ mod caches;
 mod chart;
 mod check;
 mod comparable;
+mod conflicts;
 mod csv;
 mod curve;
 mod diff_json;
@@ -34,7 +35,7 @@ mod times;
 mod weights;
 mod words;
 
-pub use chart::{Line, Look, Panel, Row, chart, chart_png};
+pub use chart::{Line, Look, Panel, Row, Unit, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};
 pub use curve::{curve_csv, curve_png, curve_svg};

@@ -5,7 +5,9 @@ mod common;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use reuselens_locality::{Dimension, Profile};
-use reuselens_report::{Bins, JsonOptions, groups_csv, groups_parquet, histogram_csv, json};
+use reuselens_report::{
+    Bins, JsonOptions, curve_svg, groups_csv, groups_parquet, histogram_csv, json,
+};
 use reuselens_units::Bytes;
 use serde_json::Value;
 
@@ -225,4 +227,34 @@ fn parquet_holds_the_same_table() {
         }
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+/// The curve goes across and down only, over ticks of bytes, and says whose it is.
+#[test]
+fn the_picture_of_the_curve_is_of_steps_over_powers_of_two() {
+    let svg = curve_svg(&common::matmul(24, false));
+    for part in [
+        ">./matmul 24: misses by size of the cache<",
+        ">64 B<",
+        ">16 KiB<",
+        ">L1d<",
+    ] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    let path = svg.split("class=\"l c0 strong\" d=\"M").nth(1).unwrap();
+    let path = path.split('"').next().unwrap();
+    let places: Vec<(&str, &str)> = path
+        .split('L')
+        .map(|place| place.split_once(' ').unwrap())
+        .collect();
+    assert!(places.len() > 8, "{path}");
+    for pair in places.windows(2) {
+        assert!(pair[0].0 == pair[1].0 || pair[0].1 == pair[1].1, "{pair:?}");
+    }
+    // The curve is flat from 13.5 KiB on, and goes on to the second cache of 256 KiB.
+    let long = Profile {
+        command: vec!["a".repeat(100)],
+        ..common::matmul(4, false)
+    };
+    assert!(curve_svg(&long).contains("a…a"));
 }

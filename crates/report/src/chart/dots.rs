@@ -2,7 +2,7 @@
 
 use super::scale::{Scale, is_shown};
 use super::shape::{Anchor, Ink, Length, Shape, Text};
-use super::{HEAD, LEFT, RIGHT, Row, horizontal};
+use super::{HEAD, LEFT, RIGHT, Row, Unit, horizontal};
 use crate::numbers::significant;
 
 /// Height of a row.
@@ -15,7 +15,7 @@ const NEAR: f64 = 36.0;
 /// it where its neighbour is near.
 pub(super) fn draw(out: &mut Vec<Shape>, x_name: &str, rows: &[Row], area: f64) {
     let dots = || rows.iter().flat_map(|row| row.dots.iter());
-    let x = Scale::around(dots().map(|dot| dot.1));
+    let x = Scale::around(Unit::Things, dots().map(|dot| dot.1));
     horizontal(out, &x, x_name, area);
     for (index, row) in rows.iter().enumerate() {
         let y = HEAD + STEP * (index as f64 + 0.5);

@@ -2,20 +2,20 @@
 
 use super::scale::{Scale, is_shown};
 use super::shape::{Anchor, Ink, Length, Place, Role, Shape, Text};
-use super::{HEAD, LEFT, Line, Look, RIGHT, horizontal};
+use super::{HEAD, LEFT, Line, Look, RIGHT, Unit, horizontal};
 
 /// Appends axes and curves, each point a dot.
 pub(super) fn draw(
     out: &mut Vec<Shape>,
-    names: (&str, &str),
+    (x_name, y_name, unit): (&str, &str, Unit),
     (lines, marks): (&[Line], &[(f64, String)]),
     area: f64,
 ) {
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let x = Scale::around(points().map(|point| point.0));
-    let y = Scale::around(points().map(|point| point.1));
+    let x = Scale::around(unit, points().map(|point| point.0));
+    let y = Scale::around(Unit::Things, points().map(|point| point.1));
     let bottom = HEAD + area;
-    horizontal(out, &x, names.0, area);
+    horizontal(out, &x, x_name, area);
     for (value, label) in y.ticks() {
         let at = y.place(value, bottom, HEAD);
         let left = (Length::whole(LEFT), Length::tenths(at));
@@ -34,7 +34,7 @@ pub(super) fn draw(
         role: Role::Label,
         anchor: Anchor::Middle,
         turned: true,
-        words: names.1.to_owned(),
+        words: y_name.to_owned(),
     }));
     for (index, line) in lines.iter().enumerate() {
         curve(out, line, index, |point| {
@@ -64,8 +64,13 @@ fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, 
         .points
         .iter()
         .filter(|point| is_shown(point.0) && is_shown(point.1));
-    let places: Vec<Place> = shown.map(|point| place(*point)).collect();
+    let mut places: Vec<Place> = shown.map(|point| place(*point)).collect();
     if places.is_empty() {
+        return;
+    }
+    if line.steps {
+        places = steps(&places);
+        out.push(Shape::Curve(Ink::Curve(series, line.look), places));
         return;
     }
     out.push(Shape::Curve(Ink::Curve(series, line.look), places.clone()));
@@ -75,4 +80,19 @@ fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, 
             out.push(Shape::Disc(Ink::Series(series, None), place, 3.5));
         }
     }
+}
+
+/// Goes across before it goes down to the next place; level stretches have no places inside.
+fn steps(places: &[Place]) -> Vec<Place> {
+    let mut out: Vec<Place> = Vec::new();
+    let runs = places.chunk_by(|a, b| a.1 == b.1);
+    for run in runs {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            continue;
+        };
+        out.extend(out.last().map(|before| (first.0, before.1)));
+        out.push(*first);
+        out.extend((run.len() > 1).then_some(*last));
+    }
+    out
 }

@@ -25,6 +25,9 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// How much it is to be looked at.
     pub look: Look,
+    /// Whether a value holds until the next point, as a step, instead of leading to it. Points of
+    /// steps are no dots.
+    pub steps: bool,
 }
 
 /// How much a curve is to be looked at, beside the others.
@@ -37,6 +40,16 @@ pub enum Look {
     Plain,
     /// It is there to compare with: narrow and pale.
     Soft,
+}
+
+/// What an axis counts: where its ticks are, and how they are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Things: powers of ten, `10 k`.
+    #[default]
+    Things,
+    /// Bytes of memory: powers of two, `32 KiB`.
+    Bytes,
 }
 
 /// A row of dots, each with the index of its series.
@@ -63,6 +76,8 @@ pub enum Panel {
         lines: Vec<Line>,
         /// Upright lines, ascending: where they are on the horizontal axis, and what is there.
         marks: Vec<(f64, String)>,
+        /// What the horizontal axis counts.
+        unit: Unit,
     },
     /// Rows of dots: who is how far ahead, on what.
     Dots {
@@ -155,10 +170,11 @@ impl Panel {
                 y,
                 lines,
                 marks,
+                unit,
             } => {
                 let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
                 head(&mut out, title, &names);
-                lines::draw(&mut out, (x, y), (lines, marks), self.area());
+                lines::draw(&mut out, (x, y, *unit), (lines, marks), self.area());
             }
             Panel::Dots {
                 title,
@@ -249,8 +265,36 @@ mod tests {
                     line("none", &[]),
                 ],
                 marks: vec![(50.0, "a & b".to_owned()), (1e9, "far".to_owned())],
+                unit: Unit::Things,
             },
         ]
+    }
+
+    #[test]
+    fn a_step_holds_its_value_and_bytes_have_ticks_at_powers_of_two() {
+        let panel = |steps| Panel::Lines {
+            title: String::new(),
+            x: "bytes".to_owned(),
+            y: String::new(),
+            lines: vec![Line {
+                points: vec![(1024.0, 100.0), (4096.0, 1.0)],
+                steps,
+                ..Line::default()
+            }],
+            marks: Vec::new(),
+            unit: Unit::Bytes,
+        };
+        let (left, right, low) = (LEFT, RIGHT, HEAD + 260.0);
+        let straight = format!("d=\"M{left:.1} {HEAD:.1}L{right:.1} {low:.1}\"");
+        let step = format!("d=\"M{left:.1} {HEAD:.1}L{right:.1} {HEAD:.1}L{right:.1} {low:.1}\"");
+        let (plain, steps) = (chart(&[panel(false)]), chart(&[panel(true)]));
+        assert!(plain.contains(&straight), "{plain}");
+        assert!(steps.contains(&step), "{steps}");
+        assert!(plain.contains("<circle") && !steps.contains("<circle"));
+        for tick in [">1 KiB<", ">2 KiB<", ">4 KiB<"] {
+            assert!(steps.contains(tick), "{tick}: {steps}");
+        }
+        assert!(!steps.contains(">10 k<"), "{steps}");
     }
 
     #[test]
@@ -278,6 +322,7 @@ mod tests {
             y: String::new(),
             lines: Vec::new(),
             marks: Vec::new(),
+            unit: Unit::Bytes,
         };
         assert!(!inline(&[empty]).contains("NaN"));
     }

@@ -269,7 +269,7 @@ impl OutlineBuilder for Letters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HEAD, LEFT, Line, RIGHT, Row, chart};
+    use super::super::{HEAD, LEFT, Line, RIGHT, Row, Unit, chart};
     use super::*;
 
     /// Width, height and pixels.
@@ -295,8 +295,10 @@ mod tests {
                 name: "one".to_owned(),
                 points: vec![(1.0, 100.0), (100.0, 1.0)],
                 look: Look::Strong,
+                ..Line::default()
             }],
             marks: vec![(10.0, "L2".to_owned())],
+            unit: Unit::Things,
         }
     }
 

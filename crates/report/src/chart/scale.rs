@@ -1,49 +1,85 @@
 //! A logarithmic axis.
 
-/// From one power of ten to another.
+use reuselens_units::Bytes;
+
+use super::Unit;
+
+/// Ticks at most: of things about a dozen, of bytes as many as their longer labels leave room for.
+const TICKS: (i32, i32) = (12, 9);
+
+/// From one power of the base of a unit to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
+    unit: Unit,
     low: i32,
     high: i32,
 }
 
 impl Scale {
-    /// The shortest axis between powers of ten that holds all of these, as far as they are above zero.
-    pub(super) fn around(values: impl Iterator<Item = f64>) -> Self {
-        let logs = values.filter(|value| is_shown(*value)).map(f64::log10);
+    /// The shortest axis between powers of the unit's base (ten, or two for bytes) that holds all of
+    /// these, as far as they are above zero.
+    pub(super) fn around(unit: Unit, values: impl Iterator<Item = f64>) -> Self {
+        let logs = values
+            .filter(|value| is_shown(*value))
+            .map(|value| log(unit, value));
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for log in logs {
             low = low.min(log);
             high = high.max(log);
         }
-        if low > high {
-            return Scale { low: 0, high: 1 };
-        }
-        // Of a number that is a power of ten but for rounding.
-        let low = (low + 1e-9).floor() as i32;
-        let high = ((high - 1e-9).ceil() as i32).max(low + 1);
-        Scale { low, high }
+        let (low, high) = match low <= high {
+            // Of a number that is a power of the base but for rounding.
+            true => ((low + 1e-9).floor() as i32, (high - 1e-9).ceil() as i32),
+            false => (0, 1),
+        };
+        let high = high.max(low + 1);
+        Scale { unit, low, high }
     }
 
     /// Where a value lies between two places.
     pub(super) fn place(self, value: f64, from: f64, to: f64) -> f64 {
-        let share = (value.log10() - f64::from(self.low)) / f64::from(self.high - self.low);
+        let share = (log(self.unit, value) - f64::from(self.low)) / f64::from(self.high - self.low);
         from + share.clamp(0.0, 1.0) * (to - from)
     }
 
     /// Whether a value lies on the axis.
     pub(super) fn holds(self, value: f64) -> bool {
-        let log = value.log10();
-        (f64::from(self.low)..=f64::from(self.high)).contains(&log)
+        (f64::from(self.low)..=f64::from(self.high)).contains(&log(self.unit, value))
     }
 
-    /// The powers of ten, at most about a dozen, with their labels.
+    /// Powers of the base with their labels, evenly spaced and not more than there is room for.
     pub(super) fn ticks(self) -> Vec<(f64, String)> {
-        let step = ((self.high - self.low) / 12 + 1) as usize;
-        (self.low..=self.high)
-            .step_by(step)
-            .map(|power| (10_f64.powi(power), label(power)))
-            .collect()
+        let most = match self.unit {
+            Unit::Things => TICKS.0,
+            Unit::Bytes => TICKS.1,
+        };
+        let step = ((self.high - self.low) / most + 1) as usize;
+        let powers = (self.low..=self.high).step_by(step);
+        match self.unit {
+            Unit::Bytes => powers
+                .map(|power| (2_f64.powi(power), bytes_label(power)))
+                .collect(),
+            // Two ticks alone would leave an axis empty.
+            Unit::Things if self.high == self.low + 1 => [1, 2, 5, 10]
+                .map(|digit| {
+                    (
+                        f64::from(digit) * 10_f64.powi(self.low),
+                        label(digit, self.low),
+                    )
+                })
+                .into(),
+            Unit::Things => powers
+                .map(|power| (10_f64.powi(power), label(1, power)))
+                .collect(),
+        }
+    }
+}
+
+/// The logarithm to the base of a unit.
+fn log(unit: Unit, value: f64) -> f64 {
+    match unit {
+        Unit::Things => value.log10(),
+        Unit::Bytes => value.log2(),
     }
 }
 
@@ -52,15 +88,30 @@ pub(super) fn is_shown(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// `0.01`, `1`, `100`, `10 k`, `1 M`.
-fn label(power: i32) -> String {
+/// A digit times a power of ten, or ten times: `0.01`, `1`, `200`, `10 k`, `5 M`.
+fn label(digit: u32, power: i32) -> String {
     const UNITS: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
+    if digit == 10 {
+        return label(1, power + 1);
+    }
     if power < 0 {
-        return format!("{:.*}", power.unsigned_abs() as usize, 10_f64.powi(power));
+        let decimals = power.unsigned_abs() as usize;
+        return format!("{:.decimals$}", f64::from(digit) * 10_f64.powi(power));
     }
     match UNITS.get(power as usize / 3) {
-        Some(unit) => format!("{}{unit}", 10_u32.pow(power as u32 % 3)),
-        None => format!("1e{power}"),
+        Some(unit) => format!("{}{unit}", digit * 10_u32.pow(power as u32 % 3)),
+        None => format!("{digit}e{power}"),
+    }
+}
+
+/// `64 B`, `32 KiB`, `8 MiB`.
+fn bytes_label(power: i32) -> String {
+    match u32::try_from(power)
+        .ok()
+        .and_then(|power| 1_u64.checked_shl(power))
+    {
+        Some(bytes) => Bytes(bytes).to_string(),
+        None => format!("2^{power} B"),
     }
 }
 
@@ -68,23 +119,51 @@ fn label(power: i32) -> String {
 mod tests {
     use super::*;
 
+    fn of_things(values: &[f64]) -> Scale {
+        Scale::around(Unit::Things, values.iter().copied())
+    }
+
     #[test]
     fn axes_end_at_powers_of_ten() {
-        let scale = Scale::around([0.02, 3.0, 1000.0, 0.0, f64::NAN].into_iter());
-        assert_eq!(scale, Scale { low: -2, high: 3 });
+        let things = |low, high| Scale {
+            unit: Unit::Things,
+            low,
+            high,
+        };
+        let scale = of_things(&[0.02, 3.0, 1000.0, 0.0, f64::NAN]);
+        assert_eq!(scale, things(-2, 3));
         assert_eq!(
             (scale.place(0.01, 0.0, 10.0), scale.place(1e3, 0.0, 10.0)),
             (0.0, 10.0)
         );
         assert_eq!(scale.place(1e9, 0.0, 10.0), 10.0);
-        assert_eq!(Scale::around([5.0].into_iter()), Scale { low: 0, high: 1 });
-        assert_eq!(
-            Scale::around([100.0].into_iter()),
-            Scale { low: 2, high: 3 }
-        );
-        assert_eq!(Scale::around([].into_iter()), Scale { low: 0, high: 1 });
+        assert_eq!(of_things(&[5.0]), things(0, 1));
+        assert_eq!(of_things(&[100.0]), things(2, 3));
+        assert_eq!(of_things(&[]), things(0, 1));
         let labels: Vec<String> = scale.ticks().into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["0.01", "0.1", "1", "10", "100", "1 k"]);
-        assert_eq!(label(30), "1e30");
+        assert_eq!(label(1, 30), "1e30");
+        let decade: Vec<String> = of_things(&[15.0, 90.0])
+            .ticks()
+            .into_iter()
+            .map(|tick| tick.1)
+            .collect();
+        assert_eq!(decade, ["10", "20", "50", "100"]);
+    }
+
+    #[test]
+    fn axes_of_bytes_end_at_powers_of_two() {
+        let bytes = |values: &[f64]| Scale::around(Unit::Bytes, values.iter().copied());
+        let scale = bytes(&[64.0, 3_000_000.0]);
+        assert_eq!((scale.low, scale.high), (6, 22));
+        assert_eq!(scale.place(64.0, 0.0, 16.0), 0.0);
+        assert_eq!(scale.place(32768.0, 0.0, 16.0), 9.0);
+        let labels: Vec<String> = scale.ticks().into_iter().map(|tick| tick.1).collect();
+        let expected = [
+            "64 B", "256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB",
+        ];
+        assert_eq!(labels, expected);
+        let wide = bytes(&[1.0, 1e30]).ticks();
+        assert!(wide.len() <= 10 && wide.iter().all(|tick| tick.0 >= 1.0));
     }
 }

@@ -6,7 +6,7 @@ use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
 use super::text::short;
-use crate::chart::{Line, Look, Panel};
+use crate::chart::{Line, Look, Panel, Unit};
 use crate::numbers::count;
 
 /// Miss ratios of the training runs, predicted with its interval, and observed; by size of the cache.
@@ -21,6 +21,7 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
             name,
             points: points.filter(|point| point.1 >= 0.001).collect(),
             look,
+            steps: false,
         }
     };
     let caches = forecast.prediction.caches.iter();
@@ -32,6 +33,10 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
         marks: caches
             .map(|cache| (cache.items as f64 * bytes, short(&cache.name).to_owned()))
             .collect(),
+        unit: match bytes > 1.0 {
+            true => Unit::Bytes,
+            false => Unit::Things,
+        },
     }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
                 .map(|(low, share)| (*low as f64, *share))
                 .collect(),
             look,
+            steps: false,
         }
     };
     let caches = forecast.prediction.caches.iter();
@@ -88,6 +94,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
         marks: caches
             .map(|cache| (cache.items as f64, short(&cache.name).to_owned()))
             .collect(),
+        unit: Unit::Things,
     }
 }
 
@@ -145,5 +152,6 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
         y: "reuse distance".to_owned(),
         lines: (0..hills).map(line).collect(),
         marks: Vec::new(),
+        unit: Unit::Things,
     })
 }

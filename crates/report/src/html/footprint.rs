@@ -2,7 +2,7 @@
 
 use super::page::picture;
 use super::scene::Scene;
-use crate::chart::{self, Line, Panel};
+use crate::chart::{self, Line, Panel, Unit};
 
 const EXPLAIN: &str = "Take a stretch of the run, of so many accesses, anywhere: how much different data does it touch, \
 on the average of all such stretches? Where the curve is steep, the program goes over new data; where it is flat, it stays with \
@@ -26,6 +26,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
             ..Line::default()
         }],
         marks: Vec::new(),
+        unit: Unit::Things,
     };
     picture(
         out,

@@ -1,6 +1,6 @@
 //! Characteristics and sharing as pictures of a page.
 
-use reuselens_report::{Line, Panel};
+use reuselens_report::{Line, Panel, Unit};
 use reuselens_simt::sharing::Sharing;
 use reuselens_simt::{Characteristic, Difference};
 
@@ -30,6 +30,7 @@ pub fn characteristics(named: &[Named]) -> Vec<Panel> {
                 .map(|(name, one)| curve(name, one, range))
                 .collect(),
             marks: Vec::new(),
+            unit: Unit::Things,
         })
         .collect()
 }
@@ -103,6 +104,7 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
                 part("more reuse", 1.0, range),
             ],
             marks: Vec::new(),
+            unit: Unit::Things,
         })
         .collect()
 }

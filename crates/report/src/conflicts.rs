@@ -1,0 +1,85 @@
+//! Conflict misses in words, and the groups that change with them.
+
+use reuselens_locality::{Dimension, Group, GroupChange, GroupChanges, Profile};
+
+use crate::caches::{self, Level};
+use crate::numbers::significant;
+
+/// One sentence on the caches in which conflict misses dominate, and the remedy; `None` where they
+/// dominate in none. Each profile comes with what it is called, which may be empty. The remedy is
+/// left out where the last profile has no such cache.
+pub(crate) fn sentence(profiles: &[(&str, &Profile)], levels: &[Level]) -> Option<String> {
+    let of_level = |level: &Level| {
+        let factors: Vec<String> = profiles
+            .iter()
+            .filter_map(|(name, profile)| Some(format!("{} {name}", factor(level, profile)?)))
+            .collect();
+        let factors = factors.iter().map(|factor| factor.trim_end());
+        let factors = factors.collect::<Vec<_>>().join(", ");
+        (!factors.is_empty()).then(|| format!("{} (with its sets about {factors})", level.short()))
+    };
+    let caches: Vec<String> = levels.iter().filter_map(of_level).collect();
+    let (_, last) = profiles.last()?;
+    let is_open = levels.iter().any(|level| factor(level, last).is_some());
+    // Where items are ids or objects there are no rows of lines.
+    let has_rows = !last.method.ids && last.requested_bytes.is_none();
+    let remedy = match is_open && has_rows {
+        true => format!(
+            ": pad the rows by a line ({} bytes)",
+            last.granularity.bytes()
+        ),
+        false => String::new(),
+    };
+    (!caches.is_empty()).then(|| {
+        let caches = caches.join(" and ");
+        format!("Conflict misses dominate in {caches}{remedy}.")
+    })
+}
+
+/// How many times as often a cache misses with its sets, where conflict misses dominate.
+fn factor(level: &Level, profile: &Profile) -> Option<String> {
+    let sets = level.conflicted(&profile.histogram)?;
+    let full = profile.histogram.misses(level.items);
+    Some(match full {
+        0 => "from none".to_owned(),
+        full => format!("×{}", significant(sets as f64 / full as f64)),
+    })
+}
+
+/// The groups whose misses in a cache change, the largest changes first. Misses are those with the
+/// cache's sets, rounded, where [`caches::counts_sets`] says so: the model takes any histogram, so
+/// it takes those of groups. Cost then: one probability per bin, group and profile.
+pub(crate) fn changed_groups(
+    before: &Profile,
+    after: &Profile,
+    by: Dimension,
+    level: &Level,
+) -> Vec<GroupChange> {
+    let changes = GroupChanges::between(before, after, by, level.items);
+    let all = changes.both.into_iter();
+    let all = all.chain(changes.only_before).chain(changes.only_after);
+    let mut all: Vec<GroupChange> = all.collect();
+    if caches::counts_sets(level, before, after) {
+        let misses = |group: &Option<Group>| {
+            let group = group.as_ref()?;
+            level.set_associative(&group.histogram)
+        };
+        for change in &mut all {
+            change.before_misses = misses(&change.before).unwrap_or(0);
+            change.after_misses = misses(&change.after).unwrap_or(0);
+        }
+    }
+    all.retain(|group| group.change() != 0);
+    all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
+    all
+}
+
+/// A cache as the title of a comparison's table names it: `L1d (48 KiB)`, and whether its misses
+/// are counted with its sets.
+pub(crate) fn counted_in(before: &Profile, after: &Profile, level: &Level) -> String {
+    let sets = match caches::counts_sets(level, before, after) {
+        true => " with its sets, about,",
+        false => "",
+    };
+    format!("{}{sets}", level.label())
+}
