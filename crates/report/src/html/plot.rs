@@ -183,7 +183,7 @@ pub(crate) fn marks(
         let on = if level == chosen { " on" } else { "" };
         let flip = match x {
             0.86.. => " flip narrow-flip",
-            0.55.. => " narrow-flip",
+            0.68.. => " narrow-flip",
             _ => "",
         };
         let name = level.name.as_deref().unwrap_or("cache");
@@ -267,5 +267,25 @@ mod tests {
         assert_eq!(axis.x(0.5), 0.0);
         assert!(axis.x(1.0) < axis.x(2.0));
         assert!(axis.end() > 1 << 10);
+    }
+
+    #[test]
+    fn labels_on_narrow_pages_go_left_only_where_they_have_no_room() {
+        let level =
+            |items: u64| Level::custom(reuselens_units::Bytes(items * 64), Granularity::LINE_64);
+        let axis = Axis::new(Some(1 << 20), &[], Granularity::LINE_64);
+        let class = |items: u64| {
+            let out = marks(&axis, &[level(items)], &level(1), |_| None);
+            let mark = out
+                .split("<div ")
+                .find(|mark| mark.contains(&format!("\"{items}\"")));
+            mark.and_then(|mark| mark.split('"').nth(1))
+                .map(str::to_owned)
+        };
+        assert!((0.6..0.68).contains(&axis.x(16384.0)));
+        assert_eq!(class(16384).as_deref(), Some("mark"));
+        assert!((0.68..0.86).contains(&axis.x(65536.0)));
+        assert_eq!(class(65536).as_deref(), Some("mark narrow-flip"));
+        assert_eq!(class(1 << 20).as_deref(), Some("mark flip narrow-flip"));
     }
 }

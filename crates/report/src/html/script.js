@@ -298,7 +298,7 @@ function start() {
       mark.classList.toggle("on", on);
     }
     if (found || Math.log2(items) > high) return;
-    const mark = make("div", undefined, "mark on custom" + (xOf(items) > 0.86 ? " flip narrow-flip" : xOf(items) > 0.55 ? " narrow-flip" : ""));
+    const mark = make("div", undefined, "mark on custom" + (xOf(items) > 0.86 ? " flip narrow-flip" : xOf(items) > 0.68 ? " narrow-flip" : ""));
     mark.style.left = xOf(items) * 100 + "%";
     const words = make("span");
     words.style.top = "40%";
@@ -524,7 +524,10 @@ function start() {
     const hottest = D.source[index][1].reduce((best, line) => misses(line[1], items) > misses(best[1], items) ? line : best);
     const row = document.getElementById(`s${index}-${hottest[0]}`);
     const code = $(".code", file);
-    if (file.open && row) code.scrollTop = row.offsetTop - code.clientHeight / 3;
+    if (!file.open || !row) return;
+    /* Not by offsetTop: some browsers count that from the top of the page, which ends at the last line. */
+    const down = row.getBoundingClientRect().top - code.getBoundingClientRect().top;
+    code.scrollTop += down - code.clientHeight / 3;
   }
   $$("#source .file").forEach((file, index) => {
     scrollToHottest(file, index);
