@@ -1,6 +1,8 @@
 //! Which cache sizes a report talks about.
 
-use reuselens_locality::{Cache, CacheSize, Histogram, Profile, SetAssociative, Sharing};
+use reuselens_locality::{
+    Cache, CacheSize, ExactHistogram, Histogram, Profile, SetAssociative, Sharing,
+};
 use reuselens_units::{Bytes, Granularity, Items};
 
 use crate::numbers;
@@ -25,6 +27,10 @@ pub(crate) struct Level {
 /// About what it takes longer from the second cache than from the first, from a farther one, and from memory, in
 /// cycles. Only their ratios matter: they weigh misses in different caches against each other.
 const PENALTIES: (u64, u64, u64) = (10, 35, 200);
+
+/// How many times the misses of a fully associative cache those with sets are, where conflict
+/// misses dominate.
+const CONFLICT_FACTOR: u64 = 2;
 
 impl Level {
     /// The cache that was asked for, which has no name. Its ways are left out where they do not
@@ -80,6 +86,16 @@ impl Level {
     pub(crate) fn set_associative(&self, histogram: &impl Histogram) -> Option<u64> {
         let misses = self.model.as_ref()?.misses(histogram);
         Some((misses.round() as u64).clamp(histogram.cold(), histogram.accesses()))
+    }
+
+    /// The misses to expect with its sets, where conflict misses dominate: at least
+    /// [`CONFLICT_FACTOR`] times the misses of a fully associative cache, and more than a hundredth
+    /// of the accesses.
+    pub(crate) fn conflicted(&self, histogram: &ExactHistogram) -> Option<u64> {
+        let misses = self.set_associative(histogram)?;
+        let dominate = misses / CONFLICT_FACTOR >= histogram.misses(self.items)
+            && misses > histogram.accesses() / 100;
+        dominate.then_some(misses)
     }
 
     /// The ways of a cache that was asked for with them.
@@ -154,8 +170,8 @@ fn noticed(profile: &Profile, level: &Level) -> u64 {
 /// time; else the one for the first.
 pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<CacheSize>) -> Level {
     let changed = |level: &Level| {
-        let misses = |profile: &Profile| profile.histogram.misses(level.items);
-        misses(before).abs_diff(misses(after))
+        let [before, after] = compared(level, before, after);
+        before.abs_diff(after)
     };
     let reach = reach([before, after]);
     let levels = levels_within(before, reach);
@@ -163,6 +179,23 @@ pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<Ca
         return chosen_within(before, reach, asked);
     }
     choose(before, reach, asked, changed)
+}
+
+/// Whether a comparison counts the misses of a cache with its sets: conflict misses dominate in one
+/// of the two profiles.
+pub(crate) fn counts_sets(level: &Level, before: &Profile, after: &Profile) -> bool {
+    let mut both = [before, after].into_iter();
+    both.any(|profile| level.conflicted(&profile.histogram).is_some())
+}
+
+/// The misses before and after that a comparison counts in a cache.
+fn compared(level: &Level, before: &Profile, after: &Profile) -> [u64; 2] {
+    let with_sets = counts_sets(level, before, after);
+    [before, after].map(|profile| {
+        let sets = with_sets.then(|| level.set_associative(&profile.histogram));
+        let full = || profile.histogram.misses(level.items);
+        sets.flatten().unwrap_or_else(full)
+    })
 }
 
 /// Those of [`levels`] that hold so many items at most.
@@ -225,11 +258,13 @@ fn assumed(granularity: Granularity, reach: Option<u64>) -> Level {
     Level::custom(Bytes(reach.min(32 << 10)), granularity)
 }
 
-/// The accesses that miss in a cache, first touches aside.
+/// The accesses that miss in a cache, first touches aside; with its sets where conflict misses
+/// dominate.
 fn reuses_missed(profile: &Profile, level: &Level) -> u64 {
     let histogram = &profile.histogram;
-    histogram
-        .misses(level.items)
+    let misses = level.conflicted(histogram);
+    misses
+        .unwrap_or_else(|| histogram.misses(level.items))
         .saturating_sub(histogram.cold())
 }
 
@@ -266,8 +301,10 @@ pub(crate) fn reason_between(
     asked: Option<CacheSize>,
     level: &Level,
 ) -> &'static str {
-    let misses = |profile: &Profile, level: &Level| profile.histogram.misses(level.items);
-    let changed = |level: &Level| misses(before, level) != misses(after, level);
+    let changed = |level: &Level| {
+        let [before, after] = compared(level, before, after);
+        before != after
+    };
     let levels = levels_within(before, reach([before, after]));
     if asked.is_some() || level.name.is_none() || !levels.iter().any(changed) {
         return reason(before, asked, level);

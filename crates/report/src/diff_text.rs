@@ -11,10 +11,10 @@ use reuselens_locality::{
 use reuselens_units::shown;
 
 use crate::caches::{self, Level};
-use crate::comparable;
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, Paint, rows, wrap};
+use crate::text::{Column, Ink, Paint, heading, rows, wrap};
 use crate::words;
+use crate::{comparable, conflicts};
 
 /// Changes of fewer misses than this share of those before are noise.
 pub(crate) const NOISE: f64 = 0.01;
@@ -169,8 +169,6 @@ impl View<'_> {
 
     fn totals(&self, out: &mut String) {
         let (old, new) = (&self.before.histogram, &self.after.histogram);
-        let ratio =
-            |misses: u64, all: u64| format!("{} {:>8}", count(misses), percent(misses, all));
         let mut cells = vec![self.total("accesses", old.accesses(), new.accesses(), count)];
         let reach = caches::reach([self.before, self.after]);
         if reach.is_none() {
@@ -185,27 +183,7 @@ impl View<'_> {
         if self.chosen.name.is_none() {
             levels.push(self.chosen.clone());
         }
-        for level in levels {
-            let (then, now) = (old.misses(level.items), new.misses(level.items));
-            cells.push(vec![
-                format!("misses in {}", level.label()),
-                ratio(then, old.accesses()),
-                ratio(now, new.accesses()),
-                change(then, now),
-            ]);
-            // Where lines compete for a few sets, the gain or loss is here.
-            let sets = [old, new].map(|histogram| level.set_associative(histogram));
-            if let [Some(before), Some(after)] = sets
-                && (before, after) != (then, now)
-            {
-                cells.push(vec![
-                    "  with its sets, about".to_owned(),
-                    ratio(before, old.accesses()),
-                    ratio(after, new.accesses()),
-                    change(before, after),
-                ]);
-            }
-        }
+        cells.extend(levels.iter().flat_map(|level| self.misses(level)));
         out.push('\n');
         let columns = [
             Column::left(""),
@@ -214,6 +192,35 @@ impl View<'_> {
             Column::right("change"),
         ];
         rows(out, &columns, &cells, self.width, self.paint);
+        let both = [("before", self.before), ("after", self.after)];
+        if let Some(conflicts) = conflicts::sentence(&both, &levels) {
+            let _ = writeln!(out, "  {}", wrap(&conflicts, self.width, 2));
+        }
+    }
+
+    /// The rows of a cache: its misses fully associative, and with its sets where these are others.
+    fn misses(&self, level: &Level) -> Vec<Vec<String>> {
+        let (old, new) = (&self.before.histogram, &self.after.histogram);
+        let row = |name: String, before: u64, after: u64| {
+            let ratio =
+                |misses: u64, all: u64| format!("{} {:>8}", count(misses), percent(misses, all));
+            vec![
+                name,
+                ratio(before, old.accesses()),
+                ratio(after, new.accesses()),
+                change(before, after),
+            ]
+        };
+        let (then, now) = (old.misses(level.items), new.misses(level.items));
+        let mut cells = vec![row(format!("misses in {}", level.label()), then, now)];
+        // Where lines compete for a few sets, the gain or loss is here.
+        let sets = [old, new].map(|histogram| level.set_associative(histogram));
+        if let [Some(before), Some(after)] = sets
+            && (before, after) != (then, now)
+        {
+            cells.push(row("  with its sets, about".to_owned(), before, after));
+        }
+        cells
     }
 
     fn total(
@@ -233,10 +240,12 @@ impl View<'_> {
 
     fn sizes(&self, out: &mut String, difference: &LocalityChange) {
         let (wins, losses) = (difference.wins(NOISE), difference.losses(NOISE));
-        self.title(
-            out,
-            "Cache sizes that gain or lose by more than 1 % of their misses",
-        );
+        let title = "Cache sizes that gain or lose by more than 1 % of their misses";
+        let aside = match caches::counts_sets(&self.chosen, self.before, self.after) {
+            true => "(fully associative)",
+            false => "",
+        };
+        heading(out, title, aside, self.width, self.paint);
         if wins.is_empty() && losses.is_empty() {
             let _ = writeln!(out, "  None: {}.", none(&difference.sizes));
         }

@@ -12,9 +12,9 @@ use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
-use crate::{weights, words};
+use crate::{conflicts, weights, words};
 
-pub(crate) use paint::{Ink, Paint, wrap};
+pub(crate) use paint::{Ink, Paint, heading, shorten, wrap};
 pub(crate) use tables::{Column, rows};
 
 /// What the summary shows, and how.
@@ -59,12 +59,19 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
     if profile.histogram.accesses() == 0 {
         let _ = writeln!(out, "\n{}", words::NOTHING);
     } else {
-        totals(&mut out, profile, paint);
+        totals(&mut out, profile, width, paint);
         times::write(&mut out, profile, &chosen, width);
         bars::histogram(&mut out, profile, &levels, width, paint);
         let asked = options.cache.filter(|cache| cache.ways > 0);
         weighted_misses(&mut out, profile, paint);
-        which_miss_ratio(&mut out, profile, &levels, asked.map(|_| &chosen), paint);
+        which_miss_ratio(
+            &mut out,
+            profile,
+            &levels,
+            asked.map(|_| &chosen),
+            width,
+            paint,
+        );
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, profile, options, &chosen, width, paint);
     }
@@ -134,46 +141,68 @@ pub(crate) fn is_partial(warning: &Warning) -> bool {
     ["left-out", "other-data", "stopped"].contains(&warning.code.as_str())
 }
 
-fn totals(out: &mut String, profile: &Profile, paint: Paint) {
+fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     if let Some(text) = weights::totals(profile) {
         let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, &text));
         return;
     }
-    let accesses = profile.histogram.accesses();
-    let distinct = profile.first_touches();
-    let _ = write!(
+    let all = count(profile.histogram.accesses());
+    let (what, cold) = (accesses(profile), first_touches(profile));
+    let fits = format!("{all} {what}; {cold}.").chars().count() <= width;
+    // The count is coloured after the lines are broken: colours have no columns.
+    let what = wrap(&format!("{all} {what}"), width, 0);
+    let what = what.strip_prefix(&all).unwrap_or(&what);
+    let _ = writeln!(
         out,
-        "\n{} {}",
-        paint.ink(Ink::Strong, &count(accesses)),
-        if accesses == 1 { "access" } else { "accesses" }
+        "\n{}{what};{}{}.",
+        paint.ink(Ink::Strong, &all),
+        if fits { " " } else { "\n" },
+        if fits {
+            cold
+        } else {
+            wrap(&cold, width - 1, 0)
+        }
     );
+}
+
+/// What the accesses are made by and to, behind their number.
+fn accesses(profile: &Profile) -> String {
+    let accesses = profile.histogram.accesses();
+    let mut text = if accesses == 1 { "access" } else { "accesses" }.to_owned();
     let references = count(profile.references);
     // A few accesses to two items do not show.
     if references != count(accesses) {
-        let _ = write!(out, " by {references} {}", words::kinds(&profile.method));
+        let _ = write!(text, " by {references} {}", words::kinds(&profile.method));
     }
     if profile.method.max_distance.is_some() {
-        let (cold, share) = (words::cold(profile), percent(distinct, accesses));
-        let _ = writeln!(out, "; {share} are a {cold}.");
-        return;
+        return text;
     }
+    let distinct = profile.first_touches();
     let mut items = words::items(profile.granularity);
     if distinct == 1 {
         let one = items.trim_end_matches('s');
         items = one.replacen("blocks of", "block of", 1);
     }
     let about = words::about(&profile.method);
-    let _ = write!(out, " to {about}{} distinct {items}", grouped(distinct));
+    let _ = write!(text, " to {about}{} distinct {items}", grouped(distinct));
     if profile.granularity != reuselens_units::Granularity::BYTE {
-        let _ = write!(out, " ({})", caches::size(distinct, profile.granularity));
+        let _ = write!(text, " ({})", caches::size(distinct, profile.granularity));
     }
-    let summed = words::summed(&profile.method);
-    let share = percent(distinct, accesses);
+    text + words::summed(&profile.method)
+}
+
+/// Which part of the accesses no cache can hold.
+fn first_touches(profile: &Profile) -> String {
+    let accesses = profile.histogram.accesses();
+    let share = percent(profile.first_touches(), accesses);
+    if profile.method.max_distance.is_some() {
+        return format!("{share} are a {}", words::cold(profile));
+    }
     let lost = profile.invalidations().map_or_else(String::new, |lost| {
         let share = percent(lost, accesses);
         format!(", and {share} find it invalidated by another thread's store")
     });
-    let _ = writeln!(out, "{summed}; {share} are first touches{lost}.");
+    format!("{share} are first touches{lost}")
 }
 
 /// What misses in caches of objects, if those were weighed.
@@ -202,6 +231,7 @@ fn which_miss_ratio(
     profile: &Profile,
     levels: &[Level],
     asked: Option<&Level>,
+    width: usize,
     paint: Paint,
 ) {
     let asked = asked.filter(|asked| !levels.contains(asked));
@@ -238,6 +268,10 @@ fn which_miss_ratio(
         })
         .collect();
     rows(out, &columns, &cells, usize::MAX, paint);
+    let shown: Vec<Level> = levels.iter().chain(asked).cloned().collect();
+    if let Some(conflicts) = conflicts::sentence(&[("", profile)], &shown) {
+        let _ = writeln!(out, "  {}", wrap(&conflicts, width, 2));
+    }
 }
 
 /// Appends the warnings, each with what to do.

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, GroupChange, GroupChanges, LocalityChange};
+use reuselens_locality::{Dimension, GroupChange, LocalityChange};
 
 use super::View;
+use crate::conflicts;
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, rows};
+use crate::text::{Column, Ink, heading, rows};
 use crate::words;
 
 impl View<'_> {
@@ -63,15 +64,7 @@ impl View<'_> {
         {
             return;
         }
-        let changes = GroupChanges::between(self.before, self.after, by, self.chosen.items);
-        let mut all: Vec<&GroupChange> = changes
-            .both
-            .iter()
-            .chain(&changes.only_before)
-            .chain(&changes.only_after)
-            .collect();
-        all.retain(|group| group.change() != 0);
-        all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
+        let all = conflicts::changed_groups(self.before, self.after, by, &self.chosen);
         if all.is_empty() {
             return;
         }
@@ -101,8 +94,9 @@ impl View<'_> {
                 self.paint.ink(Ink::Soft, &format!("  {others} less"))
             );
         }
-        let some = |groups: &[GroupChange]| groups.iter().any(|group| group.change() != 0);
-        if by == Dimension::Line && some(&changes.only_before) && some(&changes.only_after) {
+        let gone = all.iter().any(|group| group.after.is_none());
+        let new = all.iter().any(|group| group.before.is_none());
+        if by == Dimension::Line && gone && new {
             let note = "  Lines are known by their numbers: one that moved is gone and new, or stands beside another.\n  \
                         If lines were added above it, compare --by function.";
             let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
@@ -110,14 +104,15 @@ impl View<'_> {
     }
 
     fn groups_title(&self, out: &mut String, by: Dimension, reason: Option<&str>) {
-        let cache = self.chosen.label();
+        let cache = conflicts::counted_in(self.before, self.after, &self.chosen);
         let title = format!("Misses in {cache} by {by}, the largest changes");
-        let reason = reason.map(|reason| format!(" ({reason})"));
-        let _ = writeln!(
+        let reason = reason.map(|reason| format!("({reason})"));
+        heading(
             out,
-            "\n{}{}",
-            self.paint.ink(Ink::Strong, &title),
-            self.paint.ink(Ink::Soft, &reason.unwrap_or_default())
+            &title,
+            &reason.unwrap_or_default(),
+            self.width,
+            self.paint,
         );
     }
 

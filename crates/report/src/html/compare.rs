@@ -2,6 +2,7 @@
 
 mod changes;
 mod pictures;
+mod totals;
 
 use std::fmt::Write;
 
@@ -10,13 +11,10 @@ use reuselens_locality::{
 };
 use serde_json::{Value, json};
 
-use changes::verdict;
-
-use super::escape::{escape, inline, paragraphs, percent};
+use super::escape::{escape, inline, paragraphs};
 use super::plot::Axis;
 use super::{data, headline, lessons, page};
 use crate::caches::{self, Level};
-use crate::numbers::{count, grouped};
 use crate::words;
 
 /// Changes of fewer misses than this share of those of the first profile are noise.
@@ -188,62 +186,6 @@ impl<'a> Stage<'a> {
         caches::size(items, self.first.profile.granularity)
     }
 
-    fn totals(&self, out: &mut String) {
-        out.push_str(
-            "<section id=\"totals\"><h2>Totals</h2><div class=\"scroll\"><table class=\"variants-table\"><thead><tr>\
-             <th scope=\"col\">Variant</th><th scope=\"col\">Accesses</th><th scope=\"col\">Distinct data</th>",
-        );
-        let mut levels = self.levels.clone();
-        if self.chosen.name.is_none() {
-            levels.push(self.chosen.clone());
-        }
-        for level in &levels {
-            let _ = write!(out, "<th scope=\"col\">Misses in {}</th>", level.label());
-        }
-        out.push_str("</tr></thead><tbody>");
-        let base = &self.first.profile.histogram;
-        for (index, variant) in self.variants.iter().enumerate() {
-            let histogram = &variant.profile.histogram;
-            let _ = write!(
-                out,
-                "<tr><th scope=\"row\"><span class=\"v{} swatch\"></span>{}</th><td title=\"{}\">{}</td><td>{}</td>",
-                series(index),
-                escape(variant.name),
-                grouped(histogram.accesses()),
-                count(histogram.accesses()),
-                match variant.profile.method.max_distance {
-                    None => self.size(variant.profile.first_touches()),
-                    Some(_) => "not known".to_owned(),
-                },
-            );
-            for level in &levels {
-                let misses = histogram.misses(level.items);
-                let versus = if index == 0 {
-                    String::new()
-                } else {
-                    verdict(base.misses(level.items), misses)
-                };
-                let _ = write!(
-                    out,
-                    "<td title=\"{}\">{} <span class=\"of\">{}</span>{versus}</td>",
-                    grouped(misses),
-                    count(misses),
-                    percent(misses, histogram.accesses())
-                );
-            }
-            out.push_str("</tr>");
-        }
-        out.push_str("</tbody></table></div>");
-        if self.variants.len() > 1 {
-            let _ = write!(
-                out,
-                "<p class=\"more\">Changes are against {}.</p>",
-                escape(self.first.name)
-            );
-        }
-        out.push_str("</section>");
-    }
-
     fn json(&self) -> String {
         let variants: Vec<Value> = self
             .variants
@@ -286,8 +228,9 @@ fn closing(out: &mut String, variants: &[Variant], options: &CompareOptions) {
         out,
         "<p class=\"explain\">{}</p></section>",
         inline(
-            "All misses are those of a fully associative LRU cache: one that may keep any data anywhere and throws out what was not \
-         used for longest. Real caches sort data into sets, fetch ahead, and are shared with other programs."
+            "All misses that are not called *with its sets* are those of a fully associative LRU cache: one that may keep any data anywhere and throws out what was not \
+         used for longest. Real caches sort data into sets, which an estimate counts that takes lines to fall on sets at \
+         random; they also fetch ahead, and are shared with other programs."
         )
     );
 }

@@ -64,6 +64,25 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
+/// Appends an empty line and a title, with what is said beside it: below it where the line would be
+/// longer than `width`.
+pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, paint: Paint) {
+    let title_columns = title.chars().count();
+    out.push('\n');
+    out.push_str(&paint.ink(Ink::Strong, &wrap(title, width, 0)));
+    if !aside.is_empty() {
+        let fits = title_columns + 1 + aside.chars().count() <= width;
+        out.push_str(if fits { " " } else { "\n  " });
+        let aside = if fits {
+            aside.to_owned()
+        } else {
+            wrap(aside, width, 2)
+        };
+        out.push_str(&paint.ink(Ink::Soft, &aside));
+    }
+    out.push('\n');
+}
+
 /// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
 /// at their ends.
 pub(crate) fn shorten(text: &str, width: usize) -> String {

@@ -7,7 +7,7 @@ use reuselens_locality::{Dimension, Group, Grouping, Profile};
 use reuselens_units::shown;
 
 use super::TextOptions;
-use super::paint::{Ink, Paint, shorten, wrap};
+use super::paint::{Ink, Paint, heading, shorten, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::{count, percent};
 use crate::words;
@@ -36,8 +36,13 @@ impl Column {
     }
 }
 
-/// Appends a table; words in the last column are shortened to what is left of `width`. Control
-/// characters in cells are shown as escapes.
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+/// Columns that words of a table keep, however narrow the terminal is.
+const LEAST: usize = 12;
+
+/// Appends a table. Where it is wider than `width`, its columns of words are shortened, the widest
+/// first. Control characters in cells are shown as escapes.
 pub(crate) fn rows(
     out: &mut String,
     columns: &[Column],
@@ -45,30 +50,14 @@ pub(crate) fn rows(
     width: usize,
     paint: Paint,
 ) {
-    let length = |text: &str| text.chars().count();
     let safe = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
     let cells: Vec<Vec<String>> = cells.iter().map(safe).collect();
-    let widths: Vec<usize> = columns
-        .iter()
-        .enumerate()
-        .map(|(index, column)| {
-            let cells = cells
-                .iter()
-                .filter_map(|row| row.get(index))
-                .map(|cell| length(cell));
-            cells.chain([length(&column.head)]).max().unwrap_or(0)
-        })
-        .collect();
+    let widths = widths(columns, &cells, width);
     let line = |row: &dyn Fn(usize) -> String| {
         let mut text = String::new();
         for (index, column) in columns.iter().enumerate() {
-            let cell = row(index);
-            let cell = if index + 1 == columns.len() && column.left {
-                shorten(&cell, width.saturating_sub(length(&text) + 2).max(12))
-            } else {
-                cell
-            };
-            let pad = " ".repeat(widths[index].saturating_sub(length(&cell)));
+            let cell = shorten(&row(index), widths[index].max(2));
+            let pad = " ".repeat(widths[index].saturating_sub(cell.chars().count()));
             let _ = if column.left {
                 write!(text, "  {cell}{pad}")
             } else {
@@ -91,6 +80,26 @@ pub(crate) fn rows(
     }
 }
 
+/// The widths of the columns of a table that has `width` columns of the terminal.
+fn widths(columns: &[Column], cells: &[Vec<String>], width: usize) -> Vec<usize> {
+    let natural = |(index, column): (usize, &Column)| {
+        let cells = cells.iter().filter_map(|row| row.get(index));
+        let lengths = cells.chain([&column.head]).map(|text| text.chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = columns.iter().enumerate().map(natural).collect();
+    let taken = widths.iter().map(|width| width + GAP).sum::<usize>();
+    for _ in width..taken.max(width) {
+        let words = (0..columns.len()).filter(|index| columns[*index].left);
+        // The last of equally wide ones: the first says where the row is from.
+        match words.max_by_key(|index| widths[*index]) {
+            Some(widest) if widths[widest] > LEAST => widths[widest] -= 1,
+            _ => break,
+        }
+    }
+    widths
+}
+
 /// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache. One whose only
 /// row would say that nothing is known is left out, and that is said.
 pub(crate) fn misses(
@@ -102,18 +111,18 @@ pub(crate) fn misses(
     paint: Paint,
 ) {
     let total = profile.histogram.misses(chosen.items);
-    let mut reason = format!(" ({})", caches::reason(profile, options.cache, chosen));
+    let ranking = match chosen.conflicted(&profile.histogram) {
+        Some(_) => "; ranked as fully associative",
+        None => "",
+    };
+    let reason = caches::reason(profile, options.cache, chosen);
+    let mut reason = format!("({reason}{ranking})");
     let grouping = profile.grouping();
     let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
         options.by.iter().partition(|by| grouping.tells(**by));
     for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
-        let _ = writeln!(
-            out,
-            "\n{}{}",
-            paint.ink(Ink::Strong, &title),
-            paint.ink(Ink::Soft, &reason)
-        );
+        heading(out, &title, &reason, width, paint);
         reason.clear();
         let table = Table {
             profile,
@@ -132,7 +141,7 @@ pub(crate) fn misses(
     // The misses are in no table then, unless this is a cache of the machine.
     if told.is_empty() && chosen.name.is_none() {
         let line = format!(
-            "Misses in {}{reason}: {}, {} of the accesses.",
+            "Misses in {} {reason}: {}, {} of the accesses.",
             chosen.label(),
             count(total),
             percent(total, profile.histogram.accesses())
@@ -262,7 +271,7 @@ impl Table<'_> {
         let name = if object.is_empty() {
             words::group(group.by, &group.name).to_owned()
         } else {
-            shorten(&group.name, self.width / 3)
+            group.name.clone()
         };
         vec![
             count(misses),

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Dimension, GroupChange, GroupChanges};
+use reuselens_locality::{Dimension, GroupChange};
 
-use super::{CompareOptions, Stage};
+use super::{CompareOptions, Stage, Variant};
 use crate::html::escape::{change, escape};
 use crate::numbers::{count, grouped};
+use crate::{caches, conflicts};
 
 impl Stage<'_> {
     /// The groups that change, each profile against the first.
@@ -16,20 +17,12 @@ impl Stage<'_> {
             let known = [self.first.profile, variant.profile];
             let told = |by: &&Dimension| known.iter().any(|profile| profile.tells(**by));
             for by in options.by.iter().filter(told) {
-                let changes = GroupChanges::between(
+                let all = conflicts::changed_groups(
                     self.first.profile,
                     variant.profile,
                     *by,
-                    self.chosen.items,
+                    &self.chosen,
                 );
-                let mut all: Vec<&GroupChange> = changes
-                    .both
-                    .iter()
-                    .chain(&changes.only_before)
-                    .chain(&changes.only_after)
-                    .collect();
-                all.retain(|group| group.change() != 0);
-                all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
                 if !all.is_empty() {
                     self.change_table(&mut tables, index, *by, &all, options.top);
                 }
@@ -52,13 +45,17 @@ impl Stage<'_> {
         out: &mut String,
         index: usize,
         by: Dimension,
-        all: &[&GroupChange],
+        all: &[GroupChange],
         top: usize,
     ) {
-        let name = self.variants[index].name;
+        let Variant { name, profile, .. } = self.variants[index];
+        let sets = match caches::counts_sets(&self.chosen, self.first.profile, profile) {
+            true => ", with the cache’s sets, about",
+            false => "",
+        };
         let _ = write!(
             out,
-            "<h3>By {by}: {0} against {1}</h3><div class=\"scroll\"><table><thead><tr><th scope=\"col\">{by}</th>\
+            "<h3>By {by}: {0} against {1}{sets}</h3><div class=\"scroll\"><table><thead><tr><th scope=\"col\">{by}</th>\
              <th scope=\"col\">{1}</th><th scope=\"col\">{0}</th><th scope=\"col\">Change</th></tr></thead><tbody>",
             escape(name),
             escape(self.first.name)
