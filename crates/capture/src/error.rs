@@ -67,18 +67,14 @@ pub enum CaptureError {
         program: OsString,
     },
     /// There is no function of the name that was asked for.
-    #[error("'{}' and its libraries have no function called '{function}'{}", program.display(), said(near, own, *stripped))]
+    #[error("'{}' and its libraries have no function called '{function}'; {hint}", program.display())]
     NoFunction {
         /// What was typed.
         program: OsString,
         /// The name.
         function: String,
-        /// Names that look like it.
-        near: Vec<String>,
-        /// Some functions that the program has.
-        own: Vec<String>,
-        /// Whether the program has no table of symbols.
-        stripped: bool,
+        /// Which functions there are, and what to type.
+        hint: String,
     },
     /// The system gave no shared memory.
     #[error(
@@ -121,21 +117,5 @@ impl CaptureError {
     /// Whether the program does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, CaptureError::NotFound { .. })
-    }
-}
-
-/// What to do about a name that is not there.
-fn said(near: &[String], own: &[String], stripped: bool) -> String {
-    const INLINED: &str = "one that was put into its callers is not there: name the caller, or build with -fno-inline";
-    match (near, own) {
-        ([], _) if stripped => {
-            "; its table of symbols was taken away: build it without -s or strip".to_owned()
-        }
-        ([], []) => format!("; `nm -C PROGRAM` lists those that there are ({INLINED})"),
-        ([], own) => format!(
-            "; it has {}, and others that `nm -C PROGRAM` lists ({INLINED})",
-            own.join(", ")
-        ),
-        (near, _) => format!("; near it are: {} ({INLINED})", near.join(", ")),
     }
 }

@@ -26,19 +26,59 @@ pub struct FunctionPlace {
 /// Why a function was not found.
 #[derive(Debug)]
 pub struct NotFound {
-    /// Names that look like it, the nearest first; those of the program before those of its libraries.
+    /// The program's own functions whose names look like it, the nearest first.
     pub near: Vec<String>,
+    /// Functions of its libraries whose names look like it, the nearest first.
+    pub libraries: Vec<String>,
     /// Some functions of the program itself.
     pub own: Vec<String>,
     /// Whether the program's own file has a table of symbols.
     pub stripped: bool,
 }
 
+impl NotFound {
+    /// What to do about it: the program's own functions come before its libraries'.
+    pub fn hint(&self) -> String {
+        const INLINED: &str = "one that was put into its callers is not there: name the caller, or build with -fno-inline";
+        let theirs = match &self.libraries[..] {
+            [] => String::new(),
+            names => format!("; in its libraries near it are: {}", names.join(", ")),
+        };
+        match (&self.near[..], &self.own[..]) {
+            ([], _) if self.stripped => {
+                format!("its table of symbols was taken away: build it without -s or strip{theirs}")
+            }
+            ([], []) => format!("`nm -C PROGRAM` lists those that there are{theirs} ({INLINED})"),
+            ([], own) => format!(
+                "it has {}, and others that `nm -C PROGRAM` lists{theirs} ({INLINED})",
+                own.join(", ")
+            ),
+            (near, _) => format!("near it are: {} ({INLINED})", near.join(", ")),
+        }
+    }
+}
+
 /// How many names are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// What compilers put into every program.
-const EVERYWHERE: [&str; 3] = ["deregister_tm_clones", "frame_dummy", "register_tm_clones"];
+/// What compilers put into every program, and what only old libraries have of what is wrapped.
+const EVERYWHERE: [&str; 4] = [
+    "cfree",
+    "deregister_tm_clones",
+    "frame_dummy",
+    "register_tm_clones",
+];
+
+/// What is in the symbols of functions that `reuselens cc` links into a program, in lower case:
+/// nobody means those.
+const RUN_TIME: [&str; 6] = [
+    "reuselens_",
+    "recordaccess",
+    "recorddata",
+    "recordnameddata",
+    "recordpartialdata",
+    "recordstatement",
+];
 
 /// The functions of this name in a program and the libraries that it is linked with. Copies that the
 /// compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
@@ -69,7 +109,7 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
                 if !found.contains(&place) {
                     found.push(place);
                 }
-            } else if found.is_empty() {
+            } else if found.is_empty() && !is_run_time(&symbol) {
                 names[index.min(1)].insert(plain(&symbol));
             }
         }
@@ -77,10 +117,15 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
     if !found.is_empty() {
         return Ok(Ok(found));
     }
+    let [mine, theirs] = names;
+    // Libraries have so many that some name is always near, so theirs must be nearer.
+    let most = name.len() / 3 + 1;
     Ok(Err(NotFound {
-        near: near(&names, name),
-        own: names[0]
-            .iter()
+        near: near(&mine, name, most),
+        libraries: near(&theirs, name, most / 2),
+        // What the run time wraps has the names of libraries' functions.
+        own: mine
+            .difference(&theirs)
             .filter(|name| is_own(name))
             .take(SUGGESTIONS)
             .cloned()
@@ -167,33 +212,31 @@ fn matches(symbol: &str, name: &str) -> bool {
     clear == name || (!symbol.contains(".cold") && plain(symbol) == name)
 }
 
+/// Whether a symbol is of the run time that is linked into programs.
+fn is_run_time(symbol: &str) -> bool {
+    let symbol = symbol.to_lowercase();
+    RUN_TIME.iter().any(|part| symbol.contains(part))
+}
+
 /// Whether someone wrote a function of this name, as far as the name tells.
 fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('_') && !EVERYWHERE.contains(&name)
 }
 
-/// The names nearest to a name: those of the program, then those of its libraries. Libraries have so many that some name is
-/// always near, so theirs must be nearer.
-fn near(names: &[BTreeSet<String>; 2], name: &str) -> Vec<String> {
-    let most = name.len() / 3 + 1;
-    let of = |known: &String, most: usize| {
+/// The names nearest to a name, at most `most` letters from it or with it inside; those that people
+/// write before those that compilers and libraries keep to themselves.
+fn near(names: &BTreeSet<String>, name: &str, most: usize) -> Vec<String> {
+    let apart = |known: &String| {
         let part = known.contains(name) || (known.len() > 3 && name.contains(known.as_str()));
         let last = known.rsplit("::").next().unwrap_or(known);
         let apart = distance(last, name).min(distance(known, name));
         let apart = if part { apart.min(most) } else { apart };
-        (!known.is_empty() && apart <= most).then(|| (apart, known.clone()))
+        (!known.is_empty() && apart <= most).then(|| (!is_own(known), apart, known.clone()))
     };
-    names
-        .iter()
-        .zip([most, most / 2])
-        .flat_map(|(names, most)| {
-            let mut near: Vec<_> = names.iter().filter_map(|known| of(known, most)).collect();
-            near.sort();
-            near
-        })
-        .take(SUGGESTIONS)
-        .map(|(_, name)| name)
-        .collect()
+    let mut near: Vec<_> = names.iter().filter_map(apart).collect();
+    near.sort();
+    let nearest = near.into_iter().take(SUGGESTIONS);
+    nearest.map(|(_, _, name)| name).collect()
 }
 
 /// Letters to change, add or leave out (Levenshtein).
@@ -229,16 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn the_run_time_is_not_suggested() {
+        for symbol in [
+            "_ZN14reuselens_wire4gate4Gate1aE",
+            "RecordAccess",
+            "recorddata_",
+        ] {
+            assert!(is_run_time(symbol), "{symbol}");
+        }
+        assert!(!is_run_time("record") && !is_run_time("solve"));
+    }
+
+    #[test]
     fn what_looks_like_a_name_is_suggested() {
-        let names = ["multiply", "multiply_tiled", "main", "fill"];
-        let names = [
-            names.map(str::to_owned).into(),
-            ["multipy2".to_owned()].into(),
-        ];
-        assert_eq!(near(&names, "multipy"), ["multiply", "multipy2"]);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let program = names(&["multiply", "multiply_tiled", "_multiply", "main", "fill"]);
+        assert_eq!(near(&program, "multipy", 3), ["multiply", "_multiply"]);
         // Of a library not what is only a little alike.
-        let library = [BTreeSet::new(), ["fopen", "nice"].map(str::to_owned).into()];
-        assert_eq!(near(&library, "nope"), [""; 0]);
+        assert!(near(&names(&["fopen", "nice"]), "nope", 1).is_empty());
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 

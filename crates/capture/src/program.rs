@@ -103,9 +103,7 @@ impl Launch {
             Ok(Err(missing)) => Err(CaptureError::NoFunction {
                 program: program.clone(),
                 function: name.clone(),
-                near: missing.near,
-                own: missing.own,
-                stripped: missing.stripped,
+                hint: missing.hint(),
             }),
             Err(_) => Ok(Vec::new()),
         }
@@ -148,6 +146,7 @@ impl Launch {
         }
         let (randomise, inherited) = (self.randomise, Inherited::now());
         let us = std::process::id();
+        refuse_empty(program)?;
         let built_in = BuiltIn::of(program);
         let rewritten = self.rewrites(program, built_in)?;
         // SAFETY: the closure makes a few async-signal-safe calls in the child.
@@ -244,6 +243,23 @@ impl Started {
 /// Whether anybody may execute a file.
 fn is_executable(about: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
+}
+
+/// Fails at a program without content, which the system would run as a script of the shell in which
+/// nothing is to be done.
+fn refuse_empty(program: &OsString) -> Result<(), CaptureError> {
+    let about = find(program).and_then(|path| std::fs::metadata(path).ok());
+    let is_empty = |about: &std::fs::Metadata| about.is_file() && about.len() == 0;
+    match about.filter(is_empty).filter(is_executable) {
+        None => Ok(()),
+        Some(_) => {
+            let why = "it is empty, so there is nothing to run; build or copy it again";
+            Err(CaptureError::Start {
+                program: program.clone(),
+                source: io::Error::new(io::ErrorKind::InvalidData, why),
+            })
+        }
+    }
 }
 
 /// What to do with a file that cannot be executed; a guess, by its name.
