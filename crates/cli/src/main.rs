@@ -23,6 +23,7 @@ mod refused;
 mod results;
 mod say;
 mod sources;
+mod warnings;
 mod watched;
 
 use std::process::ExitCode;

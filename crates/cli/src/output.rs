@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
-use reuselens::locality::{Dimension, Profile, Warning};
+use reuselens::locality::{Dimension, Profile};
 use reuselens::trace::AtomicFile;
 use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
 use crate::exit::Usage;
 use crate::options::dimension;
-pub use crate::results::{Results, numbered, with_ending, write_text, write_whole};
-use crate::say::{self, tell};
+pub use crate::results::{Results, name_of, numbered, stem, with_ending, write_text, write_whole};
+use crate::say;
 use crate::sources::{Embedding, Origin};
 
 /// Options of everything that shows a profile.
@@ -182,28 +182,6 @@ impl Show {
                 summary: summary_thread.map_or_else(|_| summary(), joined)?,
             })
         })
-    }
-
-    /// On standard error what makes a result less than it seems, where no summary says so.
-    pub fn warn(&self, profile: &Profile) {
-        const CODES: [&str; 8] = [
-            Warning::TRUNCATED,
-            "interrupted",
-            "went-on",
-            "memory-limit",
-            "sampled",
-            "lost-events",
-            "unrecorded-threads",
-            "still-running",
-        ];
-        if !self.quiet && !self.standard_output_is_taken() {
-            return;
-        }
-        for warning in &profile.warnings {
-            if CODES.contains(&warning.code.as_str()) {
-                tell!("reuselens: warning: {}", warning.message);
-            }
-        }
     }
 
     /// The comparison of two profiles of these names on standard output.

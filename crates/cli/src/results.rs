@@ -74,7 +74,7 @@ impl Results {
         written?;
         told?;
         let (profile, page) = (profile_path.display(), page_path.display());
-        show.say(&format!("Page:    {page}  (open it in a browser)"))?;
+        show.say(&format!("\nPage:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
         let after = unused("after");
         show.say(&format!(
@@ -101,6 +101,39 @@ impl Results {
         self.page.commit()?;
         Ok(self.profile_path)
     }
+}
+
+/// What the outputs of a trace are called: its name without its directory and ending, or with its
+/// ending where the profile of that name here is of a trace that differs only in that. So traces
+/// `t.txt` and `t.bin` have each a series of numbers. Where files are named (`-o`) or to be
+/// overwritten, the name is always the one without the ending.
+pub fn name_of(trace: &Path, output: Option<&Path>, force: bool) -> String {
+    let name = stem(trace);
+    if output.is_some() || force || trace == Path::new("-") {
+        return name;
+    }
+    let bytes = std::fs::read(format!("{name}.rlprof")).unwrap_or_default();
+    let Ok(profile) = Profile::from_bytes(&bytes) else {
+        return name;
+    };
+    let [other] = &profile.command[..] else {
+        return name;
+    };
+    let other = Path::new(other);
+    let is_sibling = other.extension().is_some()
+        && stem(other) == name
+        && other.file_name() != trace.file_name();
+    let full = trace.file_name().filter(|_| is_sibling);
+    full.map_or(name, |full| full.to_string_lossy().into_owned())
+}
+
+/// The name of a trace without its directory and ending; `stdin` for standard input.
+pub fn stem(trace: &Path) -> String {
+    let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
+    stem.map_or_else(
+        || "stdin".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
 }
 
 /// A file of this name that is not there yet, nor are files with the other endings: `name.rlprof`,

@@ -1283,3 +1283,34 @@ fn a_thread_that_is_no_number_is_explained() {
         .fails(2)
         .says(&["a thread of a trace has a number", "reuselens info"]);
 }
+
+/// Traces that differ in their endings alone do not share a series of numbers.
+#[test]
+fn outputs_of_traces_with_other_endings_have_other_names() {
+    let place = Place::new();
+    place.write("t.txt", "a b a");
+    place.write_items("t.bin", [1, 2, 1, 2]);
+    let commands = |trace: &str| {
+        let words = ["analyze", "-q", trace, "--format"];
+        let format = if trace == "t.txt" { "text" } else { "u64" };
+        place.run(&[&words[..], &[format]].concat()).succeeds();
+    };
+    for trace in ["t.txt", "t.bin", "t.bin", "t.txt"] {
+        commands(trace);
+    }
+    let profiles = [
+        ("t.rlprof", 3),
+        ("t.2.rlprof", 3),
+        ("t.bin.rlprof", 4),
+        ("t.bin.2.rlprof", 4),
+    ];
+    for (name, accesses) in profiles {
+        let json = place.run(&["report", name, "--json", "-"]).succeeds().out;
+        assert_eq!(Json::parse(&json).number("accesses"), accesses, "{name}");
+    }
+    // Whoever overwrites means the name without the ending.
+    let words = ["analyze", "-q", "-f", "t.bin", "--format", "u64"];
+    place.run(&words).succeeds();
+    let json = place.run(&["report", "t.rlprof", "--json", "-"]).succeeds();
+    assert_eq!(Json::parse(&json.out).number("accesses"), 4);
+}

@@ -1,6 +1,6 @@
 //! `reuselens analyze`: a trace becomes a profile.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reuselens::trace::{Source, Stoppable};
@@ -9,7 +9,7 @@ use crate::exit::{self, Outcome};
 use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::interrupt;
 use crate::options::{self, Analysis};
-use crate::output::{Results, Show};
+use crate::output::{Results, Show, name_of};
 use crate::part::{self, Part};
 use crate::progress::Meter;
 use crate::sources::Origin;
@@ -67,7 +67,7 @@ impl Args {
         let source = open_part(&self.trace, self.format.as_deref(), part, false)?;
         let mut source = Stoppable::new(source, interrupt::graceful());
         self.show.check_cache(source.has_addresses(), &options)?;
-        let name = name(&self.trace);
+        let name = name_of(&self.trace, self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
@@ -82,13 +82,4 @@ impl Args {
         results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }
-}
-
-/// The trace's name without its directory and ending, to call the outputs by.
-pub fn name(trace: &Path) -> String {
-    let stem = trace.file_stem().filter(|_| trace != Path::new("-"));
-    stem.map_or_else(
-        || "stdin".to_owned(),
-        |stem| stem.to_string_lossy().into_owned(),
-    )
 }

@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use reuselens::shard::{Part, merge_all};
 use reuselens::units::{Bytes, counted};
 
-use super::{analyze, shard};
+use super::shard;
 use crate::exit::{self, Outcome};
 use crate::files::read_part;
-use crate::output::{Results, Show, write_whole};
+use crate::output::{Results, Show, name_of, stem, write_whole};
 use crate::sources::Origin;
 
 /// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
@@ -60,7 +60,7 @@ impl Args {
             .first()
             .map(String::as_str)
             .unwrap_or("merged");
-        let name = analyze::name(Path::new(trace));
+        let name = name_of(Path::new(trace), self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let rendered = self.show.render(&profile, &name, Origin::Anywhere)?;
         results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
@@ -86,8 +86,14 @@ impl Args {
             missing?;
             return Ok(ExitCode::SUCCESS);
         }
-        let default =
-            || shard::part_path(&stem(&self.parts[0]), *pieces.start(), *pieces.end(), of);
+        let default = || {
+            shard::part_path(
+                &trace_of(&self.parts[0]),
+                *pieces.start(),
+                *pieces.end(),
+                of,
+            )
+        };
         let path = self.output.clone().unwrap_or_else(default);
         let bytes = part.to_bytes();
         write_whole(&path, &bytes, self.show.force)?;
@@ -109,8 +115,8 @@ impl Args {
 }
 
 /// The name of the trace in the name of a part: `t` of `t.2-of-4.rlpart`.
-fn stem(path: &Path) -> String {
-    let name = analyze::name(path);
+fn trace_of(path: &Path) -> String {
+    let name = stem(path);
     match name.rsplit_once('.') {
         Some((trace, piece)) if piece.contains("-of-") => trace.to_owned(),
         _ => name,

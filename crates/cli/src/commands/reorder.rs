@@ -5,11 +5,10 @@ use std::process::ExitCode;
 
 use reuselens::units::Granularity;
 
-use super::analyze;
 use crate::exit::Outcome;
 use crate::files::open_trace;
 use crate::options::{granularity, without_exports};
-use crate::output::{Show, with_ending, write_whole};
+use crate::output::{Show, stem, with_ending, write_whole};
 
 /// Bring uses of the same data together in a trace of statements, as far as dependences permit: the bound of what
 /// reordering could gain
@@ -40,7 +39,7 @@ impl Args {
         let name = self
             .output
             .clone()
-            .unwrap_or_else(|| analyze::name(&self.trace).into());
+            .unwrap_or_else(|| stem(&self.trace).into());
         let paths = ["program.rlprof", "reordered.rlprof"].map(|ending| with_ending(&name, ending));
         let command = [self.trace.display().to_string()];
         let done = reuselens::reorder(&mut *source, &command, self.granularity)?;

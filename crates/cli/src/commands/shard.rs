@@ -6,11 +6,10 @@ use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
 use reuselens::trace::AtomicFile;
 use reuselens::units::{Bytes, counted};
 
-use super::analyze;
 use crate::exit::{self, Outcome, Usage};
 use crate::files::open_trace;
 use crate::options::{self, Analysis};
-use crate::output::write_whole;
+use crate::output::{stem, write_whole};
 use crate::progress::Meter;
 use crate::say::{say, tell};
 use crate::watched::Watched;
@@ -56,7 +55,7 @@ impl Args {
         }
         let trace = TraceIdentity::of_file(&self.trace).map_err(reuselens::Error::from)?;
         let mut source = Watched::new(open_trace(&self.trace, self.format.as_deref())?);
-        let name = analyze::name(&self.trace);
+        let name = stem(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
         let all = self
             .output

@@ -1,0 +1,44 @@
+//! Warnings on standard error, where no summary has them.
+
+use reuselens::locality::{Profile, Warning};
+use reuselens::trace::Note;
+
+use crate::output::Show;
+use crate::say::tell;
+
+/// The codes of warnings that nothing was recorded.
+const NOTHING_RECORDED: [&str; 2] = ["never-entered", "no-accesses"];
+
+impl Show {
+    /// On standard error what makes a result less than it seems, where no summary says so.
+    pub fn warn(&self, profile: &Profile) {
+        const CODES: [&str; 8] = [
+            Warning::TRUNCATED,
+            "interrupted",
+            "went-on",
+            "memory-limit",
+            "sampled",
+            "lost-events",
+            "unrecorded-threads",
+            "still-running",
+        ];
+        if !self.quiet && !self.standard_output_is_taken() {
+            return;
+        }
+        for warning in &profile.warnings {
+            let code = warning.code.as_str();
+            if CODES.contains(&code) || NOTHING_RECORDED.contains(&code) {
+                tell!("reuselens: warning: {}", warning.message);
+            }
+        }
+    }
+}
+
+/// What a recording says on standard error if nothing else tells that it has nothing in it.
+pub fn of_nothing(notes: &[Note]) {
+    for note in notes {
+        if NOTHING_RECORDED.contains(&note.code.as_str()) {
+            tell!("reuselens: warning: {}", note.message);
+        }
+    }
+}
