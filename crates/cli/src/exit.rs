@@ -78,13 +78,29 @@ fn message(error: &anyhow::Error) -> String {
         return format!("cannot write to the standard output: {error}");
     }
     error.chain().fold(String::new(), |text, cause| {
-        let cause = cause.to_string();
+        let cause = without_numbers(&cause.to_string());
         match (text.is_empty(), text.contains(&cause)) {
             (true, _) => cause,
             (false, true) => text,
             (false, false) => format!("{text}: {cause}"),
         }
     })
+}
+
+/// A message without the system's numbers of errors, which stand behind their names:
+/// `No such file or directory (os error 2)`.
+fn without_numbers(message: &str) -> String {
+    const NUMBER: &str = " (os error ";
+    let mut parts = message.split(NUMBER);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        match rest.strip_prefix(')').filter(|_| rest.len() < part.len()) {
+            Some(rest) => text.push_str(rest),
+            None => text.extend([NUMBER, part]),
+        }
+    }
+    text
 }
 
 /// Usage errors, `--help` and `--version`, as clap words them.
@@ -167,4 +183,20 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_errors_are_left_out_and_nothing_else() {
+        let error = io::Error::from_raw_os_error(2);
+        let text = without_numbers(&format!("cannot read a: {error}; look"));
+        assert!(text.starts_with("cannot read a: ") && text.ends_with("; look"));
+        assert!(!text.contains("os error"), "{text}");
+        for other in ["a (os error )", "a (os error 2", "a (os error x)", "plain"] {
+            assert_eq!(without_numbers(other), other);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Files by their first bytes: what they are is known before the rest of them is read.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -97,12 +97,20 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
 
 /// Reads a profile.
 pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let bytes = whole_if(path, Profile::is_profile).with_context(|| {
-        format!(
-            "cannot read {}; `reuselens profile -- PROGRAM` makes a profile",
-            path.display()
-        )
+    let bytes = whole_if(path, Profile::is_profile).map_err(|error| {
+        let next = match error.kind() {
+            ErrorKind::IsADirectory => "name a profile in it, NAME.rlprof",
+            _ => "`reuselens profile -- PROGRAM` makes a profile",
+        };
+        unreadable(path, &error, next)
     })?;
+    if bytes.is_empty() {
+        anyhow::bail!(
+            "{} is empty and no profile; make one with `reuselens profile -- PROGRAM`, or from a trace with `reuselens analyze TRACE`",
+            path.display()
+        );
+    }
+    refuse_source(path, "no profile")?;
     refuse_what_a_profile_is_made_of(path, &bytes)?;
     if Part::is_part(&bytes) {
         anyhow::bail!(
@@ -111,6 +119,33 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
         );
     }
     Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// Why a file cannot be read, and what to do `next`.
+pub fn unreadable(path: &Path, error: &std::io::Error, next: &str) -> anyhow::Error {
+    let why = match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        ErrorKind::PermissionDenied => "you may not read it".to_owned(),
+        _ => error.to_string(),
+    };
+    anyhow::anyhow!("cannot read {}: {why}; {next}", path.display())
+}
+
+/// Refuses source code, by the ending of its name, in the place of something else: says how the
+/// program is measured that it is the source of.
+pub fn refuse_source(path: &Path, wanted: &str) -> anyhow::Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let (language, compiler) = match &*ending {
+        "c" => ("C", "cc"),
+        "cc" | "cpp" | "cxx" => ("C++", "c++"),
+        "f" | "for" | "f90" | "f95" | "f03" | "f08" => ("Fortran", "fortran"),
+        _ => return Ok(()),
+    };
+    let (source, program) = (path.display(), typed(&path.with_extension("")));
+    anyhow::bail!(
+        "{source} is source code in {language} and {wanted}; to measure its program: `reuselens {compiler} -g {source} -o {program}`, then `reuselens profile -- {program}`"
+    )
 }
 
 /// Tells traces and programs, by the first bytes of a file.

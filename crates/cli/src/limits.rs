@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use reuselens::locality::Limit;
 use reuselens_report::Checked;
 use serde::Deserialize;
 
 use crate::exit::{LIMIT_BROKEN, Usage};
+use crate::files::unreadable;
 use crate::say::tell;
 
 /// The rules that fail a check.
@@ -61,7 +61,10 @@ impl Rules {
 
 fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let next = "name a file of limits in TOML (docs/commands/check.md)";
+        unreadable(path, &error, next)
+    })?;
     let file: LimitsFile =
         toml::from_str(&text).map_err(|error| Usage(format!("{name}: {error}")))?;
     if file.limit.is_empty() {

@@ -62,7 +62,7 @@ impl Args {
             self.page(path, &before, &after, &names)?;
         } else {
             self.show.say(&format!(
-                "Next: reuselens diff {} {} --html diff.html",
+                "\nNext: reuselens diff {} {} --html diff.html",
                 self.before.display(),
                 self.after.display()
             ))?;
@@ -90,7 +90,9 @@ impl Args {
         };
         let page = reuselens_report::compare(&variants, &options)?;
         write_whole(path, page.as_bytes(), self.show.force)?;
-        self.show
-            .say(&format!("Page: {}  (open it in a browser)", path.display()))
+        self.show.say(&format!(
+            "\nPage: {}  (open it in a browser)",
+            path.display()
+        ))
     }
 }

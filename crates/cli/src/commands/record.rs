@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 use crate::output::numbered;
 use crate::say::say;
+use crate::warnings;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
 
-    /// Say nothing but errors
+    /// Say nothing but errors, and that nothing was recorded
     #[arg(short, long)]
     quiet: bool,
 
@@ -125,6 +126,8 @@ impl Args {
                 say!("{}", note.message)?;
             }
             say!("Next: reuselens analyze {}", path.display())?;
+        } else {
+            warnings::of_nothing(&recorded.notes);
         }
         let ended = recorded.ended.unwrap_or(ProcessEnd::Unknown);
         Ok(status(&name, ended, self.pass_status, !self.quiet))

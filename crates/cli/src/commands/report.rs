@@ -75,7 +75,7 @@ impl Args {
                 _ => "",
             };
             self.show.say(&format!(
-                "Next: reuselens report {} --html {page}{again}, or reuselens diff {} OTHER.rlprof",
+                "\nNext: reuselens report {} --html {page}{again}\n  or: reuselens diff {} OTHER.rlprof",
                 self.profile.display(),
                 self.profile.display()
             ))?;

@@ -1,6 +1,6 @@
 //! `reuselens simt run`: a CUDA kernel, run without a GPU.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ use reuselens_ptx::{Count, Options, Sink, Stream};
 
 use super::watch::Watched;
 use crate::exit::{Outcome, Usage};
+use crate::files::{refuse_source, unreadable};
 use crate::say::say;
 
 /// Run a CUDA kernel without a GPU
@@ -151,7 +152,27 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Fails at a file that is no kernel, before options that it would need are missed.
+    fn check_kernel(&self) -> anyhow::Result<()> {
+        const KERNELS: &str = "PTX, CUDA C++ (.cu) or a description (.toml)";
+        let path = &self.kernel;
+        let about = std::fs::metadata(path)
+            .map_err(|error| unreadable(path, &error, &format!("name {KERNELS}")))?;
+        if about.is_dir() {
+            let next = format!("name {KERNELS} in it");
+            return Err(unreadable(path, &ErrorKind::IsADirectory.into(), &next));
+        }
+        if about.is_file() && about.len() == 0 {
+            anyhow::bail!(
+                "{} is empty and no kernel; name {KERNELS}, or write it again",
+                path.display()
+            );
+        }
+        refuse_source(path, "no kernel")
+    }
+
     fn plan(&self) -> anyhow::Result<Plan> {
+        self.check_kernel()?;
         if self
             .kernel
             .extension()
