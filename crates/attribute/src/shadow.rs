@@ -15,8 +15,9 @@ const OBJECT_MASK: u32 = (1 << OBJECT_BITS) - 1;
 const MIXED: u32 = u32::MAX;
 /// Objects have numbers below this.
 pub(crate) const MAX_OBJECTS: u32 = 1 << 24;
-/// Pages kept at most (a page of granules is 1 KiB): beyond, the cache starts anew.
-const MAX_PAGES: usize = 1 << 18;
+/// Pages kept at most (a page of granules is 1 KiB): beyond, the cache starts anew. As many as fit
+/// into a table of 2¹⁸ slots, which are at most seven eighths full.
+const MAX_PAGES: usize = (1 << 18) / 8 * 7;
 
 /// No structure.
 pub(crate) const NO_STRUCTURE: u32 = u32::MAX;
@@ -274,9 +275,7 @@ impl Shadow {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        // An estimate: every page with granules.
-        self.pages.len() as u64 * size_of::<(u64, Kept)>() as u64
-            + (self.granules.len() * 4 * GRANULES) as u64
+        (self.pages.allocation_size() + self.granules.len() * size_of::<[u32; GRANULES]>()) as u64
     }
 }
 

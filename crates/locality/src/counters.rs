@@ -167,6 +167,16 @@ impl Counters {
         self.add_apart(slot, more);
     }
 
+    /// Counts `more` in any slot, as [`add`](Self::add), but never makes the array longer.
+    pub(crate) fn add_in_place(&mut self, slot: u64, more: u64) {
+        if slot < self.slots() {
+            self.add(slot, more);
+        } else if more > 0 {
+            self.sums.take();
+            self.add_apart(slot, more);
+        }
+    }
+
     /// What the array has of a slot.
     #[inline]
     fn low(&self, slot: u64) -> u64 {

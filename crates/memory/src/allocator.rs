@@ -18,6 +18,9 @@ pub struct Allocator;
 
 /// The most bytes of the reserve: enough for the report of a small profile.
 const RESERVE: usize = 32 << 20;
+/// Bytes of a large block: tables that grow have more, buffers that come and go have less.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LARGE: libc::c_int = 4 << 20;
 /// The part of a limited address space that is reserved at most.
 const PART: usize = 8;
 
@@ -50,6 +53,7 @@ impl Allocator {
     pub fn prepare(last: fn()) {
         // It fails where this was done before.
         let _ = LAST.set(last);
+        give_large_blocks_back();
         let bytes = reserve_bytes();
         // SAFETY: a new mapping that overlaps none, of no file.
         let reserve = unsafe {
@@ -71,6 +75,17 @@ impl Allocator {
         unsafe {
             libc::signal(libc::SIGABRT, handler as libc::sighandler_t);
         }
+    }
+}
+
+/// Has the C library map each block of [`LARGE`] bytes and more by itself, so that its memory is the
+/// system's again once it is freed. Left to itself, glibc puts blocks of up to 32 MiB into its heap
+/// after the first that was freed, and what a table held before it grew stays there.
+fn give_large_blocks_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it sets a number of the C library's.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
     }
 }
 
@@ -145,5 +160,23 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
         // SAFETY: as above.
         unsafe { System.dealloc(old, layout) }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_block_is_mapped_by_itself_after_another_was_freed() {
+        give_large_blocks_back();
+        let bytes = 2 * LARGE as usize;
+        // SAFETY: it returns numbers.
+        let mapped = || unsafe { libc::mallinfo2() }.hblkhd;
+        drop(std::hint::black_box(vec![1_u8; bytes]));
+        let again = std::hint::black_box(vec![1_u8; bytes]);
+        assert!(mapped() >= bytes, "{}", mapped());
+        drop(again);
+        assert!(mapped() < bytes, "{}", mapped());
     }
 }

@@ -258,13 +258,17 @@ impl Weighed {
     fn finish(self) -> Counted {
         let mut histogram = ExactHistogram::new();
         let mut bytes = ExactHistogram::new();
-        let mut add = |distance, weight: &Weight| {
-            histogram.add(distance, weight.requests);
-            bytes.add(distance, weight.bytes);
-        };
-        add(Distance::COLD, &self.cold);
+        histogram.add(Distance::COLD, self.cold.requests);
+        bytes.add(Distance::COLD, self.cold.bytes);
         for (number, weight) in self.weights.iter().enumerate() {
-            add(Distance::new(last_of(number)), weight);
+            let distance = Distance::new(last_of(number));
+            if (number as u64) < EXACT_UNITS {
+                histogram.add(distance, weight.requests);
+                bytes.add(distance, weight.bytes);
+            } else {
+                histogram.add_far(distance, weight.requests);
+                bytes.add_far(distance, weight.bytes);
+            }
         }
         Counted {
             more: More {

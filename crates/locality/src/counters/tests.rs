@@ -154,3 +154,25 @@ fn far_slots_take_no_array() {
         [(5, 1), ((1 << 26) + 1, 1), (1 << 40, 1)]
     );
 }
+
+#[test]
+fn counts_in_place_make_no_array_longer() {
+    let mut counters = Counters::default();
+    counters.add_column(
+        (0..1_000_000)
+            .map(|at: u64| at % 7)
+            .collect::<Vec<_>>()
+            .into_iter(),
+    );
+    let before = counters.memory();
+    let far = [5, 3_000_000, 40_000_000];
+    far.iter().for_each(|slot| counters.add_in_place(*slot, 9));
+    let held = counters.memory();
+    assert!(held <= before + 2 * 48, "{before} to {held}");
+    assert_eq!(counters.sum_from(6), 142_857 + 18);
+    let mut longer = counters.clone();
+    // As many as were counted make the array as long as this.
+    longer.add(40_000_000, 1);
+    assert!(longer.memory() > 40_000_000);
+    assert_eq!(longer.get(40_000_000), 10);
+}

@@ -220,7 +220,7 @@ impl Sampled {
         self.shares.give(&estimate, &mut self.keyed);
         for &(low, high, accesses) in &estimate.bins {
             let middle = Distance::new(low + (high - low) / 2);
-            histogram.add(middle, accesses);
+            histogram.add_far(middle, accesses);
         }
         histogram.add(Distance::COLD, estimate.cold);
         Counted {
