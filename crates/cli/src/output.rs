@@ -7,6 +7,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 use clap::{Args, ValueEnum};
 use reuselens::locality::{Dimension, Profile};
 use reuselens::trace::AtomicFile;
+use reuselens::units::shown_json;
 use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
 use crate::exit::Usage;
@@ -216,7 +217,7 @@ impl Show {
         };
         let options = self.diff_options(after, names)?;
         let text = reuselens_report::diff_json(before, after, &options, Some(checked))?;
-        self.write(path, text.as_bytes())
+        self.write(path, shown_json(&text).as_bytes())
     }
 
     fn diff_options(&self, after: &Profile, names: [String; 2]) -> anyhow::Result<DiffOptions> {
@@ -275,12 +276,10 @@ impl Show {
         let by = self.told(profile, &self.dimensions());
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
-            let options = JsonOptions {
-                bins: self.bins(),
-                by: by.clone(),
-                cache,
-            };
-            self.write(path, reuselens_report::json(profile, &options).as_bytes())?;
+            let (bins, by) = (self.bins(), by.clone());
+            let options = JsonOptions { bins, by, cache };
+            let text = reuselens_report::json(profile, &options);
+            self.write(path, shown_json(&text).as_bytes())?;
         }
         if let Some(path) = &self.csv {
             self.write(path, reuselens_report::groups_csv(profile, &by).as_bytes())?;

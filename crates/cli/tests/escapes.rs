@@ -66,10 +66,15 @@ fn names_cannot_steer_the_terminal() {
     run(&["info", &profile]).succeeds();
     run(&["report", &profile, "--csv", "-", by[0], by[1]]).succeeds();
     run(&["report", &profile, "-f"]).succeeds();
+    let json = run(&["report", &profile, "--json", "-", by[0], by[1]]).succeeds();
+    json.prints(&["g\\u001b[2J\\u009b2J", "\\u202eb.c:"]);
+    run(&["info", &trace, "--json", "-"]).succeeds();
     run(&["diff", &profile, &profile]).succeeds();
+    run(&["diff", &profile, &profile, "--json", "-"]).succeeds();
     let rule = ["--fail-if", "misses@64 > 0"];
     run(&[&["check", &profile][..], &rule].concat()).fails(3);
     run(&[&["check", &profile, "--markdown", "-"][..], &rule].concat()).fails(3);
+    run(&[&["check", &profile, "--json", "-"][..], &rule].concat()).fails(3);
     let part = format!("{NAME}.rlpart");
     run(&["shard", "1/1", &trace, "-o", &part]).succeeds();
     run(&["merge", &part, "-o", "merged"]).succeeds();

@@ -14,6 +14,7 @@ mod uniting;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use reuselens_memory::random_key;
 use reuselens_units::{Bytes, Distance};
 
 use crate::PatternRule;
@@ -105,6 +106,8 @@ pub struct PathTable {
     pairs: usize,
     /// Open addressing: part of the hash of a node, and its number. At most half full.
     slots: Vec<u64>,
+    /// What makes the places of blocks unknown to whoever chose their addresses.
+    key: u64,
     /// The places of instructions behind the first [`LISTED`] of a node, by node and instruction.
     behind: HashMap<(u32, u32), u32>,
 }
@@ -121,6 +124,7 @@ impl PathTable {
             elsewhere: Elsewhere::new(),
             pairs: 0,
             slots: vec![FREE; 1024],
+            key: random_key(),
             behind: HashMap::new(),
         }
     }

@@ -1,9 +1,9 @@
 //! The blocks of code that a thread has run.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 
 use reuselens_locality::Path;
+use reuselens_memory::random_key;
 
 use crate::BasicBlock;
 
@@ -65,7 +65,7 @@ impl Known {
         let mut known = Known {
             blocks: Vec::new(),
             slots: vec![0; 256],
-            key: RandomState::new().hash_one(0),
+            key: random_key(),
             ordered: BTreeMap::new(),
             overlaps: vec![Overlap::default()],
             time: 0,

@@ -15,5 +15,5 @@ mod written;
 pub use distance::Distance;
 pub use granularity::{Granularity, GranularityError};
 pub use quantity::{Accesses, Bytes, Items, SizeError};
-pub use shown::{shown, shown_lines};
+pub use shown::{shown, shown_json, shown_lines};
 pub use written::{counted, grouped, grouped_wide};

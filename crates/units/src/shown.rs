@@ -16,14 +16,36 @@ pub fn shown_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// The same document in JSON, of which a terminal obeys nothing: what JSON allows in strings and
+/// [`shown`] escapes is escaped as JSON has it (`\u009b`). `json` must be valid. Linear in its length.
+pub fn shown_json(json: &str) -> Cow<'_, str> {
+    // Below are letters of the document itself, or escaped already.
+    let steers = |letter| letter >= '\u{7f}' && steers(letter);
+    replaced(json, steers, |letter, out| {
+        // None of those is beyond 16 bits.
+        out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+    })
+}
+
 fn escaped(text: &str, steers: impl Fn(char) -> bool) -> Cow<'_, str> {
+    replaced(text, steers, |letter, out| {
+        out.extend(letter.escape_default())
+    })
+}
+
+/// The text with what `escape` appends in the place of each letter that `steers`.
+fn replaced(
+    text: &str,
+    steers: impl Fn(char) -> bool,
+    escape: impl Fn(char, &mut String),
+) -> Cow<'_, str> {
     if !text.chars().any(&steers) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
         match steers(letter) {
-            true => out.extend(letter.escape_default()),
+            true => escape(letter, &mut out),
             false => out.push(letter),
         }
     }
@@ -50,6 +72,14 @@ mod tests {
         assert_eq!(shown("\u{9b}2J\u{7f}"), "\\u{9b}2J\\u{7f}");
         assert_eq!(shown("\u{202e}c.exe"), "\\u{202e}c.exe");
         assert_eq!(shown_lines("a\tb\n\u{7}"), "a\tb\n\\u{7}");
+    }
+
+    #[test]
+    fn json_has_its_own_escapes() {
+        let json = "{\n \"n\": \"\u{7f}\u{9b}2J\u{202e}ö\\u001b\"\n}";
+        let expected = "{\n \"n\": \"\\u007f\\u009b2J\\u202eö\\u001b\"\n}";
+        assert_eq!(shown_json(json), expected);
+        assert!(matches!(shown_json(expected), Cow::Borrowed(_)));
     }
 
     #[test]

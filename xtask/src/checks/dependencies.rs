@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("locality", &["units", "memory"]),
     ("attribute", &["units", "memory", "trace", "locality"]),
     ("capture", &["units", "memory", "wire", "trace"]),
-    ("predict", &["units", "locality"]),
+    ("predict", &["units", "memory", "locality"]),
     ("report", &["units", "locality", "predict"]),
     ("simt", &["units", "trace"]),
     (

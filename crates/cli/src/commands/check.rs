@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reuselens::locality::LocalityChange;
 use reuselens::trace::AtomicFile;
+use reuselens::units::shown_json;
 use reuselens_report::{Checked, check_json, check_markdown, check_text};
 
 use crate::exit::{Outcome, Usage};
@@ -79,7 +80,7 @@ impl Args {
             write_text(path, &check_markdown(&checked), self.force)?;
         }
         if let Some(path) = &self.json {
-            write_text(path, &check_json(&checked), self.force)?;
+            write_text(path, &shown_json(&check_json(&checked)), self.force)?;
         }
         if !self.quiet && !standard_output {
             let text = check_text(&checked, terminal_width(), color());

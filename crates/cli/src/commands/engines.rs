@@ -8,7 +8,7 @@ use reuselens::bench::{self, Contender, Race, Report};
 use reuselens::distance::generate::YARDSTICK;
 use reuselens::distance::{ENGINES, Simd};
 use reuselens::trace::{AtomicFile, formats};
-use reuselens::units::{Accesses, Granularity, shown_lines};
+use reuselens::units::{Accesses, Granularity, shown_json, shown_lines};
 use reuselens::{Error, Progress};
 
 use crate::exit::{self, Outcome, Usage};
@@ -232,7 +232,7 @@ impl BenchOptions {
     fn show(&self, report: &Report) -> anyhow::Result<()> {
         let json_is_out = self.json.as_deref() == Some(Path::new("-"));
         if let Some(path) = self.json.as_deref().filter(|_| !json_is_out) {
-            write_whole(path, report.json().as_bytes(), self.force)?;
+            write_whole(path, shown_json(&report.json()).as_bytes(), self.force)?;
         }
         if let Some(path) = &self.svg {
             let picture = reuselens_report::chart(&charts::panels(report));
@@ -240,7 +240,7 @@ impl BenchOptions {
         }
         let mut out = std::io::stdout().lock();
         if json_is_out {
-            out.write_all(report.json().as_bytes())?;
+            out.write_all(shown_json(&report.json()).as_bytes())?;
             return Ok(());
         }
         out.write_all(shown_lines(&report.markdown()).as_bytes())?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use reuselens::locality::Profile;
 use reuselens::trace::{AtomicFile, survey};
-use reuselens::units::{Bytes, counted, shown_lines};
+use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
 
 use crate::exit::{self, Outcome};
@@ -64,7 +64,8 @@ impl Args {
         }
         let mut out = std::io::stdout().lock();
         if let Some(path) = &self.json {
-            let mut text = holdings::document(&self.trace, &survey).to_string();
+            let text = holdings::document(&self.trace, &survey).to_string();
+            let mut text = shown_json(&text).into_owned();
             text.push('\n');
             if json_is_out {
                 out.write_all(text.as_bytes())?;

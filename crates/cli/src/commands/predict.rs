@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use reuselens::locality::{CacheSize, CacheSpec, PatternRule, Profile, Warning};
-use reuselens::units::Bytes;
+use reuselens::units::{Bytes, shown_json};
 use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape, data_size};
 use reuselens_report::Forecast;
 
@@ -269,7 +269,8 @@ impl Args {
     fn show(&self, forecast: &Forecast) -> Outcome {
         let taken = self.json.as_deref() == Some(Path::new("-"));
         if let Some(path) = &self.json {
-            write_text(path, &reuselens_report::forecast_json(forecast), self.force)?;
+            let text = reuselens_report::forecast_json(forecast);
+            write_text(path, &shown_json(&text), self.force)?;
         }
         if let Some(path) = &self.output {
             write_text(path, &reuselens_report::forecast_page(forecast), self.force)?;

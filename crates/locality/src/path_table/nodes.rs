@@ -34,13 +34,13 @@ impl PathTable {
     /// The slot where so many outcomes of a step belong.
     #[inline(always)]
     pub(super) fn home_of(&self, step: &PathStep, length: u32) -> usize {
-        hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
+        self.hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
     }
 
     /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or none is.
     #[inline(always)]
     pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
-        let hash = hash(Self::key(step, length));
+        let hash = self.hash(Self::key(step, length));
         let found = self.slots[hash as usize & (self.slots.len() - 1)];
         match tag(found) == tag(hash) {
             true => number(found),
@@ -112,7 +112,7 @@ impl PathTable {
             room: 0,
         });
         let node = self.nodes.len() as u32;
-        self.slots[slot] = entry(key, node);
+        self.slots[slot] = self.entry(key, node);
         if self.nodes.len() * 2 > self.slots.len() {
             self.index(self.slots.len() * 2);
         }
@@ -122,9 +122,11 @@ impl PathTable {
     /// The slot of a key, or the free one where it belongs.
     fn slot(&self, key: Key) -> usize {
         let mask = self.slots.len() - 1;
-        let hash = hash(key);
+        let hash = self.hash(key);
         let mut slot = hash as usize & mask;
         loop {
+            #[cfg(test)]
+            super::tests::step();
             let found = self.slots[slot];
             // Most others are known by their tag, without a look at the node.
             let same = tag(found) == tag(hash)
@@ -144,27 +146,29 @@ impl PathTable {
         for at in 0..self.nodes.len() {
             let key = self.nodes[at].key();
             let slot = self.slot(key);
-            self.slots[slot] = entry(key, at as u32 + 1);
+            self.slots[slot] = self.entry(key, at as u32 + 1);
         }
     }
-}
 
-/// Where a node is looked for.
-#[inline(always)]
-fn hash((block, outcomes, length): Key) -> u64 {
-    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    let path = u64::from(length) << 32 | u64::from(outcomes);
-    let hash = (block.wrapping_mul(GOLDEN) ^ path).wrapping_mul(GOLDEN);
-    hash.rotate_left(40)
+    /// Where a node is looked for. The key of the table turns bits of the block, so that the carries
+    /// of the products differ. Places begin with the highest bits of the second product, which all
+    /// bits reach.
+    #[inline(always)]
+    fn hash(&self, (block, outcomes, length): Key) -> u64 {
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        let path = u64::from(length) << 32 | u64::from(outcomes);
+        let block = (block ^ self.key).wrapping_mul(GOLDEN);
+        (block ^ path).wrapping_mul(GOLDEN).swap_bytes()
+    }
+
+    /// What is in the slot of a node: the upper half of its hash, and its number, counted from 1.
+    fn entry(&self, key: Key, number: u32) -> u64 {
+        tag(self.hash(key)) << 32 | u64::from(number)
+    }
 }
 
 /// A slot without a node.
 pub(super) const FREE: u64 = 0;
-
-/// What is in the slot of a node: the upper half of its hash, and its number, counted from 1.
-fn entry(key: Key, number: u32) -> u64 {
-    tag(hash(key)) << 32 | u64::from(number)
-}
 
 fn tag(hash: u64) -> u64 {
     hash >> 32

@@ -330,3 +330,35 @@ fn a_block_of_all_instructions_is_quick() {
         &[&mirrored[..], &mirrored[..], &accesses[..]].concat(),
     );
 }
+
+/// Blocks whose products with the multiplier are the highest bits of the place, in turn: all begin
+/// at one place of a table without a key.
+#[test]
+fn blocks_chosen_to_collide_do_not() {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    // Newton's iteration for the inverse modulo 2⁶⁴.
+    let inverse = (0..6).fold(GOLDEN, |found, _| {
+        found.wrapping_mul(2_u64.wrapping_sub(GOLDEN.wrapping_mul(found)))
+    });
+    let steps = |key: Option<u64>| {
+        let mut table = PathTable::new(1 << 20);
+        table.key = key.unwrap_or(table.key);
+        // Paths are of the greatest length, and have no outcomes.
+        let path = u64::from(LONGEST) << 32;
+        STEPS.set(0);
+        for at in 0..4000_u64 {
+            let block = (at.wrapping_mul(inverse) ^ path).wrapping_mul(inverse);
+            let step = PathStep {
+                block,
+                path: Path::default(),
+                until: 1,
+                continued: false,
+            };
+            table.add_steps(&[step], &[0], &[0], &[Distance::COLD]);
+        }
+        assert_eq!(table.nodes.len(), 4000);
+        STEPS.get()
+    };
+    assert!(steps(Some(0)) > 4000 * 3999 / 2, "all begin at one place");
+    assert!(steps(None) < 100_000, "{}", steps(None));
+}
