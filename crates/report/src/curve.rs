@@ -9,6 +9,8 @@ use crate::words;
 
 /// Shares below this, in percent, have no place in the picture.
 const LEAST: f64 = 0.001;
+/// A curve of more steps than this is drawn at sixteen sizes to an octave.
+const STEPS: usize = 512;
 /// Letters of the command in the title.
 const NAME: usize = 48;
 /// Caches up to this many times as large as the size from which on the curve is flat are shown.
@@ -97,9 +99,16 @@ fn sizes(profile: &Profile) -> Vec<u64> {
     let reach = profile.method.max_distance.unwrap_or(u64::MAX);
     // The flat end is seen to be flat.
     let last = near.fold(flat.saturating_mul(2), u64::max).min(reach);
-    let sizes = (1..FineHistogram::BINS).map(|bin| FineHistogram::range(bin).0);
-    let sizes = sizes.take_while(|size| *size < last);
-    sizes.chain([last]).collect()
+    let grid = (1..FineHistogram::BINS).map(|bin| FineHistogram::range(bin).0);
+    let grid = grid.take_while(|size| *size < last).chain([last]);
+    // Each step of a curve with few of them is where it belongs, and not at the next of those sizes.
+    let few = |histogram: &&ExactHistogram| histogram.iter().nth(STEPS).is_none();
+    let steps = histograms.into_iter().flatten().filter(few);
+    let steps = steps.flat_map(|histogram| histogram.iter().map(|(distance, _)| distance + 1));
+    let mut sizes: Vec<u64> = grid.chain(steps.filter(|size| *size < last)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
 }
 
 /// The miss-ratio curve as comma-separated values (RFC 4180), a row for each of eight sizes to an

@@ -8,7 +8,7 @@ use reuselens_locality::{Dimension, Profile};
 use reuselens_report::{
     Bins, JsonOptions, curve_svg, groups_csv, groups_parquet, histogram_csv, json,
 };
-use reuselens_units::Bytes;
+use reuselens_units::{Bytes, Distance, Granularity};
 use serde_json::Value;
 
 fn all(bins: Bins) -> JsonOptions {
@@ -251,6 +251,16 @@ fn the_picture_of_the_curve_is_of_steps_over_powers_of_two() {
     for pair in places.windows(2) {
         assert!(pair[0].0 == pair[1].0 || pair[0].1 == pair[1].1, "{pair:?}");
     }
+    // Its only step is where it belongs, and not at the next sixteenth of an octave.
+    let mut one = common::empty();
+    one.granularity = Granularity::BYTE;
+    one.method.ids = true;
+    one.histogram.add(Distance::new(996), 2);
+    one.histogram.add(Distance::COLD, 1);
+    let svg = curve_svg(&one);
+    let (from, to) = (1_f64.log10(), 1e4_f64.log10());
+    let x = 150.0 + (997_f64.log10() - from) / (to - from) * (736.0 - 150.0);
+    assert!(svg.contains(&format!("L{x:.1} 58.0L{x:.1} ")), "{x}: {svg}");
     // The curve is flat from 13.5 KiB on, and goes on to the second cache of 256 KiB.
     let long = Profile {
         command: vec!["a".repeat(100)],
