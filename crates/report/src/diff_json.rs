@@ -1,17 +1,17 @@
 //! Two profiles compared, as JSON, schema `reuselens-diff/1`.
 
 use reuselens_locality::{
-    DifferenceError, Dimension, GroupChange, GroupChanges, LocalityChange, Profile, SizeChange,
-    SizeRange,
+    DifferenceError, Dimension, Group, GroupChange, GroupChanges, LocalityChange, Profile,
+    SizeChange, SizeRange,
 };
 use reuselens_units::{Granularity, Items};
 use serde::Serialize;
 
 use crate::caches::{self, Level};
 use crate::check::{Checked, LimitJson, limits_json};
-use crate::comparable;
 use crate::diff_text::{DiffOptions, NOISE};
 use crate::json::to_text;
+use crate::{comparable, conflicts};
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const DIFF_SCHEMA: &str = "reuselens-diff/1";
@@ -34,6 +34,8 @@ struct Document<'a> {
     /// `[lowest distance, highest, accesses before, accesses after]`.
     bins: Vec<(u64, u64, u64, u64)>,
     groups: Vec<GroupJson>,
+    /// In which caches conflict misses dominate, and what to do; null if in none.
+    conflicts: Option<String>,
     limits: Vec<LimitJson<'a>>,
     warnings: Vec<String>,
 }
@@ -84,6 +86,9 @@ struct GroupJson {
     accesses_after: Option<u64>,
     misses_before: Option<Vec<u64>>,
     misses_after: Option<Vec<u64>>,
+    /// Those with the sets of each cache in which conflict misses dominate; null for other caches.
+    set_associative_before: Option<Vec<Option<u64>>>,
+    set_associative_after: Option<Vec<Option<u64>>>,
 }
 
 /// The comparison as JSON, with what `checked` says of limits: all cache sizes, bins and groups, in
@@ -138,6 +143,7 @@ pub fn diff_json(
             .filter(|by| before.tells(**by) || after.tells(**by))
             .flat_map(|by| group_changes(before, after, *by, &levels))
             .collect(),
+        conflicts: conflicts::sentence(&[("before", before), ("after", after)], &levels),
         limits: checked.map(limits_json).unwrap_or_default(),
         warnings: comparable::seen(before, after)
             .into_iter()
@@ -200,17 +206,30 @@ fn group_changes(
     by: Dimension,
     levels: &[Level],
 ) -> Vec<GroupJson> {
+    let crowded: Vec<bool> = levels
+        .iter()
+        .map(|level| caches::counts_sets(level, before, after))
+        .collect();
     let items = levels.first().map_or(1, |level| level.items);
     let changes = GroupChanges::between(before, after, by, items);
     let all = changes.both.into_iter();
     let all = all.chain(changes.only_before).chain(changes.only_after);
-    all.map(|change| group_json(by, change, levels)).collect()
+    all.map(|change| group_json(by, change, levels, &crowded))
+        .collect()
 }
 
-fn group_json(by: Dimension, change: GroupChange, levels: &[Level]) -> GroupJson {
-    let misses = |group: &reuselens_locality::Group| {
+fn group_json(by: Dimension, change: GroupChange, levels: &[Level], crowded: &[bool]) -> GroupJson {
+    let misses = |group: &Group| {
         let levels = levels.iter();
         levels.map(|level| group.misses(level.items)).collect()
+    };
+    let sets = |group: &Group| {
+        let levels = levels.iter().zip(crowded);
+        let sets = levels.map(|(level, crowded)| {
+            let histogram = crowded.then_some(&group.histogram)?;
+            level.set_associative(histogram)
+        });
+        sets.collect()
     };
     GroupJson {
         by,
@@ -218,6 +237,8 @@ fn group_json(by: Dimension, change: GroupChange, levels: &[Level]) -> GroupJson
         accesses_after: change.after.as_ref().map(|group| group.accesses),
         misses_before: change.before.as_ref().map(misses),
         misses_after: change.after.as_ref().map(misses),
+        set_associative_before: change.before.as_ref().map(sets),
+        set_associative_after: change.after.as_ref().map(sets),
         name: change.name,
     }
 }

@@ -6,7 +6,8 @@ mod common;
 use common::{Recorder, context, empty, frame, machine, site};
 use reuselens_locality::{Dimension, Histogram, Object, ObjectKind, Profile, SetAssociative};
 use reuselens_report::{
-    CompareOptions, DiffOptions, TextOptions, Variant, compare, diff, grouped, summary,
+    CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, diff_json,
+    grouped, page, summary,
 };
 
 /// Rows of the matrix: few enough for all lines of a column to fit into a cache of 512 lines, and
@@ -94,6 +95,25 @@ fn a_comparison_counts_with_sets_where_conflict_misses_dominate() {
 }
 
 #[test]
+fn a_comparison_as_json_has_misses_with_sets() {
+    let (columns, rows) = (walk(true), walk(false));
+    let json = |before, after| -> serde_json::Value {
+        let text = diff_json(before, after, &DiffOptions::default(), None).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let found = json(&columns, &rows);
+    let sentence = found["conflicts"].as_str().unwrap();
+    assert!(sentence.starts_with("Conflict misses dominate in L1d"));
+    let line = &found["groups"][0];
+    let first = line["set_associative_before"][0].as_u64().unwrap();
+    assert_eq!(grouped(first), with_sets_of_group(&columns));
+    assert!(first > 2 * line["misses_before"][0].as_u64().unwrap());
+    // In the second cache sets make no difference.
+    assert!(line["set_associative_before"][1].is_null(), "{line}");
+    assert!(json(&rows, &rows)["conflicts"].is_null());
+}
+
+#[test]
 fn a_page_of_several_profiles_counts_with_sets_too() {
     let (columns, rows) = (walk(true), walk(false));
     let variants = [("columns", &columns), ("rows", &rows)].map(|(name, profile)| Variant {
@@ -127,6 +147,7 @@ fn a_summary_names_conflict_misses_and_how_it_ranks() {
     ] {
         assert!(words(&text).contains(part), "{part}: {text}");
     }
+    assert!(page(&walk(true), &HtmlOptions::default()).contains("Conflict misses dominate in L1d"));
     let text = summary(&walk(false), &TextOptions::default());
     assert!(!text.contains("onflict") && !text.contains("ranked as"));
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::escape::{escape, percent};
 use super::scene::Scene;
 use crate::numbers::grouped;
-use crate::words;
+use crate::{conflicts, words};
 
 /// What a reuse distance is, with an example.
 pub(crate) const REUSE_DISTANCE: &str = "<div class=\"lesson\"><div>\
@@ -125,6 +125,9 @@ fn which_miss_ratio(out: &mut String, scene: &Scene) {
         );
     }
     out.push_str("</tbody></table></div>");
+    if let Some(conflicts) = conflicts::sentence(&[("", scene.profile)], &scene.levels) {
+        let _ = write!(out, "<p class=\"more\">{}</p>", escape(&conflicts));
+    }
 }
 
 fn glossary(out: &mut String) {
