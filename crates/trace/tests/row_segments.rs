@@ -27,7 +27,7 @@ struct Case {
 impl Case {
     /// Traces of a format, as a plain file and in archives.
     fn all(format: &'static str, bytes: &[u8]) -> Vec<Case> {
-        let parts: [&[usize]; 3] = [&[250, 250, 250], &[0, 0, 100, 0, 650, 3, 0], &[10; 97]];
+        let parts: [&[usize]; 3] = [&[250, 250, 250], &[0, 0, 100, 0, 450, 3, 0], &[10; 97]];
         let archives = parts.map(|parts| archive(bytes, parts));
         let files = archives.into_iter().chain([bytes.to_vec()]);
         files.map(|bytes| Case { format, bytes }).collect()
@@ -132,10 +132,11 @@ fn segments_together_are_the_trace() {
     for case in cases(1) {
         let expected = case.expected();
         assert!(expected.0.len() > 30_000 && expected.1.is_none());
-        for most in [1, 2, 3, 8] {
+        // Two would take no less time than one that reads and one that counts.
+        assert!(case.stretches(1).is_empty() && case.stretches(2).is_empty());
+        for most in [3, 5, 8] {
             let stretches = case.stretches(most);
-            assert!((1..=most).contains(&stretches.len()));
-            assert_eq!(stretches.len() > 1, most > 1, "{} {most}", case.format);
+            assert!((3..=most).contains(&stretches.len()), "{}", case.format);
             assert!(stretches.iter().all(|one| one.buffers() > Bytes(1 << 17)));
             let found = together(stretches);
             assert_eq!(found.1, None);
@@ -149,7 +150,7 @@ fn segments_that_are_split_are_what_they_were() {
     let mut random = Random(6);
     let mut splits = 0;
     for case in cases(3) {
-        let (mut waiting, mut all) = (case.stretches(2), Vec::new());
+        let (mut waiting, mut all) = (case.stretches(3), Vec::new());
         let mut block = Block::new();
         while !waiting.is_empty() {
             let mut stretch = waiting.remove(0);
@@ -252,7 +253,7 @@ fn lines_that_are_longer_than_segments_are_read_once() {
             format: "text",
             bytes,
         };
-        for most in [2, 8, 50] {
+        for most in [3, 8, 50] {
             assert_eq!(
                 together(case.stretches(most)),
                 case.expected(),
@@ -265,7 +266,7 @@ fn lines_that_are_longer_than_segments_are_read_once() {
         format: "text",
         bytes,
     };
-    let (accesses, error) = together(case.stretches(2));
+    let (accesses, error) = together(case.stretches(3));
     assert!(error.unwrap().contains("longer than"));
     assert!(!accesses.is_empty() && accesses.len() <= case.expected().0.len());
 }

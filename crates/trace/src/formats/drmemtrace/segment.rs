@@ -11,7 +11,7 @@ use super::entry::{self, Class, Entry, LENGTH};
 use super::reader::Reader;
 use super::threads::Threads;
 use crate::formats::drmemtrace::first_process;
-use crate::formats::segments::Cuts;
+use crate::formats::segments::{Cuts, FEWEST_OF_ROWS};
 use crate::{AnyStretch, Input, Stretch, TraceError};
 
 /// Entries for each access, about: that of its instruction, now and then an encoding, and those of
@@ -28,22 +28,23 @@ pub(super) struct Segment {
     threads: Threads,
 }
 
-/// The segments of all of `input`; none if nothing of it can be read beside it, or if who runs is not
-/// named at its beginning.
+/// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
+/// it can be read beside it, or who runs is not named at its beginning.
 pub(super) fn stretches(
     input: &mut Input,
     most: usize,
     shortest: Accesses,
 ) -> Result<Vec<AnyStretch>, TraceError> {
-    let begins = input.offset() == 0;
-    let (Some(places), Some(threads)) = (input.places(), only_thread(input.head()?)) else {
+    let can = input.offset() == 0 && most >= FEWEST_OF_ROWS;
+    let places = can.then(|| input.places()).flatten();
+    let (Some(places), Some(threads)) = (places, only_thread(input.head()?)) else {
         return Ok(Vec::new());
     };
-    if !begins {
-        return Ok(Vec::new());
-    }
     let cuts = Cuts::new(places, LENGTH);
     let firsts = cuts.firsts(most, shortest_entries(shortest));
+    if firsts.len() < FEWEST_OF_ROWS {
+        return Ok(Vec::new());
+    }
     let mut segments = Vec::new();
     for (at, &first) in firsts.iter().enumerate() {
         let left = firsts.get(at + 1).map(|next| next - first);

@@ -9,14 +9,14 @@ use super::reader::{Reader, Words};
 use crate::formats::lines::Bad;
 use crate::formats::names::is_free;
 use crate::formats::number::number;
-use crate::formats::segments::{Cuts, Lines};
+use crate::formats::segments::{Cuts, FEWEST_OF_ROWS, Lines};
 use crate::{AnyStretch, Block, Input, Stretch, TraceError};
 
 /// Bytes of a word with the space after it, about.
 const PER_WORD: u64 = 8;
 
-/// The segments of all of `input`; none if nothing of it can be read beside it, or if there is a name
-/// at its beginning, or not even one whole line.
+/// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
+/// it can be read beside it, or there is a name at its beginning, or not even one whole line.
 pub(super) fn stretches(
     input: &mut Input,
     most: usize,
@@ -24,7 +24,8 @@ pub(super) fn stretches(
 ) -> Result<Vec<AnyStretch>, TraceError> {
     // A mark before the first word may be taken already.
     let is_new = input.offset() <= super::BYTE_ORDER_MARK.len() as u64;
-    let (Some(places), true) = (input.places(), is_new) else {
+    let can = is_new && most >= FEWEST_OF_ROWS;
+    let Some(places) = can.then(|| input.places()).flatten() else {
         return Ok(Vec::new());
     };
     let cuts = Cuts::new(places, 1);
@@ -32,6 +33,9 @@ pub(super) fn stretches(
         return Ok(Vec::new());
     }
     let firsts = cuts.firsts(most, shortest_bytes(shortest));
+    if firsts.len() < FEWEST_OF_ROWS {
+        return Ok(Vec::new());
+    }
     let mut segments = Vec::new();
     for (at, &first) in firsts.iter().enumerate() {
         let until = firsts.get(at + 1).copied();
