@@ -43,7 +43,7 @@ fn range_operations_touch_their_whole_range() {
     let mut run = Run::new(Options::default());
     run.row(Kind::RangeLoad, 0, at(0x100, 2), 0x1030, &[200]);
     run.row(Kind::RangeStore, 0, at(0x100, 2), 0x2000, &[0]);
-    run.row(Kind::RangeStore, 0, at(0x100, 2), 0x3000, &[u64::MAX]);
+    run.row(Kind::RangeStore, 0, at(0x100, 2), 0x3000, &[(1 << 36) + 1]);
     let done = run.finish();
     assert_eq!(done.columns.items, [0x40, 0x41, 0x42, 0x43, 0xc0]);
     assert_eq!(done.references, 2, "nothing was written by the empty one");

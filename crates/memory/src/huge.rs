@@ -24,8 +24,9 @@ unsafe impl Zeroable for u64 {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 
-/// Bytes that are given back at once: two of the largest pages that are common.
-pub const PIECE: usize = 4 << 20;
+/// Bytes that are given back at once: two of the largest pages that are common. Under Miri, which
+/// takes a second for some MiB, so few that tests have several.
+pub const PIECE: usize = if cfg!(miri) { 12 << 10 } else { 4 << 20 };
 /// Bytes of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
 /// Bytes of an array from which on it may end with a huge page.

@@ -8,8 +8,9 @@ use crate::attributor::ProcessState;
 use crate::objects::{ObjectKey, Where};
 use crate::shared::Shared;
 
-/// A range operation on more bytes than this is no range operation but a broken trace.
-const MAX_RANGE: u64 = 1 << 40;
+/// A range operation on more bytes than this, 64 GiB, is no range operation but a broken trace: each
+/// item of it is counted, so that a row of a trace bounds the work for it.
+const MAX_RANGE: u64 = 1 << 36;
 
 impl Pass<'_> {
     pub(super) fn rare<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
@@ -51,7 +52,7 @@ impl Pass<'_> {
         if access.size > MAX_RANGE {
             self.shared.warnings.once(
                 "range-too-long",
-                "a range operation is said to cover more than 2^40 bytes; only its first byte counts",
+                "a range operation is said to cover more than 64 GiB; only its first byte counts",
                 "the trace is damaged; record it again",
             );
             access.size = 1;

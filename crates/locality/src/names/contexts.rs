@@ -51,7 +51,11 @@ pub(super) fn contexts(contexts: &[Context]) -> Vec<String> {
 
 /// The last `calls` functions on the path to a context that has as many.
 fn path(contexts: &[Context], node: usize, calls: usize) -> String {
-    let caller = |node: &usize| Some(contexts[*node].parent as usize);
+    let caller = |node: &usize| {
+        #[cfg(test)]
+        tests::STEPS.set(tests::STEPS.get() + 1);
+        Some(contexts[*node].parent as usize)
+    };
     let path = std::iter::successors(Some(node), caller).take(calls);
     let mut path: Vec<String> = path
         .map(|node| known(&contexts[node].function, "(unknown function)"))
@@ -62,8 +66,42 @@ fn path(contexts: &[Context], node: usize, calls: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use crate::names::names;
     use crate::{Context, Dimension, testing};
+
+    thread_local! {
+        /// Steps to callers that this thread took.
+        pub(super) static STEPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn steps_to_callers_are_as_many_as_contexts_however_deep() {
+        const DEEP: u32 = 300_000;
+        let mut profile = testing::profile();
+        profile.contexts = (0..DEEP)
+            .map(|at| Context {
+                parent: at.saturating_sub(1),
+                function: format!("f{at}"),
+                ..Context::default()
+            })
+            .collect();
+        STEPS.set(0);
+        let all = names(&profile, Dimension::Context);
+        assert!(STEPS.get() <= 32 * DEEP as usize, "{}", STEPS.get());
+        let last = &all[DEEP as usize - 1];
+        assert!(
+            last.starts_with("f1 > f2 > ") && last.ends_with(" > f299998 > f299999"),
+            "{last}"
+        );
+        assert!(last.contains("(299967 more)"), "{last}");
+        // The tree has all of them too, each at the depth of the one before and one.
+        let tree = profile.context_tree(64);
+        assert_eq!(tree[DEEP as usize - 1].depth, DEEP as usize - 1);
+        let accesses = profile.histogram.accesses();
+        assert_eq!(tree[0].inclusive.accesses, accesses);
+    }
 
     #[test]
     fn the_start_of_the_dynamic_loader_is_one_context() {
