@@ -35,6 +35,10 @@ impl SymbolSource for Arrays {
         NoSymbols.function(module, address)
     }
 
+    fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
         NoSymbols.variable(module, address)
     }

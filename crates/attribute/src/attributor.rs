@@ -364,6 +364,7 @@ impl Attributor {
         let index = self.shared.module(module);
         let extents = self.shared.statics(index, module, symbols);
         self.shared.keep_frame_layouts(index, module, symbols);
+        self.shared.keep_functions(index, module, symbols);
         let process = &mut self.processes[number];
         process
             .space

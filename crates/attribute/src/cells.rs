@@ -48,6 +48,12 @@ impl Packed {
         }
     }
 
+    /// The key in two words, the lower half of the second of which is 0.
+    #[inline(always)]
+    pub fn words(self) -> [u64; 2] {
+        [self.word, u64::from(self.rest) << 32]
+    }
+
     #[inline(always)]
     pub fn key(self) -> CellKey {
         let mask = |bits: u32| (1_u64 << bits) - 1;
@@ -92,7 +98,8 @@ const LINE: usize = 4;
 type Line = [u64; 2 * LINE];
 
 fn entry(key: Packed, cell: u32) -> [u64; 2] {
-    [key.word, u64::from(key.rest) << 32 | (u64::from(cell) + 1)]
+    let [word, rest] = key.words();
+    [word, rest | (u64::from(cell) + 1)]
 }
 
 /// The cell of a key in a line.
@@ -106,9 +113,6 @@ fn find(line: &Line, key: Packed) -> Option<u32> {
     Some(found[1] as u32 - 1)
 }
 
-/// Lines of keys that are folded, and what they fold to: so many are remembered (4 MiB).
-const FOLDED: usize = 1 << 16;
-
 /// The cells so far: a hash table of lines, at most half full; what finds its line full is in the next.
 pub(crate) struct CellTable {
     keys: Vec<CellKey>,
@@ -116,10 +120,6 @@ pub(crate) struct CellTable {
     max: usize,
     /// What makes the lines of keys unknown to whoever chose the accesses.
     line_key: u64,
-    /// By hash alone, and within a line by site; empty before anything folds. What is remembered
-    /// here decides where accesses count, so which keys share a place must not depend on a random
-    /// number.
-    folded: Huge<Line>,
 }
 
 impl fmt::Debug for CellTable {
@@ -138,7 +138,6 @@ impl CellTable {
             lines: Huge::new(64),
             max: max.clamp(1, 1 << 30),
             line_key: random_key(),
-            folded: Huge::default(),
         }
     }
 
@@ -153,9 +152,6 @@ impl CellTable {
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         reuselens_memory::prefetch(&self.lines, self.line(hash));
-        if !self.folded.is_empty() {
-            reuselens_memory::prefetch(&self.folded, hash as usize % FOLDED);
-        }
     }
 
     /// The number of a cell that exists; `hash` is the key's.
@@ -192,21 +188,6 @@ impl CellTable {
     /// Whether there is room for lines, with whatever is accessed from wherever.
     pub fn has_room_for_lines(&self) -> bool {
         self.keys.len() < 16 * self.max
-    }
-
-    /// What a key is known to fold to.
-    pub fn folded(&self, key: Packed, hash: u64) -> Option<u32> {
-        find(self.folded.get(hash as usize % FOLDED)?, key)
-    }
-
-    /// Remembers what a key folds to.
-    pub fn fold(&mut self, key: Packed, hash: u64, cell: u32) {
-        if self.folded.is_empty() {
-            self.folded = Huge::new(FOLDED);
-        }
-        let place = 2 * (key.key().site as usize % LINE);
-        let line = &mut self.folded[hash as usize % FOLDED];
-        line[place..place + 2].copy_from_slice(&entry(key, cell));
     }
 
     /// The number of a cell, made if it is new.
@@ -258,8 +239,7 @@ impl CellTable {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        let lines = self.lines.bytes() + self.folded.bytes();
-        (self.keys.capacity() * size_of::<CellKey>() + lines) as u64
+        (self.keys.capacity() * size_of::<CellKey>() + self.lines.bytes()) as u64
     }
 }
 

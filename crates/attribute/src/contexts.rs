@@ -161,11 +161,6 @@ impl Contexts {
         self.nodes[node as usize].coarser
     }
 
-    /// The calls on the path to a node.
-    pub fn depth(&self, node: u32) -> u32 {
-        self.nodes[node as usize].depth
-    }
-
     /// The node of a function on the path to another node, which may be that one itself.
     pub fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
         let parent = |node: &u32| Some(self.nodes[*node as usize].parent);

@@ -25,6 +25,7 @@ mod columns;
 mod contexts;
 mod elements;
 mod folding;
+mod function_sites;
 mod hash;
 mod intervals;
 mod loader;

@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
     fn cell(&mut self, number: usize, key: &CellKey) -> CellKey {
         let (site, object) = (self.site(key.site), self.object(key.object));
         let mut context = self.context(key.context);
-        if self.shared.refining.is_coarse(number) {
+        if self.shared.candidates.is_coarse(number) {
             context = self.others_below(context, key.context);
         } else if self.sites[site as usize].frames.len() > 1 {
             context = self.inlined(context, self.shared.sites[key.site as usize].place);

@@ -8,7 +8,8 @@ use reuselens_trace::{Kind, Module, Unfolder};
 use crate::cells::{CellKey, CellTable, Packed};
 use crate::columns::Columns;
 use crate::contexts::{Call, Contexts, Places};
-use crate::folding::{CellChoice, Refining};
+use crate::folding::{Candidates, CellChoice};
+use crate::function_sites::FunctionSites;
 use crate::hash::FastMap;
 use crate::locals::{Layouts, LiveFrames};
 use crate::objects::{ObjectKey, Objects, Where};
@@ -23,7 +24,7 @@ use crate::symbols::{FrameLayouts, SymbolSource};
 use crate::warnings::Warnings;
 
 /// Sites beyond which new ones are the unknown one.
-const MAX_SITES: usize = 1 << 20;
+pub(crate) const MAX_SITES: usize = 1 << 20;
 
 /// The tables so far.
 #[derive(Debug)]
@@ -35,7 +36,8 @@ pub(crate) struct Shared {
     pub objects: Objects,
     pub contexts: Contexts,
     pub cells: CellTable,
-    pub refining: Refining,
+    pub candidates: Candidates,
+    pub function_sites: FunctionSites,
     pub structures: Structures,
     frames: FastMap<(u64, u64), u32>,
     /// What knows the frames of a module's functions, by module.
@@ -49,6 +51,8 @@ pub(crate) struct Shared {
     /// contexts, that lines fold.
     said: [bool; 4],
     pub(crate) with_contexts: bool,
+    /// Whether instructions without a line may count for their function: paths need them.
+    pub(crate) with_function_sites: bool,
     with_elements: bool,
     /// Whether marks of statements are asked for and none has come.
     pub lacks_statements: bool,
@@ -75,7 +79,8 @@ impl Shared {
             objects: Objects::new(),
             contexts: Contexts::new(),
             cells: CellTable::new(options.max_cells),
-            refining: Refining::default(),
+            candidates: Candidates::default(),
+            function_sites: FunctionSites::default(),
             structures: Structures::default(),
             frames: FastMap::default(),
             frame_layouts: FastMap::default(),
@@ -85,6 +90,7 @@ impl Shared {
             warnings: Warnings::default(),
             said: [false; 4],
             with_contexts: options.contexts,
+            with_function_sites: !options.basic_blocks && !options.is_whole(),
             with_elements: options.elements,
             lacks_statements: options.names == NamesMode::Statement,
             is_whole: options.is_whole(),
@@ -208,6 +214,13 @@ impl Shared {
         self.sites.len() as u32 - 1
     }
 
+    /// Asks for what finds the cell of a key with this hash, ahead of its use.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.cells.prefetch(hash);
+        self.candidates.prefetch(hash);
+    }
+
     /// Where an access of this key counts: in a cell of its own, while there is room.
     #[inline(never)]
     pub fn cell(&mut self, key: CellKey) -> CellChoice {
@@ -215,7 +228,7 @@ impl Shared {
         let hash = packed.hash();
         match self.cells.look(packed, hash) {
             Some(cell) => CellChoice { cell, lasts: true },
-            None => self.new_cell(packed, hash),
+            None => self.new_cell(packed),
         }
     }
 
@@ -346,7 +359,8 @@ impl Shared {
             + self.objects.memory()
             + self.contexts.memory()
             + self.cells.memory()
-            + self.refining.memory()
+            + self.candidates.memory()
+            + self.function_sites.memory()
             + self.structures.memory()
             + self.live_frames.memory()
             + self.patterns.memory()

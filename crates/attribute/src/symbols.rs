@@ -87,6 +87,11 @@ pub trait SymbolSource {
     /// The function (not inlined) that an instruction lies in.
     fn function(&mut self, module: &Module, address: u64) -> Option<Function>;
 
+    /// Where the functions of a module begin and end, ascending and apart from each other, if no
+    /// instruction of the module has a line. All instructions between two such addresses have one
+    /// function. Empty if there are lines, or if functions are unknown.
+    fn functions_without_lines(&mut self, module: &Module) -> Vec<(u64, u64)>;
+
     /// What is known of the static variable at `address`.
     fn variable(&mut self, module: &Module, address: u64) -> Variable;
 
@@ -122,6 +127,10 @@ impl SymbolSource for NoSymbols {
 
     fn function(&mut self, _: &Module, _: u64) -> Option<Function> {
         None
+    }
+
+    fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {
+        Vec::new()
     }
 
     fn variable(&mut self, _: &Module, _: u64) -> Variable {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use common::{BIAS, Finished, Run, STACK, at};
 use reuselens_attribute::Options;
+use reuselens_trace::{Event, Process};
 
 /// `main` calls `f` from `calls` places, once each; then `g`, which calls `f` again and again, from
 /// one place.
@@ -67,4 +68,58 @@ fn the_same_accesses_count_the_same_each_time() {
         (done.columns.cells.clone(), done.tables)
     };
     assert!(once() == once());
+}
+
+/// `main` calls `f` from eight places, four times each; every call runs the same 64 instructions.
+fn straight_code(without_lines: bool) -> Finished {
+    let mut run = Run::bare(Options {
+        max_cells: 16,
+        ..Options::default()
+    });
+    run.symbols.without_lines = without_lines;
+    run.event(Event::Process(Process::default()));
+    run.map_module(0);
+    run.thread(0, 0, STACK);
+    let low = STACK.1 - 0x1000;
+    run.enter(0x100, low, 0);
+    for call in 0..32 {
+        run.enter(
+            0x300 + 0x100 * (call & 1),
+            low - 0x100,
+            BIAS + 0x100 + call / 4,
+        );
+        run.enter(0x200, low - 0x200, at(0x300, 9));
+        for line in 0..64 {
+            run.load(at(0x200, line), BIAS + 0x1_0000);
+        }
+        run.exit(low - 0x200);
+        run.exit(low - 0x100);
+    }
+    run.finish()
+}
+
+#[test]
+fn instructions_without_lines_share_their_function_once_room_is_short() {
+    let other = |done: &Finished| {
+        let contexts = done.contexts();
+        let other = |name: &&String| name.ends_with("(other contexts)");
+        contexts.iter().filter(other).count()
+    };
+    let (with, without) = (straight_code(false), straight_code(true));
+    assert!(other(&with) > 32 * 64 / 2, "{}", other(&with));
+    assert!(other(&without) < 32 * 64 / 8, "{}", other(&without));
+    let sites = |done: &Finished| {
+        let functions = done
+            .tables
+            .sites
+            .iter()
+            .filter(|site| !site.frames.is_empty());
+        functions
+            .map(|site| site.frames[0].function.clone())
+            .collect::<Vec<_>>()
+    };
+    // Those that had cells before, and one for all of `f`.
+    assert!(sites(&without).len() <= 16 + 1, "{:?}", sites(&without));
+    assert!(sites(&without).iter().all(|name| name.starts_with("f+")));
+    assert!(sites(&with).len() > 60);
 }

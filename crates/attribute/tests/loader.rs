@@ -459,3 +459,46 @@ fn middle_of_this(path: &Path) -> u64 {
     let found = symbols.next().expect("this function");
     found.address() + found.size() / 2
 }
+
+/// What is before the distance of `main+0x1f`.
+fn function_of(loader: &mut Loader, module: &Module, address: u64) -> String {
+    let frames = loader.frames(module, address);
+    let name = frames.last().map(|frame| frame.function.clone());
+    let name = name.unwrap_or_default();
+    name.split_once("+0x")
+        .map_or(name.clone(), |(name, _)| name.to_owned())
+}
+
+#[test]
+fn functions_without_lines_have_one_name_each() {
+    let directory = tempfile::tempdir().unwrap();
+    for flags in [&["-g0"][..], &["-g0", "-s"]] {
+        let Some(binary) = build(directory.path(), flags) else {
+            return;
+        };
+        let (module, mut loader) = (module(&binary), Loader::new());
+        let functions = loader.functions_without_lines(&module);
+        assert!(functions.len() > 2, "{flags:?}: {functions:?}");
+        assert!(functions.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        for (low, high) in functions {
+            let first = function_of(&mut loader, &module, low);
+            for address in low..high {
+                assert_eq!(
+                    function_of(&mut loader, &module, address),
+                    first,
+                    "{address:#x}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_function_is_without_lines_where_there_is_debug_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g"]) else {
+        return;
+    };
+    let functions = Loader::new().functions_without_lines(&module(&binary));
+    assert_eq!(functions, []);
+}

@@ -2,8 +2,10 @@
 //! Functions get names by their file and where they begin, `gzip!fn@4295`.
 
 use gimli::{CieOrFde, EhFrame, UnwindSection};
+use object::{Object, ObjectSymbol, SymbolKind};
 
 use super::exception_frames::ExceptionFrames;
+use super::stubs::Stubs;
 
 /// The functions of a file, in the order of their addresses.
 #[derive(Debug, Default)]
@@ -35,6 +37,33 @@ impl FunctionBounds {
         FunctionBounds(found)
     }
 
+    /// The functions, cut where a symbol names what comes after it, without those that contain stubs:
+    /// the instructions of each have one name. Cost: a pass over the file's symbols.
+    pub(super) fn named_alike(&self, names: &object::File, stubs: &Stubs) -> Vec<(u64, u64)> {
+        let symbols = names.symbols().chain(names.dynamic_symbols());
+        let code = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
+        let mut cuts: Vec<u64> = code.map(|symbol| symbol.address()).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut ranges = Vec::new();
+        let mut end = 0;
+        for &(low, high) in &self.0 {
+            // Of two that overlap, the second one has what is left.
+            let mut low = low.max(end);
+            if low >= high || stubs.any_in(low, high) {
+                continue;
+            }
+            end = high;
+            let from = cuts.partition_point(|cut| *cut <= low);
+            for &cut in cuts[from..].iter().take_while(|cut| **cut < high) {
+                ranges.push((low, cut));
+                low = cut;
+            }
+            ranges.push((low, high));
+        }
+        ranges
+    }
+
     /// Where the function at an address begins.
     pub(super) fn start_of(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(low, _)| *low <= address);
@@ -50,8 +79,6 @@ pub(super) fn name(file: &str, start: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use object::Object;
-
     use super::*;
 
     #[test]
@@ -63,7 +90,6 @@ mod tests {
         let symbols = file.symbols();
         let mut checked = 0;
         for symbol in symbols {
-            use object::{ObjectSymbol, SymbolKind};
             let named = symbol.name().unwrap_or_default();
             if symbol.kind() == SymbolKind::Text
                 && symbol.size() > 1

@@ -59,6 +59,8 @@ struct Opened {
     has_debug: bool,
     /// Of a file whose symbols were stripped: what its functions are called by. Empty for others.
     bounds: FunctionBounds,
+    /// Of a file without line numbers: its functions. Empty for others.
+    unlined: Vec<(u64, u64)>,
     /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
     code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
@@ -180,8 +182,17 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     commons::split(with_names, &mut statics);
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
-    let bounds = match is_stripped {
+    let has_lines = with_names.section_by_name(".debug_line").is_some();
+    let bounds = match is_stripped || !has_lines {
         true => FunctionBounds::of(&file),
+        false => FunctionBounds::default(),
+    };
+    let unlined = match has_lines {
+        true => Vec::new(),
+        false => bounds.named_alike(with_names, &stubs),
+    };
+    let bounds = match is_stripped {
+        true => bounds,
         false => FunctionBounds::default(),
     };
     Ok(Opened {
@@ -191,6 +202,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         is_rust: language::is_rust(&file),
         has_debug: with_names.section_by_name(".debug_info").is_some(),
         bounds,
+        unlined,
         code: None,
         named: separate.map_or(own, |Separate { path, file, .. }| Named { path, file }),
         variables: None,
@@ -279,6 +291,12 @@ impl SymbolSource for Loader {
             false => original(symbol.name()).to_owned(),
         });
         Some(Function { name, file, symbol })
+    }
+
+    fn functions_without_lines(&mut self, module: &Module) -> Vec<(u64, u64)> {
+        self.opened(module)
+            .map(|opened| opened.unlined.clone())
+            .unwrap_or_default()
     }
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {

@@ -51,6 +51,11 @@ impl Stubs {
         Stubs(stubs.collect())
     }
 
+    /// Whether a stub begins in a range.
+    pub(super) fn any_in(&self, low: u64, high: u64) -> bool {
+        self.0.range(low..high).next().is_some()
+    }
+
     /// The stub that an address lies in: where it begins, and its name.
     pub(super) fn at(&self, address: u64) -> Option<(u64, &str)> {
         let (start, (end, name)) = self.0.range(..=address).next_back()?;

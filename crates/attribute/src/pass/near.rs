@@ -144,7 +144,7 @@ impl Pass<'_> {
             if slot.object != object || slot.owner != owner {
                 let key = Packed::new(slot.site, object, owner);
                 let hash = key.hash();
-                shared.cells.prefetch(hash);
+                shared.prefetch(hash);
                 waiting.add(before + done, place, (key, hash));
             }
             done += 1;

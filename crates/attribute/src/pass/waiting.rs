@@ -50,7 +50,7 @@ impl Pass<'_> {
         }
         let key = Packed::new(remembered.site, object, self.owner);
         let hash = key.hash();
-        self.shared.cells.prefetch(hash);
+        self.shared.prefetch(hash);
         self.waiting.add(self.columns.len(), slot, (key, hash));
         self.columns.push(item, 0);
         if self.waiting.is_full() {
@@ -71,7 +71,7 @@ impl Pass<'_> {
         for wait in waiting.0.drain(..) {
             let found = match shared.cells.look(wait.key, wait.hash) {
                 Some(cell) => CellChoice { cell, lasts: true },
-                None => shared.new_cell(wait.key, wait.hash),
+                None => shared.new_cell(wait.key),
             };
             columns.cells[wait.at] = found.cell;
             if found.lasts {

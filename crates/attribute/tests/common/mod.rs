@@ -30,6 +30,8 @@ pub struct Listed {
     pub inlined: BTreeMap<u64, Vec<&'static str>>,
     /// By function: below the canonical frame address, bytes, and name of its variables.
     pub locals: BTreeMap<u64, Vec<(u64, u64, &'static str)>>,
+    /// Whether no instruction has a line.
+    pub without_lines: bool,
 }
 
 /// The variables of a [`Listed`].
@@ -64,10 +66,16 @@ impl SymbolSource for Listed {
 
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame> {
         let function = self.function(module, address);
-        let frame = |function: Function| Frame {
-            function: function.name,
-            file: function.file,
-            line: (address & 0xff) as u32,
+        let frame = |function: Function| match self.without_lines {
+            true => Frame {
+                function: format!("{}+{:#x}", function.name, address & 0xff),
+                ..Frame::default()
+            },
+            false => Frame {
+                function: function.name,
+                file: function.file,
+                line: (address & 0xff) as u32,
+            },
         };
         let inlined = self.inlined.get(&address).into_iter().flatten();
         let inlined = inlined.map(|name| Frame {
@@ -91,6 +99,14 @@ impl SymbolSource for Listed {
         Some(Box::new(Frames(self.locals.clone())))
     }
 
+    fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {
+        let range = |(low, _): (&u64, _)| (*low, low + 0x100);
+        match self.without_lines {
+            true => self.functions.iter().map(range).collect(),
+            false => Vec::new(),
+        }
+    }
+
     fn variable(&mut self, _: &Module, _: u64) -> Variable {
         Variable {
             file: "src/prog.c".into(),
@@ -112,6 +128,7 @@ pub fn program() -> Listed {
         element_bytes: 8,
         inlined: BTreeMap::new(),
         locals: BTreeMap::new(),
+        without_lines: false,
     }
 }
 

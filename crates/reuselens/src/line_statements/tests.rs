@@ -30,6 +30,10 @@ impl SymbolSource for Lines {
         None
     }
 
+    fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
     fn variable(&mut self, _: &Module, _: u64) -> Variable {
         Variable::default()
     }
