@@ -48,9 +48,24 @@ impl From<&CrossGroup> for Row {
     }
 }
 
+/// Bins of the histograms that a table has together at most, which is about 160 KB: a page has less
+/// than 2 MB, with its sources.
+const BINS: usize = 20_000;
+
+/// How many of these rows, in their order, a table shows: `top` at most, and as many as fit.
+fn shown<'a>(rows: impl Iterator<Item = &'a FineHistogram>, top: usize) -> usize {
+    let mut bins = 0;
+    let fits = |histogram: &&FineHistogram| {
+        bins += histogram.iter().count();
+        bins <= BINS
+    };
+    rows.take(top).take_while(fits).count()
+}
+
 impl Table {
     fn new(words: [&'static str; 4], mut rows: Vec<Row>, top: usize) -> Self {
-        let rest = rows.split_off(top.min(rows.len()));
+        let shown = shown(rows.iter().map(|row| &row.histogram), top);
+        let rest = rows.split_off(shown);
         let left_out = (!rest.is_empty()).then(|| {
             let mut sum = HistogramSum::new();
             rest.iter().for_each(|row| sum.add(&row.histogram));
@@ -182,7 +197,11 @@ fn tells(scene: &Scene, by: Dimension) -> bool {
 
 /// The table of lines and objects.
 fn cross(scene: &Scene) -> Table {
-    let (shown, rest) = scene.cross.split_at(scene.top.min(scene.cross.len()));
+    let shown = shown(
+        scene.cross.iter().map(|cross| &cross.group.histogram),
+        scene.top,
+    );
+    let (shown, rest) = scene.cross.split_at(shown);
     let mut table = Table::new(CROSS, shown.iter().map(Row::from).collect(), scene.top);
     if !rest.is_empty() {
         let mut sum = HistogramSum::new();
@@ -236,7 +255,7 @@ pub(crate) struct Node {
 }
 
 /// Nodes of the tree that a page shows at most.
-const NODES: usize = 1000;
+const NODES: usize = 400;
 
 /// The calling context tree, cut to its nodes of most accesses: what is left out becomes one node
 /// `(n smaller calls)` under the caller that is still there, so that the sums hold.

@@ -377,8 +377,40 @@ pub fn tiny() -> Profile {
 
 /// `groups` lines, each in a context of its own in a deep tree.
 pub fn wide(groups: u32) -> Profile {
-    let mut profile = empty();
+    let mut profile = named_groups(groups);
     let mut recorder = Recorder::new(groups as usize * 24);
+    for round in 0..20_u64 {
+        for group in 1..=groups {
+            let address = u64::from(group) * 64 * (round % 7 + 1);
+            recorder.touch((group, group, group, 0), address);
+        }
+    }
+    recorder.finish(&mut profile);
+    profile
+}
+
+/// As many groups, each with distances of all sizes.
+pub fn spread(groups: u32) -> Profile {
+    let mut profile = named_groups(groups);
+    let rounds = 600;
+    let mut recorder = Recorder::new(groups as usize * rounds as usize);
+    let mut random = 1_u64;
+    for round in 0..rounds {
+        for group in 1..=groups {
+            random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ random >> 29;
+            recorder.touch(
+                (group, group, group, 0),
+                64 * (random % (1 << (round % 16))),
+            );
+        }
+    }
+    recorder.finish(&mut profile);
+    profile
+}
+
+/// So many lines, objects and contexts, without accesses.
+fn named_groups(groups: u32) -> Profile {
+    let mut profile = empty();
     for group in 1..=groups {
         let function = format!(
             "namespace_{}::function_{group}<std::vector<int>>",
@@ -399,12 +431,5 @@ pub fn wide(groups: u32) -> Profile {
             ..Object::default()
         });
     }
-    for round in 0..20_u64 {
-        for group in 1..=groups {
-            let address = u64::from(group) * 64 * (round % 7 + 1);
-            recorder.touch((group, group, group, 0), address);
-        }
-    }
-    recorder.finish(&mut profile);
     profile
 }
