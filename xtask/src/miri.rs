@@ -11,7 +11,10 @@ use crate::succeed;
 const TESTS: [(&str, &[&str]); 3] = [
     ("reuselens-wire", &[]),
     ("reuselens-memory", &[]),
-    ("reuselens-distance", &["counting::compare"]),
+    (
+        "reuselens-distance",
+        &["counting::compare", "dispatch::tests::all_compilations"],
+    ),
 ];
 
 /// Runs these tests with the nightly compiler, if that is there with Miri.
