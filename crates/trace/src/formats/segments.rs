@@ -159,6 +159,22 @@ impl Lines {
 
     /// Ends it where another begins, which [`Lines::half`] has taken off.
     pub(super) fn end_at(&mut self, until: u64) {
-        self.until = Some(until);
+        // The end found so far is that of the taken half.
+        (self.until, self.end) = (Some(until), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_a_known_end_still_yield_their_later_half() {
+        let text = b"1\n22\n333\n4444\n55555\n";
+        let cuts = Cuts::new(Places::Any(text.len() as u64), 1);
+        let mut lines = Lines::new(cuts, 0, Some(10));
+        assert_eq!(lines.within(text, 0), b"1\n22\n333\n4444\n".len());
+        lines.end_at(6);
+        assert_eq!(lines.within(text, 0), b"1\n22\n333\n".len());
     }
 }
