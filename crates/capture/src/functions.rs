@@ -37,7 +37,8 @@ pub struct NotFound {
 }
 
 impl NotFound {
-    /// What to do about it: the program's own functions come before its libraries'.
+    /// What to do about it. It names the program's functions that are near, and functions of the
+    /// libraries only if nothing of the program is near.
     pub fn hint(&self) -> String {
         const INLINED: &str = "one that was put into its callers is not there: name the caller, or build with -fno-inline";
         let theirs = match &self.libraries[..] {
