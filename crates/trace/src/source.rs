@@ -88,11 +88,17 @@ pub trait Source {
 
 /// A stretch of a trace, read beside others: see [`Source::stretches`].
 ///
-/// It first delivers all events of the stretches before it, then what is its own, condensed, or in rows of which the `pc` may be
-/// another than in the whole source. A note on what an access is like may come only with the first such access of a stretch.
-/// Of a trace that ends well all stretches together deliver its accesses; of one that is damaged, or of which it was wrong where a stretch begins, one of them ends with an
-/// error, and what those before that delivered is what the whole source would. Only if a block is uneven ([`Touches::uneven`](crate::Touches::uneven)) do named accesses of a stretch mean what those
-/// before have named: whoever meets one reads the whole source instead.
+/// A stretch first delivers all events of the stretches before it. Then it delivers its own blocks:
+/// condensed, or in rows whose `pc` may differ from the one that the whole source delivers. A note
+/// on what an access is like may come only with the first such access of a stretch.
+///
+/// If a trace ends well, all its stretches together deliver its accesses. If a trace is damaged, or
+/// a stretch begins at a wrong place, one of the stretches ends with an error. The stretches before
+/// that one have then delivered what the whole source delivers.
+///
+/// Named accesses of a stretch mean what the stretches before have named only if a block is uneven
+/// ([`Touches::uneven`](crate::Touches::uneven)). A caller that meets an uneven block reads the
+/// whole source instead.
 pub trait Stretch: Source {
     /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses in each: for whoever is done with a
     /// stretch before others are.

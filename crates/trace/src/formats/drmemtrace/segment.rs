@@ -1,9 +1,9 @@
-//! Segments of a trace of one thread: what goes from one entry to the next is known where each begins.
+//! Segments of a trace of one thread, each of which can be read without the entries before it.
 //!
-//! Entries have one length, so one begins at each multiple of it. What an access needs of the entries
-//! before it is who runs, and its instruction. Who runs is named before the first access, and in the
-//! traces that `raw2trace` writes, a file for each thread, not again. The instruction is the `pc` of a
-//! row only, which nobody asks for who reads segments.
+//! An entry has 12 bytes, so one begins at each multiple of 12. To read an access, a segment must
+//! know the thread and the instruction. `raw2trace` writes a file for each thread and names the
+//! thread once, before the first access. The instruction is only the row's `pc`, which callers that
+//! read segments do not use.
 
 use reuselens_units::{Accesses, Bytes};
 
