@@ -175,16 +175,9 @@ impl<L: Layout> Source for RecordReader<L> {
             return Ok(Vec::new());
         };
         let cuts = Cuts::new(places, self.records.layout.length());
-        let firsts = cuts.firsts(most, shortest.get().max(1));
-        let mut segments = Vec::new();
-        for (at, &first) in firsts.iter().enumerate() {
-            let left = firsts.get(at + 1).map(|next| next - first);
-            let Some(segment) = self.segment(wish, &cuts, first, left)? else {
-                return Ok(Vec::new());
-            };
-            segments.push(Box::new(segment) as AnyStretch);
-        }
-        Ok(segments)
+        cuts.segments(1..=most, shortest.get().max(1), |first, next| {
+            self.segment(wish, &cuts, first, next.map(|next| next - first))
+        })
     }
 }
 
@@ -195,15 +188,12 @@ impl<L: Layout> Stretch for RecordReader<L> {
             return Ok(None);
         };
         let (offset, shortest) = (records.input.offset(), shortest.get().max(1));
-        let Some((first, before)) = cuts.half(offset, records.left, shortest) else {
-            return Ok(None);
-        };
-        let left = records.left.map(|left| left - before);
-        let half = self.segment(wish, cuts, first, left)?;
-        if half.is_some() {
-            self.records.left = Some(before);
-        }
-        Ok(half.map(|half| Box::new(half) as AnyStretch))
+        let mut left = records.left;
+        let half = cuts.split_off(offset, &mut left, shortest, |first, left| {
+            self.segment(wish, cuts, first, left)
+        });
+        self.records.left = left;
+        half
     }
 
     fn buffers(&self) -> Bytes {

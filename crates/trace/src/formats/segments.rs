@@ -1,10 +1,12 @@
 //! Where the segments of an input begin: plain files at any record, archives where members do; and
 //! which lines of a text a segment has.
 
+use std::ops::RangeInclusive;
+
 use memchr::memchr;
 
 use crate::input::Places;
-use crate::{Input, TraceError};
+use crate::{AnyStretch, Input, Stretch, TraceError};
 
 /// The most segments of an input.
 const MOST: u64 = 1 << 16;
@@ -35,8 +37,58 @@ impl Cuts {
         unit * self.unit
     }
 
+    /// The segments of the input, of at least `shortest` units each; none if there would be fewer
+    /// than `counts` allows. `open` opens a segment from its first unit to that of the next one, if
+    /// there is a next one. There are no segments if `open` returns `None` for one of them.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub(super) fn segments<S: Stretch + Send + 'static>(
+        &self,
+        counts: RangeInclusive<usize>,
+        shortest: u64,
+        mut open: impl FnMut(u64, Option<u64>) -> Result<Option<S>, TraceError>,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        let firsts = self.firsts(*counts.end(), shortest);
+        let mut segments = Vec::new();
+        if firsts.len() < *counts.start() {
+            return Ok(segments);
+        }
+        for (at, &first) in firsts.iter().enumerate() {
+            let Some(segment) = open(first, firsts.get(at + 1).copied())? else {
+                return Ok(Vec::new());
+            };
+            segments.push(Box::new(segment) as AnyStretch);
+        }
+        Ok(segments)
+    }
+
+    /// Takes off the later half of a segment that has `left` units from byte `offset` on, or all to
+    /// the end of the input. `open` opens the half: its first unit, and what is `left` of it. If
+    /// there is a half, `left` becomes what remains of the segment. There is no half if one of the
+    /// two would have fewer than `shortest` units, or if `open` returns `None`.
+    ///
+    /// # Errors
+    /// Those of `open`; `left` is as it was.
+    pub(super) fn split_off<S: Stretch + Send + 'static>(
+        &self,
+        offset: u64,
+        left: &mut Option<u64>,
+        shortest: u64,
+        open: impl FnOnce(u64, Option<u64>) -> Result<Option<S>, TraceError>,
+    ) -> Result<Option<AnyStretch>, TraceError> {
+        let Some((first, before)) = self.half(offset, *left, shortest) else {
+            return Ok(None);
+        };
+        let half = open(first, left.map(|left| left - before))?;
+        if half.is_some() {
+            *left = Some(before);
+        }
+        Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+
     /// The first units of up to `most` segments of at least `shortest` units.
-    pub(super) fn firsts(&self, most: usize, shortest: u64) -> Vec<u64> {
+    fn firsts(&self, most: usize, shortest: u64) -> Vec<u64> {
         let units = self.units();
         let most = (units / shortest).min(most as u64).clamp(1, MOST);
         let mut firsts = vec![0];
@@ -55,7 +107,7 @@ impl Cuts {
     /// Where the later half begins of what a segment has from byte `offset` on: `left` units, or all
     /// to the end of the input. `None` if one of the halves would have fewer than `shortest` units.
     /// The unit, and the units before it.
-    pub(super) fn half(&self, offset: u64, left: Option<u64>, shortest: u64) -> Option<(u64, u64)> {
+    fn half(&self, offset: u64, left: Option<u64>, shortest: u64) -> Option<(u64, u64)> {
         let now = offset / self.unit;
         let all = left.unwrap_or(self.units().saturating_sub(now));
         let first = self.near(now + all / 2);

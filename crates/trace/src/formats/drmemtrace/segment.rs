@@ -41,31 +41,28 @@ pub(super) fn stretches(
         return Ok(Vec::new());
     };
     let cuts = Cuts::new(places, LENGTH);
-    let firsts = cuts.firsts(most, shortest_entries(shortest));
-    if firsts.len() < FEWEST_OF_ROWS {
-        return Ok(Vec::new());
-    }
-    let mut segments = Vec::new();
-    for (at, &first) in firsts.iter().enumerate() {
-        let left = firsts.get(at + 1).map(|next| next - first);
-        let segment = Segment {
-            left,
-            cuts: cuts.clone(),
-            threads: threads.clone(),
-        };
-        let Some(reader) = reader(input, first, segment)? else {
-            return Ok(Vec::new());
-        };
-        segments.push(Box::new(reader) as AnyStretch);
-    }
-    Ok(segments)
+    let counts = FEWEST_OF_ROWS..=most;
+    cuts.segments(counts, shortest_entries(shortest), |first, next| {
+        let left = next.map(|next| next - first);
+        reader(input, &cuts, &threads, first, left)
+    })
 }
 
-/// A reader of the entries of a segment from entry `first` on.
-fn reader(input: &Input, first: u64, segment: Segment) -> Result<Option<Reader>, TraceError> {
-    let input = input.another_at(&segment.cuts.places, segment.cuts.byte(first))?;
-    let threads = segment.threads.clone();
-    Ok(input.map(|input| Reader::of(input, threads, Some(segment))))
+/// A reader of the `left` entries of a segment from entry `first` on.
+fn reader(
+    input: &Input,
+    cuts: &Cuts,
+    threads: &Threads,
+    first: u64,
+    left: Option<u64>,
+) -> Result<Option<Reader>, TraceError> {
+    let input = input.another_at(&cuts.places, cuts.byte(first))?;
+    let segment = Segment {
+        left,
+        cuts: cuts.clone(),
+        threads: threads.clone(),
+    };
+    Ok(input.map(|input| Reader::of(input, threads.clone(), Some(segment))))
 }
 
 /// Who runs at the first access or instruction of a trace that begins with `head`, if there is one
@@ -100,19 +97,10 @@ impl Stretch for Reader {
             return Ok(None);
         };
         let (offset, shortest) = (self.input.offset(), shortest_entries(shortest));
-        let Some((first, before)) = segment.cuts.half(offset, segment.left, shortest) else {
-            return Ok(None);
-        };
-        let half = Segment {
-            left: segment.left.map(|left| left - before),
-            cuts: segment.cuts.clone(),
-            threads: segment.threads.clone(),
-        };
-        let half = reader(&self.input, first, half)?;
-        if half.is_some() {
-            segment.left = Some(before);
-        }
-        Ok(half.map(|half| Box::new(half) as AnyStretch))
+        let (cuts, threads) = (&segment.cuts, &segment.threads);
+        cuts.split_off(offset, &mut segment.left, shortest, |first, left| {
+            reader(&self.input, cuts, threads, first, left)
+        })
     }
 
     fn buffers(&self) -> Bytes {

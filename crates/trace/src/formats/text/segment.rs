@@ -32,20 +32,10 @@ pub(super) fn stretches(
     if !is_of_numbers(&cuts, input.head()?) {
         return Ok(Vec::new());
     }
-    let firsts = cuts.firsts(most, shortest_bytes(shortest));
-    if firsts.len() < FEWEST_OF_ROWS {
-        return Ok(Vec::new());
-    }
-    let mut segments = Vec::new();
-    for (at, &first) in firsts.iter().enumerate() {
-        let until = firsts.get(at + 1).copied();
-        let lines = Lines::new(cuts.clone(), first, until);
-        let Some(reader) = reader(input, first, lines)? else {
-            return Ok(Vec::new());
-        };
-        segments.push(Box::new(reader) as AnyStretch);
-    }
-    Ok(segments)
+    let counts = FEWEST_OF_ROWS..=most;
+    cuts.segments(counts, shortest_bytes(shortest), |first, next| {
+        reader(input, first, Lines::new(cuts.clone(), first, next))
+    })
 }
 
 /// A reader of the lines of a segment that begins at byte `first`.
@@ -79,18 +69,15 @@ fn shortest_bytes(shortest: Accesses) -> u64 {
 
 impl Stretch for Reader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
-        let offset = self.input.offset();
-        let shortest = shortest_bytes(shortest);
-        let half = self
-            .words
-            .lines
-            .as_ref()
-            .and_then(|lines| lines.half(offset, shortest));
-        let Some((first, lines)) = half else {
+        let Some(lines) = &mut self.words.lines else {
             return Ok(None);
         };
-        let half = reader(&self.input, first, lines)?;
-        if let (Some(_), Some(lines)) = (&half, &mut self.words.lines) {
+        let half = lines.half(self.input.offset(), shortest_bytes(shortest));
+        let Some((first, half)) = half else {
+            return Ok(None);
+        };
+        let half = reader(&self.input, first, half)?;
+        if half.is_some() {
             lines.end_at(first);
         }
         Ok(half.map(|half| Box::new(half) as AnyStretch))
