@@ -48,7 +48,7 @@ impl Packed {
         }
     }
 
-    /// The key in two words, the lower half of the second of which is 0.
+    /// The key in two words; the lower half of the second is 0.
     #[inline(always)]
     pub fn words(self) -> [u64; 2] {
         [self.word, u64::from(self.rest) << 32]

@@ -8,6 +8,7 @@
 use reuselens_trace::{Kind, Module};
 
 use crate::hash::FastMap;
+use crate::intervals::range_of;
 use crate::places::Place;
 use crate::shared::{MAX_SITES, Shared};
 use crate::sites::SiteKey;
@@ -36,12 +37,8 @@ impl FunctionSites {
     /// function is unknown.
     fn start(&self, place: Place) -> Option<Place> {
         let functions = self.functions.get(&place.module)?;
-        let after = functions.partition_point(|(low, _)| *low <= place.address);
-        let (low, high) = *functions[..after].last()?;
-        (place.address < high).then_some(Place {
-            address: low,
-            ..place
-        })
+        let (address, _) = range_of(functions, place.address)?;
+        Some(Place { address, ..place })
     }
 }
 

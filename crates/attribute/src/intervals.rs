@@ -2,6 +2,16 @@
 
 use std::collections::BTreeMap;
 
+/// Of ranges in the order of their first addresses, the last one that begins at or before an address,
+/// if it reaches beyond it.
+pub(crate) fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)> {
+    let after = ranges.partition_point(|(low, _)| *low <= address);
+    ranges[..after]
+        .last()
+        .copied()
+        .filter(|(_, high)| address < *high)
+}
+
 /// Maps addresses to values by half-open intervals that do not overlap. Assigning over others cuts
 /// them; what is left of them stays. Cost: logarithmic in the number of intervals, plus the number of
 /// intervals that are cut.

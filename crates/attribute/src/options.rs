@@ -74,9 +74,10 @@ pub struct Options {
     pub names: NamesMode,
     /// Whether cells are told apart by calling context. Allocations are in any case.
     pub contexts: bool,
-    /// So many cells are made as they come; four times as many again for what has many accesses.
-    /// Everything else counts for a calling context further up, or for the other objects; beyond
-    /// sixteen times as many, lines count as unknown.
+    /// The first `max_cells` groups get a cell each, and up to four times as many later ones that
+    /// are frequent. Beyond the first, instructions without a line count for their function, and
+    /// all else counts for a calling context further up, or for the other objects; beyond sixteen
+    /// times as many, lines count as unknown.
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster. Where
     /// `data` or `names` need them, everything is told apart all the same.

@@ -51,7 +51,8 @@ pub(crate) struct Shared {
     /// contexts, that lines fold.
     said: [bool; 4],
     pub(crate) with_contexts: bool,
-    /// Whether instructions without a line may count for their function: paths need them.
+    /// Whether instructions without a line may share a site. Not with basic blocks: paths need each
+    /// instruction.
     pub(crate) with_function_sites: bool,
     with_elements: bool,
     /// Whether marks of statements are asked for and none has come.

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
+use reuselens_testing::has;
 use reuselens_trace::Module;
 
 const PROGRAM: &str = "\
@@ -30,26 +31,18 @@ int main(int argc, char **argv) {
 
 /// The program, built with these flags; `None` (and a word about it) without a C compiler.
 fn build(directory: &Path, flags: &[&str]) -> Option<PathBuf> {
+    if !has("cc") {
+        return None;
+    }
     let (source, binary) = (directory.join("small.c"), directory.join("small"));
     std::fs::write(&source, PROGRAM).unwrap();
     let mut command = Command::new("cc");
-    match command
-        .args(flags)
-        .arg("-O1")
-        .arg("-o")
-        .arg(&binary)
-        .arg(&source)
-        .status()
-    {
-        Ok(status) => {
-            assert!(status.success(), "cc {flags:?}");
-            Some(binary)
-        }
-        Err(error) => {
-            println!("skipped: there is no cc ({error})");
-            None
-        }
-    }
+    let command = command.args(flags).args(["-O1", "-o"]).arg(&binary);
+    assert!(
+        command.arg(&source).status().unwrap().success(),
+        "cc {flags:?}"
+    );
+    Some(binary)
 }
 
 fn module(path: &Path) -> Module {
@@ -186,9 +179,10 @@ fn what_was_stripped_is_found_beside_the_program() {
     std::fs::create_dir(directory.path().join(".debug")).unwrap();
     let separate = ".debug/small.debug";
     let link = format!("--add-gnu-debuglink={separate}");
-    if !run("objcopy", &["--only-keep-debug", "small", separate]) {
-        return println!("skipped: there is no objcopy");
+    if !has("objcopy") {
+        return;
     }
+    assert!(run("objcopy", &["--only-keep-debug", "small", separate]));
     assert!(run("strip", &["small"]) && run("objcopy", &[&link, "small"]));
     let mut loader = Loader::new();
     assert_eq!(loader.frames(&module(&binary), use_ + 2), whole);
@@ -324,15 +318,15 @@ end program
 
 /// A Fortran program, built; `None` (and a word about it) without a compiler.
 fn build_fortran(directory: &Path, program: &str) -> Option<PathBuf> {
+    if !has("gfortran") {
+        return None;
+    }
     let (source, binary) = (directory.join("grid.f90"), directory.join("grid"));
     std::fs::write(&source, program).unwrap();
     let mut command = Command::new("gfortran");
     let command = command.arg("-g").arg("-J").arg(directory);
-    let Ok(status) = command.arg("-o").arg(&binary).arg(&source).status() else {
-        println!("skipped: there is no gfortran");
-        return None;
-    };
-    assert!(status.success());
+    let status = command.arg("-o").arg(&binary).arg(&source).status();
+    assert!(status.unwrap().success());
     Some(binary)
 }
 

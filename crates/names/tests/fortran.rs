@@ -10,16 +10,13 @@ use common::{touches, warnings};
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{Language, RunTimeFiles};
 use reuselens::locality::{Dimension, ObjectKind, Profile};
+use reuselens_testing::has;
 
 const FLAGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-O1"];
 
-/// Whether there is a Fortran compiler. Without one there is nothing to test, and that is said.
+/// Whether there is no Fortran compiler.
 fn no_compiler() -> bool {
-    let missing = Command::new("gfortran").arg("--version").output().is_err();
-    if missing {
-        eprintln!("skipped: there is no gfortran");
-    }
-    missing
+    !has("gfortran")
 }
 
 /// Compiles a program; module files go into `folder`.

@@ -13,6 +13,7 @@ use reuselens_locality::{
 use reuselens_report::{
     CompareOptions, HtmlOptions, JsonOptions, TextOptions, Variant, compare, json, page, summary,
 };
+use reuselens_testing::has;
 use reuselens_units::{Bytes, Distance, Granularity};
 
 /// Elements without an end tag.
@@ -406,18 +407,15 @@ fn node(expressions: &[String]) -> Option<Vec<String>> {
             .map(|each| format!("console.log(String({each}));\n"))
             .collect::<String>()
     );
-    let mut child = match Command::new("node")
+    if !has("node") {
+        return None;
+    }
+    let mut child = Command::new("node")
         .arg("-")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-    {
-        Ok(child) => child,
-        Err(error) => {
-            eprintln!("skipped: the page's script needs Node.js to be tested ({error})");
-            return None;
-        }
-    };
+        .unwrap();
     child
         .stdin
         .take()

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("runtime", &["wire"]),
     ("rewrite", &["wire"]),
     ("names", &[]),
+    ("testing", &[]),
     ("trace", &["units"]),
     ("ptx", &["trace"]),
     ("distance", &["units", "memory"]),
@@ -60,11 +61,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const CLOSED: [&str; 2] = ["wire", "runtime"];
 
 /// Development dependencies that point elsewhere, and why: user, used, reason.
-const FOR_TESTS: &[(&str, &str, &str)] = &[(
-    "names",
-    "reuselens",
-    "what a program says of its data is seen by profiling it",
-)];
+const FOR_TESTS: &[(&str, &str, &str)] = &[
+    (
+        "names",
+        "reuselens",
+        "what a program says of its data is seen by profiling it",
+    ),
+    ("names", "testing", MISSING_TOOLS),
+    ("attribute", "testing", MISSING_TOOLS),
+    ("report", "testing", MISSING_TOOLS),
+    ("cli", "testing", MISSING_TOOLS),
+];
+
+const MISSING_TOOLS: &str = "tests fail in CI where a tool is missing";
 
 /// Finds dependencies that the table does not have.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {

@@ -2,10 +2,11 @@
 //! Functions get names by their file and where they begin, `gzip!fn@4295`.
 
 use gimli::{CieOrFde, EhFrame, UnwindSection};
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::Object;
 
 use super::exception_frames::ExceptionFrames;
 use super::stubs::Stubs;
+use crate::intervals::range_of;
 
 /// The functions of a file, in the order of their addresses.
 #[derive(Debug, Default)]
@@ -37,38 +38,38 @@ impl FunctionBounds {
         FunctionBounds(found)
     }
 
-    /// The functions, cut where a symbol names what comes after it, without those that contain stubs:
-    /// the instructions of each have one name. Cost: a pass over the file's symbols.
+    /// The functions, cut where a symbol or another function begins, without those that contain
+    /// stubs: the instructions of each have one name. Cost: a pass over the file's symbols.
     pub(super) fn named_alike(&self, names: &object::File, stubs: &Stubs) -> Vec<(u64, u64)> {
-        let symbols = names.symbols().chain(names.dynamic_symbols());
-        let code = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
-        let mut cuts: Vec<u64> = code.map(|symbol| symbol.address()).collect();
+        // The symbols in which names are looked up, labels of assembly among them.
+        let symbols = names.symbol_map();
+        let symbols = symbols.symbols().iter().map(|symbol| symbol.address());
+        let mut cuts: Vec<u64> = symbols.chain(self.0.iter().map(|(low, _)| *low)).collect();
         cuts.sort_unstable();
         cuts.dedup();
         let mut ranges = Vec::new();
-        let mut end = 0;
-        for &(low, high) in &self.0 {
-            // Of two that overlap, the second one has what is left.
-            let mut low = low.max(end);
-            if low >= high || stubs.any_in(low, high) {
-                continue;
-            }
-            end = high;
+        for &(low, high) in self
+            .0
+            .iter()
+            .filter(|(low, high)| !stubs.any_in(*low, *high))
+        {
             let from = cuts.partition_point(|cut| *cut <= low);
-            for &cut in cuts[from..].iter().take_while(|cut| **cut < high) {
+            let inside = cuts[from..].iter().copied().take_while(|cut| *cut < high);
+            let mut low = low;
+            for cut in inside.chain([high]) {
                 ranges.push((low, cut));
                 low = cut;
             }
-            ranges.push((low, high));
         }
+        // Of functions that overlap, each piece is there once.
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, last| next.0 < last.1);
         ranges
     }
 
     /// Where the function at an address begins.
     pub(super) fn start_of(&self, address: u64) -> Option<u64> {
-        let after = self.0.partition_point(|(low, _)| *low <= address);
-        let (low, high) = self.0[..after].last()?;
-        (address < *high).then_some(*low)
+        range_of(&self.0, address).map(|(low, _)| low)
     }
 }
 
@@ -79,6 +80,8 @@ pub(super) fn name(file: &str, start: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use object::{ObjectSymbol, SymbolKind};
+
     use super::*;
 
     #[test]

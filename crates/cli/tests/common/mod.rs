@@ -44,13 +44,9 @@ pub const DIMENSIONS: [&str; 7] = [
     "instruction",
 ];
 
-/// Whether a tool is there; says so if not, since the test then proves nothing.
+/// Whether a tool is there: see [`reuselens_testing::has`].
 pub fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: no {tool}");
-    }
-    found
+    reuselens_testing::has(tool)
 }
 
 /// A source in `programs/`.

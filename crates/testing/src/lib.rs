@@ -1,0 +1,59 @@
+//! What tests of several crates share: which tools the machine has.
+//!
+//! A test that needs a tool asks [`has`] and returns where the tool is missing. Such a test proves
+//! nothing, so it must not pass where it is meant to run: in CI, `REUSELENS_REQUIRE_TOOLS` lists
+//! the tools that `.ci/run` has installed, and a test that misses one of them fails.
+//!
+//! For: tests of this workspace. Not for: anything that is shipped.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// The variable that lists tools, as commands or as paths of files, separated by spaces.
+const REQUIRED: &str = "REUSELENS_REQUIRE_TOOLS";
+
+/// Whether a command can be run; prints that the test is skipped where not. `tool` is a name on the
+/// path, or the path of a file that must exist.
+///
+/// # Panics
+/// If the tool is missing and `REUSELENS_REQUIRE_TOOLS` lists it.
+pub fn has(tool: &str) -> bool {
+    let found = match tool.starts_with('/') {
+        true => Path::new(tool).exists(),
+        false => Command::new(tool).arg("--version").output().is_ok(),
+    };
+    if !found {
+        let required = env::var(REQUIRED).unwrap_or_default();
+        assert!(
+            !is_listed(&required, tool),
+            "{tool} is missing, and {REQUIRED} lists it"
+        );
+        eprintln!("skipped: no {tool}");
+    }
+    found
+}
+
+fn is_listed(required: &str, tool: &str) -> bool {
+    required.split_whitespace().any(|listed| listed == tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_commands_or_files() {
+        assert!(has("cargo"));
+        assert!(has(env!("CARGO_MANIFEST_DIR")));
+        assert!(!has("no-such-tool-of-ours"));
+        assert!(!has("/no/such/library.so"));
+    }
+
+    #[test]
+    fn required_tools_are_listed_by_their_names() {
+        let required = "gcc clang-19 /usr/lib/libomp.so";
+        assert!(is_listed(required, "clang-19") && is_listed(required, "/usr/lib/libomp.so"));
+        assert!(!is_listed(required, "clang") && !is_listed("", "gcc"));
+    }
+}
