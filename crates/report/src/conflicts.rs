@@ -1,5 +1,7 @@
 //! Conflict misses in words, and the groups that change with them.
 
+use std::fmt::Display;
+
 use reuselens_locality::{Dimension, Group, GroupChange, GroupChanges, Profile};
 
 use crate::caches::{self, Level};
@@ -8,7 +10,7 @@ use crate::numbers::significant;
 /// One sentence on the caches in which conflict misses dominate, and the remedy; `None` where they
 /// dominate in none. Each profile comes with what it is called, which may be empty. The remedy is
 /// left out where the last profile has no such cache.
-pub(crate) fn sentence(profiles: &[(&str, &Profile)], levels: &[Level]) -> Option<String> {
+pub(crate) fn sentence(profiles: &[(impl Display, &Profile)], levels: &[Level]) -> Option<String> {
     let of_level = |level: &Level| {
         let factors: Vec<String> = profiles
             .iter()
@@ -16,7 +18,7 @@ pub(crate) fn sentence(profiles: &[(&str, &Profile)], levels: &[Level]) -> Optio
             .collect();
         let factors = factors.iter().map(|factor| factor.trim_end());
         let factors = factors.collect::<Vec<_>>().join(", ");
-        (!factors.is_empty()).then(|| format!("{} (with its sets about {factors})", level.short()))
+        (!factors.is_empty()).then(|| format!("{} ({factors})", level.short()))
     };
     let caches: Vec<String> = levels.iter().filter_map(of_level).collect();
     let (_, last) = profiles.last()?;
@@ -36,13 +38,16 @@ pub(crate) fn sentence(profiles: &[(&str, &Profile)], levels: &[Level]) -> Optio
     })
 }
 
-/// How many times as often a cache misses with its sets, where conflict misses dominate.
+/// How many times as often a cache misses with its sets, in words, where conflict misses dominate.
 fn factor(level: &Level, profile: &Profile) -> Option<String> {
     let sets = level.conflicted(&profile.histogram)?;
     let full = profile.histogram.misses(level.items);
     Some(match full {
-        0 => "from none".to_owned(),
-        full => format!("×{}", significant(sets as f64 / full as f64)),
+        0 => "none without its sets".to_owned(),
+        full => format!(
+            "with its sets about ×{}",
+            significant(sets as f64 / full as f64)
+        ),
     })
 }
 

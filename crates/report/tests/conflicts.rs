@@ -4,11 +4,14 @@
 mod common;
 
 use common::{Recorder, context, empty, frame, machine, site};
-use reuselens_locality::{Dimension, Histogram, Object, ObjectKind, Profile, SetAssociative};
+use reuselens_locality::{
+    Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
+};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, diff_json,
     grouped, page, summary,
 };
+use reuselens_units::Distance;
 
 /// Rows of the matrix: few enough for all lines of a column to fit into a cache of 512 lines, and
 /// too many for its sets of 8.
@@ -150,6 +153,16 @@ fn a_summary_names_conflict_misses_and_how_it_ranks() {
     assert!(page(&walk(true), &HtmlOptions::default()).contains("Conflict misses dominate in L1d"));
     let text = summary(&walk(false), &TextOptions::default());
     assert!(!text.contains("onflict") && !text.contains("ranked as"));
+}
+
+#[test]
+fn misses_that_only_sets_cause_are_said_to_be_none_without_them() {
+    let mut profile = walk(true);
+    profile.histogram = ExactHistogram::new();
+    profile.histogram.add(Distance::new(ROWS - 1), 1000);
+    let text = summary(&profile, &TextOptions::default());
+    let part = "Conflict misses dominate in L1d (none without its sets): pad";
+    assert!(words(&text).contains(part), "{text}");
 }
 
 #[test]
