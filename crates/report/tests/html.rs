@@ -527,6 +527,33 @@ fn small_shares_get_heights_that_can_be_seen() {
     );
 }
 
+/// Where labels of caches go to the left is defined by the picture, and not by the script.
+#[test]
+fn the_script_flips_labels_where_the_picture_says() {
+    let html = page(&common::matmul(24, false), &HtmlOptions::default());
+    let edge = |name: &str| -> f64 {
+        let before = format!(" data-{name}=\"");
+        let edges = html.split(&before).skip(1);
+        let edges: Vec<&str> = edges.filter_map(|rest| rest.split('"').next()).collect();
+        // Of the histogram and of the curve.
+        assert!(edges.len() == 2 && edges[0] == edges[1], "{edges:?}");
+        edges[0].parse().unwrap()
+    };
+    let (wide, narrow) = (edge("flip"), edge("narrow-flip"));
+    assert!(narrow < wide && wide < 1.0);
+    let script = include_str!("../src/html/script.js");
+    for edge in [wide, narrow] {
+        assert!(!script.contains(&edge.to_string()), "{edge}");
+    }
+    let edges = format!("{{ flip: '{wide}', narrowFlip: '{narrow}' }}");
+    let at = |x: f64| format!("flips({x}, {edges})");
+    let Some(found) = node(&[at(narrow - 0.01), at(narrow), at(wide - 0.01), at(wide)]) else {
+        return;
+    };
+    let both = " flip narrow-flip";
+    assert_eq!(found, ["", " narrow-flip", " narrow-flip", both]);
+}
+
 #[test]
 fn the_script_writes_numbers_as_the_page_does() {
     let profile = common::matmul(48, false);

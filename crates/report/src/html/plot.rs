@@ -12,6 +12,12 @@ use crate::caches::{self, Level};
 /// The part of the width that finite distances have; the rest is for first touches.
 const FINITE: f64 = 0.93;
 
+/// From which share of the width on the label of a cache goes to the left of its line.
+const FLIP: f64 = 0.86;
+
+/// The same on narrow pages.
+const NARROW_FLIP: f64 = 0.68;
+
 /// A logarithmic axis of cache sizes in items. A distance d needs a cache of d + 1 items, so the log2
 /// bin [2^(x−1), 2^x − 1] lies between 2^(x−1) and 2^x, and distance 0 in the half octave before 1.
 #[derive(Clone, Debug)]
@@ -109,8 +115,8 @@ impl Plot<'_> {
         }
         let _ = write!(
             out,
-            "</div><div class=\"area\" role=\"img\" aria-label=\"{}\"><svg viewBox=\"0 0 1000 1000\" \
-             preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+            "</div><div class=\"area\" data-flip=\"{FLIP}\" data-narrow-flip=\"{NARROW_FLIP}\" role=\"img\" \
+             aria-label=\"{}\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
             escape(&self.label)
         );
         for tick in ticks.iter().filter(|tick| **tick > 0.0) {
@@ -182,8 +188,8 @@ pub(crate) fn marks(
         last = x;
         let on = if level == chosen { " on" } else { "" };
         let flip = match x {
-            0.86.. => " flip narrow-flip",
-            0.68.. => " narrow-flip",
+            FLIP.. => " flip narrow-flip",
+            NARROW_FLIP.. => " narrow-flip",
             _ => "",
         };
         let name = level.name.as_deref().unwrap_or("cache");
@@ -282,9 +288,9 @@ mod tests {
             mark.and_then(|mark| mark.split('"').nth(1))
                 .map(str::to_owned)
         };
-        assert!((0.6..0.68).contains(&axis.x(16384.0)));
+        assert!((0.6..NARROW_FLIP).contains(&axis.x(16384.0)));
         assert_eq!(class(16384).as_deref(), Some("mark"));
-        assert!((0.68..0.86).contains(&axis.x(65536.0)));
+        assert!((NARROW_FLIP..FLIP).contains(&axis.x(65536.0)));
         assert_eq!(class(65536).as_deref(), Some("mark narrow-flip"));
         assert_eq!(class(1 << 20).as_deref(), Some("mark flip narrow-flip"));
     }

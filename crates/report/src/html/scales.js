@@ -48,3 +48,9 @@ function missing(bars, items, missesIn) {
   return bars.filter((bar) => bar.end > items)
     .map((bar) => bar.low >= items ? bar : { ...bar, n: Math.max(0, missesIn(items) - missesIn(bar.end)) });
 }
+
+/* Where the label of a cache at `x` of the width goes to the left; `edges` are what plot.rs says of
+   the picture. */
+function flips(x, edges) {
+  return (x >= +edges.flip ? " flip" : "") + (x >= +edges.narrowFlip ? " narrow-flip" : "");
+}

@@ -298,7 +298,7 @@ function start() {
       mark.classList.toggle("on", on);
     }
     if (found || Math.log2(items) > high) return;
-    const mark = make("div", undefined, "mark on custom" + (xOf(items) > 0.86 ? " flip narrow-flip" : xOf(items) > 0.68 ? " narrow-flip" : ""));
+    const mark = make("div", undefined, "mark on custom" + flips(xOf(items), area.dataset));
     mark.style.left = xOf(items) * 100 + "%";
     const words = make("span");
     words.style.top = "40%";
