@@ -11,7 +11,7 @@ use crate::conflicts;
 use crate::html::escape::{escape, percent};
 use crate::numbers::{count, grouped};
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
     pub(super) fn totals(&self, out: &mut String) {
         out.push_str(
             "<section id=\"totals\"><h2>Totals</h2><div class=\"scroll\"><table class=\"variants-table\"><thead><tr>\
@@ -25,18 +25,13 @@ impl Stage<'_> {
             let _ = write!(out, "<th scope=\"col\">Misses in {}</th>", level.label());
         }
         out.push_str("</tr></thead><tbody>");
+        let with_sets: Vec<bool> = levels.iter().map(|level| self.sets_matter(level)).collect();
         for (index, variant) in self.variants.iter().enumerate() {
-            self.total(out, index, variant, &levels);
+            self.total(out, index, variant, levels.iter().zip(&with_sets));
         }
         out.push_str("</tbody></table></div>");
-        let named = self.variants.iter();
-        let named: Vec<(String, &Profile)> = named
-            .map(|variant| (format!("in {}", variant.name), variant.profile))
-            .collect();
-        let named = named
-            .iter()
-            .map(|(name, profile)| (name.as_str(), *profile));
-        let named: Vec<(&str, &Profile)> = named.collect();
+        let of = |variant: &Variant<'a>| (format!("in {}", variant.name), variant.profile);
+        let named: Vec<(String, &Profile)> = self.variants.iter().map(of).collect();
         if let Some(conflicts) = conflicts::sentence(&named, &levels) {
             let _ = write!(out, "<p class=\"more\">{}</p>", escape(&conflicts));
         }
@@ -50,8 +45,24 @@ impl Stage<'_> {
         out.push_str("</section>");
     }
 
-    /// The row of a profile.
-    fn total(&self, out: &mut String, index: usize, variant: &Variant, levels: &[Level]) {
+    /// Whether a cache misses another number of times with its sets, in one of the profiles at least.
+    /// Its misses with sets are then shown in every row, so that the rows compare.
+    fn sets_matter(&self, level: &Level) -> bool {
+        self.variants.iter().any(|variant| {
+            let histogram = &variant.profile.histogram;
+            let sets = level.set_associative(histogram);
+            sets.is_some_and(|sets| sets != histogram.misses(level.items))
+        })
+    }
+
+    /// The row of a profile. Each cache comes with whether its misses with sets are shown.
+    fn total<'l>(
+        &self,
+        out: &mut String,
+        index: usize,
+        variant: &Variant,
+        levels: impl Iterator<Item = (&'l Level, &'l bool)>,
+    ) {
         let histogram = &variant.profile.histogram;
         let _ = write!(
             out,
@@ -66,7 +77,7 @@ impl Stage<'_> {
             },
         );
         let base = (index > 0).then_some(&self.first.profile.histogram);
-        for level in levels {
+        for (level, with_sets) in levels {
             let misses = histogram.misses(level.items);
             let versus = base.map(|base| base.misses(level.items));
             let _ = write!(
@@ -75,15 +86,8 @@ impl Stage<'_> {
                 grouped(misses),
                 share(misses, histogram.accesses(), versus)
             );
-            // Shown in every row of a cache or in none, so that the rows compare.
-            let others = || {
-                self.variants.iter().any(|variant| {
-                    let histogram = &variant.profile.histogram;
-                    let sets = level.set_associative(histogram);
-                    sets.is_some_and(|sets| sets != histogram.misses(level.items))
-                })
-            };
-            if let Some(sets) = level.set_associative(histogram).filter(|_| others()) {
+            let sets = with_sets.then(|| level.set_associative(histogram));
+            if let Some(sets) = sets.flatten() {
                 let versus = base.and_then(|base| level.set_associative(base));
                 let _ = write!(
                     out,
