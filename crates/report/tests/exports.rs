@@ -261,7 +261,7 @@ fn the_picture_of_the_curve_is_of_steps_over_powers_of_two() {
     let (from, to) = (1_f64.log10(), 1e4_f64.log10());
     let x = 150.0 + (997_f64.log10() - from) / (to - from) * (736.0 - 150.0);
     assert!(svg.contains(&format!("L{x:.1} 58.0L{x:.1} ")), "{x}: {svg}");
-    // The curve is flat from 13.5 KiB on, and goes on to the second cache of 256 KiB.
+    // A long command is cut in its middle.
     let long = Profile {
         command: vec!["a".repeat(100)],
         ..common::matmul(4, false)

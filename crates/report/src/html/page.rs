@@ -41,8 +41,8 @@ impl Default for HtmlOptions {
 
 /// A profile as one HTML file that works offline, and without JavaScript for all but the interaction.
 ///
-/// Usually below 300 KB; below 2 MB, however many groups the profile has: tables show `top` rows
-/// at most, and fewer where their histograms are large.
+/// Usually below 300 KB; below 2 MB with a `top` of at most 500, however many groups the profile
+/// has: tables show `top` rows at most, and fewer where their histograms are large.
 /// Cost: linear in the cells.
 pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     let scene = Scene::new(profile, options);
