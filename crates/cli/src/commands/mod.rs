@@ -107,8 +107,8 @@ impl Command {
                 "or merge neighbours two at a time: reuselens merge PART PART -o BOTH.rlpart"
             }
             Command::Record(_) => {
-                "what was recorded before is in the trace file's name with .partial behind it: \
-                 reuselens analyze NAME.rltrace.partial"
+                "the accesses recorded so far are in NAME.rltrace.partial: \
+                 `reuselens analyze NAME.rltrace.partial`"
             }
             Command::Predict(_) => {
                 "or predict from smaller profiles: reuselens analyze --no-contexts, or a larger --granularity"
