@@ -110,13 +110,16 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
             path.display()
         );
     }
-    refuse_source(path, "no profile")?;
     refuse_what_a_profile_is_made_of(path, &bytes)?;
     if Part::is_part(&bytes) {
         anyhow::bail!(
             "{0} is no profile but a part of one; put it together with the other parts: `reuselens merge {0} PART…`",
             path.display()
         );
+    }
+    // What a file holds counts more than its ending: `run.f` may be a profile.
+    if !Profile::is_profile(&bytes) {
+        refuse_source(path, "no profile")?;
     }
     Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
 }

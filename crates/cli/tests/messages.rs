@@ -76,6 +76,23 @@ fn files_of_other_kinds_are_named_with_what_to_type() {
 }
 
 #[test]
+fn the_ending_of_source_code_does_not_hide_what_a_file_holds() {
+    let place = wrong_files();
+    std::fs::copy(place.path("t.rlprof"), place.path("run.f")).unwrap();
+    std::fs::copy("/bin/sh", place.path("sh.c")).unwrap();
+    place
+        .run(&["report", "run.f"])
+        .succeeds()
+        .prints(&["3 accesses to 2 distinct items"]);
+    place
+        .run(&["diff", "t.rlprof", "run.f"])
+        .succeeds()
+        .prints(&["the two miss equally often at every cache size"]);
+    let done = place.run(&["report", "sh.c"]).fails(1);
+    done.says(&["sh.c is a program and no profile"]);
+}
+
+#[test]
 fn an_empty_program_is_not_run_as_a_script() {
     let place = Place::new();
     place.write("empty", "");
