@@ -148,7 +148,10 @@ fn every_scenario_and_scheduler_can_be_asked_for() {
 fn a_page_has_pictures_and_fetches_nothing() {
     let (folder, _) = folder(&[Kernel::Sta]);
     let words = ["analyze", "sta.rlwarp", "--html", "sta.html"];
-    said(&reuselens(folder.path(), &words));
+    let text = said(&reuselens(folder.path(), &words));
+    assert!(text.contains("\n\nPage: sta.html"), "{text}");
+    let text = said(&reuselens(folder.path(), &words[..2]));
+    assert!(text.contains("\n\nNext: "), "{text}");
     let page = std::fs::read_to_string(folder.path().join("sta.html")).unwrap();
     for part in [
         "Data reuse characteristic",

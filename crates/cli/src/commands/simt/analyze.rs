@@ -71,7 +71,7 @@ impl Args {
         if self.output.html.is_none() {
             let map = typed_as("map", &["--granularity"]);
             self.output
-                .say(&format!("Next: {map}, or again with --html FILE"))?;
+                .say(&format!("\nNext: {map}, or again with --html FILE"))?;
         }
         Ok(ExitCode::SUCCESS)
     }
