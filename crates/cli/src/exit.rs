@@ -172,12 +172,14 @@ fn is_full(error: &anyhow::Error) -> bool {
         && error.chain().count() == 1
 }
 
-fn is_usage(error: &anyhow::Error) -> bool {
+/// Whether the command was used wrongly.
+pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     let ours = error.downcast_ref::<reuselens::Error>();
     error.downcast_ref::<Usage>().is_some() || ours.is_some_and(reuselens::Error::is_usage)
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// Whether whoever read our output has closed it.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
             .downcast_ref::<io::Error>()

@@ -18,5 +18,5 @@ pub use allocator::Allocator;
 pub use exhausted::{OutOfMemory, catch, out_of_memory};
 pub use huge::{Huge, PIECE, Zeroable, reserve};
 pub use key::random_key;
-pub use limit::address_space_limit;
+pub use limit::{address_space_limit, data_limit};
 pub use prefetch::prefetch;

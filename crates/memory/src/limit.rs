@@ -3,11 +3,48 @@
 /// The limit of this process's address space in bytes (`ulimit -v`, `RLIMIT_AS`), which programs
 /// inherit that it starts; `None` if there is none, or the system does not say.
 pub fn address_space_limit() -> Option<u64> {
+    limit(|limit| {
+        // SAFETY: it writes to a value of the type that it asks for.
+        unsafe { libc::getrlimit(libc::RLIMIT_AS, limit) };
+    })
+}
+
+/// The limit of the memory in bytes that this process can write to and shares with no other
+/// (`ulimit -d`, `RLIMIT_DATA`); `None` if there is none, or the system does not say.
+pub fn data_limit() -> Option<u64> {
+    limit(|limit| {
+        // SAFETY: it writes to a value of the type that it asks for.
+        unsafe { libc::getrlimit(libc::RLIMIT_DATA, limit) };
+    })
+}
+
+/// The limit in force, once `read` has asked for it.
+fn limit(read: impl FnOnce(&mut libc::rlimit)) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
-    // SAFETY: it writes to a value of the type that it asks for.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    read(&mut limit);
     Some(limit.rlim_cur).filter(|limit| *limit != libc::RLIM_INFINITY)
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_limit_is_the_one_in_force() {
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: it writes to a value of the type that it asks for.
+        unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limit) };
+        // More than any test takes.
+        limit.rlim_cur = limit.rlim_max.min(1 << 50);
+        // SAFETY: it reads a value of the type that it asks for.
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) };
+        assert_eq!(set, 0);
+        assert_eq!(data_limit(), Some(limit.rlim_cur));
+    }
 }
