@@ -4,7 +4,7 @@
 mod common;
 
 use std::fmt::Write;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -235,6 +235,21 @@ fn refused_memory_is_explained_for_each_command() {
     }
 }
 
+/// Waits until the program that `child` runs has made the file `begun`, for at least a minute.
+#[track_caller]
+fn wait_until_begun(place: &Place, child: &mut Child) {
+    for _ in 0..3000 {
+        if place.path("begun").exists() {
+            return;
+        }
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "ended before its program began: {ended:?}");
+        sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    panic!("the program has not begun within a minute");
+}
+
 /// A recording ends where memory does, with what there is of it, and the program goes on.
 #[test]
 fn recording_whose_memory_is_refused_is_a_trace() {
@@ -247,10 +262,8 @@ fn recording_whose_memory_is_refused_is_a_trace() {
     let program = "touch begun; while [ ! -e go ]; do sleep 0.05; done; gzip -1 bytes; echo over";
     let words = ["record", "-o", "run.rltrace", "--", "sh", "-c", program];
     let mut command = place.command(&words);
-    let child = command.stdout(Stdio::piped()).spawn().unwrap();
-    while !place.path("begun").exists() {
-        sleep(Duration::from_millis(20));
-    }
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    wait_until_begun(&place, &mut child);
     // From here on it gets none: what it has is all that it may have.
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let limit = format!("--as={}", kibibytes(&status, "VmSize:").unwrap() << 10);
