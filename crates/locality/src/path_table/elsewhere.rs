@@ -137,8 +137,9 @@ impl Elsewhere {
     fn home(&self, slot: &Slot) -> usize {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         let (owner, number) = slot.key();
-        // Many owners have the same few numbers, and some have many, often a power of two apart: the place must depend on
-        // all bits of both. So a number is spread over all the bits of an owner first, in a way that depends on the key.
+        // Many owners have the same few numbers, and some have many, often a power of two apart:
+        // the place must depend on all bits of both. So a number is spread over all the bits of an
+        // owner first, in a way that depends on the key.
         let spread = (u64::from(number) ^ self.key).wrapping_mul(GOLDEN) >> 32;
         let key = spread ^ u64::from(owner);
         (key.wrapping_mul(GOLDEN) >> 24) as usize & (self.slots.len() - 1)
