@@ -309,7 +309,7 @@ impl Analysis {
                 return;
             }
             counts.add(piece);
-            // A row is an access of up to 2³⁶ bytes: the next look may be far behind the block.
+            // Within a block too: see `Looks::is_late`.
             if budget.looks.is_late(counts.steps()) {
                 full = budget.look(counts);
             }

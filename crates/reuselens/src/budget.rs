@@ -67,7 +67,8 @@ const CELL: u64 = 900;
 /// more use than a beginning of the trace.
 const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
-/// When the memory of an analysis is looked at: what there is when it was looked at last.
+/// When the memory of an analysis is looked at: what there was when it was last
+/// looked at.
 pub(crate) struct Looks {
     /// The number of steps (accesses, and program threads by what they cost) of the next look.
     next: u64,
@@ -90,7 +91,9 @@ impl Looks {
         steps >= self.next
     }
 
-    /// Whether the look that is due is long due.
+    /// Whether a look was due [`LOOK_AT_MEMORY_EVERY`] steps ago. That is asked within a block: a
+    /// row is an access of up to 2³⁶ bytes, so one block may take many times the steps between two
+    /// looks.
     pub fn is_late(&self, steps: u64) -> bool {
         steps >= self.next + LOOK_AT_MEMORY_EVERY
     }

@@ -96,8 +96,8 @@ impl AnalysisOptions {
             && (self.engine == AUTO || counts::is_exact(&self.engine))
     }
 
-    /// The options to count `source` with, [resolved](Self::resolved), after which what [`Self::has_one_cell`] is put into that
-    /// cell.
+    /// The options to count `source` with, [resolved](Self::resolved), after which what
+    /// [`Self::has_one_cell`] is put into that cell.
     pub(crate) fn to_count(&self, source: &dyn Source) -> AnalysisOptions {
         AnalysisOptions {
             whole: self.whole || self.has_one_cell(source),

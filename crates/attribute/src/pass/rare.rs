@@ -8,8 +8,8 @@ use crate::attributor::ProcessState;
 use crate::objects::{ObjectKey, Where};
 use crate::shared::Shared;
 
-/// A range operation on more bytes than this, 64 GiB, is no range operation but a broken trace: each
-/// item of it is counted, so that a row of a trace bounds the work for it.
+/// A range operation on more than 64 GiB is taken for damage: each of its items is counted, so one
+/// row must not cost more.
 const MAX_RANGE: u64 = 1 << 36;
 
 impl Pass<'_> {

@@ -136,7 +136,7 @@ impl Runner {
             }
             *accesses += piece.len() as u64;
             link.count(&piece.items);
-            // A row is an access of up to 2³⁶ bytes: the next look may be far behind the block.
+            // Within a block too, for the reason at `Looks::is_late`.
             if *accesses >= *next_look {
                 *next_look = *accesses + LOOK_AT_MEMORY_EVERY;
                 let memory = link.memory() + *names;

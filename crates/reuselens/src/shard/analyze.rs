@@ -200,7 +200,7 @@ impl Pass {
                 return;
             }
             stretch.add(piece, known);
-            // A row is an access of up to 2³⁶ bytes: the next look may be far behind the block.
+            // Within a block too: see `Looks::is_late`.
             if looks.is_late(now.accesses) {
                 looks.looked(now.accesses);
                 is_full = stretch.memory() + known.memory() + others > limit;
