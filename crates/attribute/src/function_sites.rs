@@ -26,6 +26,11 @@ pub(crate) struct FunctionSites {
 }
 
 impl FunctionSites {
+    /// Whether instructions count for their function.
+    pub fn are_used(&self) -> bool {
+        !self.sites.is_empty()
+    }
+
     /// Memory held.
     pub fn memory(&self) -> u64 {
         let ranges: usize = self.functions.values().map(Vec::capacity).sum();

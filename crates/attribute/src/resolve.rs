@@ -180,7 +180,8 @@ impl<'a> Resolver<'a> {
         let own = modules.filter(|module| !is_system_module(&module.path));
         let symbols = &mut *self.symbols;
         let named = own.map(|module| (file_name(&module.path), symbols.is_rust(module)));
-        self.shared.warnings.no_debug_information(named);
+        let are_shared = self.shared.function_sites.are_used();
+        self.shared.warnings.no_debug_information(named, are_shared);
     }
 
     fn object(&mut self, raw: u32) -> u32 {

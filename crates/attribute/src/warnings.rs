@@ -23,8 +23,12 @@ impl Warnings {
     }
 
     /// Modules without line numbers, in one warning: an interpreter loads dozens of them. Each with
-    /// whether rustc compiled it.
-    pub fn no_debug_information<'a>(&mut self, modules: impl Iterator<Item = (&'a str, bool)>) {
+    /// whether rustc compiled it. `are_shared`: whether instructions count for their function.
+    pub fn no_debug_information<'a>(
+        &mut self,
+        modules: impl Iterator<Item = (&'a str, bool)>,
+        are_shared: bool,
+    ) {
         let mut names: Vec<&str> = Vec::new();
         let (mut all_rust, mut any_rust) = (true, false);
         for (name, is_rust) in modules {
@@ -48,7 +52,10 @@ impl Warnings {
             1 => ("it", "its"),
             _ => ("them", "their"),
         };
-        let instructions = format!("--by instruction tells {its} instructions apart");
+        let instructions = match are_shared {
+            true => format!("--no-contexts --by instruction tells {its} instructions apart"),
+            false => format!("--by instruction tells {its} instructions apart"),
+        };
         let hint = match (all_rust, any_rust) {
             (true, _) => format!("build {it} with {CARGO}; {instructions}"),
             (false, true) => format!(
@@ -103,7 +110,7 @@ mod tests {
     #[test]
     fn one_module_without_lines_reads_as_one() {
         let mut warnings = Warnings::default();
-        warnings.no_debug_information([("prog", false), ("prog", false)].into_iter());
+        warnings.no_debug_information([("prog", false), ("prog", false)].into_iter(), false);
         let [warning] = warnings.0.as_slice() else {
             panic!("{warnings:?}");
         };
@@ -115,10 +122,21 @@ mod tests {
     }
 
     #[test]
+    fn hint_leaves_contexts_out_where_instructions_share_a_site() {
+        let mut warnings = Warnings::default();
+        warnings.no_debug_information([("prog", false)].into_iter(), true);
+        let hint = &warnings.0[0].hint;
+        assert!(
+            hint.ends_with("--no-contexts --by instruction tells its instructions apart"),
+            "{hint}"
+        );
+    }
+
+    #[test]
     fn programs_of_rust_are_built_by_cargo() {
         let hint = |modules: &[(&'static str, bool)]| {
             let mut warnings = Warnings::default();
-            warnings.no_debug_information(modules.iter().copied());
+            warnings.no_debug_information(modules.iter().copied(), false);
             warnings.0.remove(0).hint
         };
         let rust = hint(&[("prog", true)]);

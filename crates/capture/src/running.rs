@@ -625,8 +625,8 @@ impl Source for Running {
             }
             (true, _) => {
                 "compiled-in hooks: loads, stores, atomics and memory ranges of the recompiled code; \
-                 not seen: register spills, locals whose address is not taken, libraries that were \
-                 not recompiled"
+                 not seen: register spills, local variables and arrays whose address stays in their \
+                 function, libraries that were not recompiled"
             }
             (false, true) => "the program's own RecordData and RecordAccess calls",
             (false, false) => "nothing: no process with the run time in it was seen",
