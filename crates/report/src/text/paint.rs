@@ -83,13 +83,20 @@ pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, 
     out.push('\n');
 }
 
+/// What a name loses first.
+const LEAST: &str = " (unknown line)";
+
 /// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
 /// at their ends.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let text = shown(text);
-    let len = text.chars().count();
-    if len <= width || width < 2 {
+    if text.chars().count() <= width || width < 2 {
         return text.into_owned();
+    }
+    let text = text.strip_suffix(LEAST).unwrap_or(&text);
+    let len = text.chars().count();
+    if len <= width {
+        return text.to_owned();
     }
     let tail = (width - 1) * 3 / 5;
     let head: String = text.chars().take(width - 1 - tail).collect();
@@ -124,6 +131,7 @@ mod tests {
     #[test]
     fn names_keep_both_ends() {
         assert_eq!(shorten("main > solve > sweep", 11), "main… sweep");
+        assert_eq!(shorten("gzip!fn@4295 (unknown line)", 20), "gzip!fn@4295");
         assert_eq!(shorten("a\u{1b}[31mb", 20), "a\\u{1b}[31mb");
     }
 }
