@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::Args;
 use reuselens::locality::Profile;
@@ -94,6 +95,17 @@ impl Embedding {
         }
         texts
     }
+}
+
+/// The source files of a profile that were changed after it was made, as far as they are here.
+pub fn changed_after(profile: &Profile, made: SystemTime) -> BTreeSet<&str> {
+    let frames = profile.sites.iter().flat_map(|site| &site.frames);
+    let files: BTreeSet<&str> = frames.map(|frame| &*frame.file).collect();
+    let changed = |file: &&str| {
+        let about = std::fs::metadata(file);
+        about.is_ok_and(|about| about.is_file() && about.modified().is_ok_and(|at| at > made))
+    };
+    files.into_iter().filter(changed).collect()
 }
 
 /// A regular file that is small and a text.

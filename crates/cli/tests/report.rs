@@ -439,3 +439,27 @@ fn other_files_are_told_with_what_to_type() {
         place.run(words).ends_with(code).says(&[say]);
     }
 }
+
+#[test]
+fn sources_that_changed_after_the_profile_are_named() {
+    let place = Place::new();
+    let program = "int table[99];\nint main(void) {\n  for (int i = 0; i < 99; i++) table[i] = i;\n  return 0;\n}\n";
+    place.write("own.c", program);
+    place.run(&["cc", "-g", "own.c", "-o", "own"]).succeeds();
+    place.run(&["profile", "-q", "--", "./own"]).succeeds();
+    let page = ["report", "own.rlprof", "--html", "page.html", "-f"];
+    let done = place.run(&page).succeeds();
+    assert!(!done.err.contains("changed after"), "{}", done.err);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.path("own.c"));
+    file.unwrap().set_modified(later).unwrap();
+    let done = place.run(&page).succeeds();
+    assert!(
+        done.err
+            .contains("own.c changed after the profile was made"),
+        "{}",
+        done.err
+    );
+}

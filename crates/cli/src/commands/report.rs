@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use reuselens::locality::Profile;
+use reuselens::units::counted;
+
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{Show, write_whole};
-use crate::sources::Origin;
+use crate::say::tell;
+use crate::sources::{Origin, changed_after};
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
 #[derive(clap::Args, Debug)]
@@ -54,6 +58,7 @@ impl Args {
             .to_string_lossy()
             .into_owned();
         if let Some(path) = &self.html {
+            self.warn_of_changed_sources(&profile);
             write_whole(
                 path,
                 self.show
@@ -81,6 +86,27 @@ impl Args {
             ))?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says which source files are newer than the profile, whose page shows them by line.
+    fn warn_of_changed_sources(&self, profile: &Profile) {
+        let made = std::fs::metadata(&self.profile).and_then(|about| about.modified());
+        let Ok(made) = made else { return };
+        let changed = changed_after(profile, made);
+        let Some(first) = changed.first() else {
+            return;
+        };
+        let others = match changed.len() - 1 {
+            0 => String::new(),
+            others => format!(
+                " and {}",
+                counted(others as u64, "other file", "other files")
+            ),
+        };
+        tell!(
+            "reuselens: warning: {first}{others} changed after the profile was made: the page shows the numbers of the old lines beside \
+             the new ones; profile the program again"
+        );
     }
 
     /// Makes `-o` the option that its ending stands for.
