@@ -87,7 +87,7 @@ fn message(error: &anyhow::Error) -> String {
     })
 }
 
-/// A message without the system's numbers of errors, which stand behind their names:
+/// A message without the system's numbers of errors, which follow their names:
 /// `No such file or directory (os error 2)`.
 fn without_numbers(message: &str) -> String {
     const NUMBER: &str = " (os error ";

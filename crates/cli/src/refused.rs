@@ -9,8 +9,9 @@ use reuselens::units::Bytes;
 
 use crate::exit::{Outcome, is_broken_pipe, is_usage};
 
-/// Does the work of a command. Where the system refuses memory, and there is no result without that,
-/// the message names the limit and gives the command's `advice`: what else helps than a higher limit.
+/// Does the work of a command. Where the system refuses memory, and there is no result without
+/// that, the message names the limit and gives the command's `advice`: what else helps than a
+/// higher limit.
 pub fn guarded(advice: &str, work: impl FnOnce() -> Outcome) -> Outcome {
     let helps = format!("{}; {advice}", limit(address_space_limit(), data_limit()));
     Allocator::explain(format!(

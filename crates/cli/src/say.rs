@@ -3,6 +3,7 @@
 //! since messages have several lines.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use reuselens::units::shown_lines;
 
@@ -17,6 +18,11 @@ macro_rules! tell {
 }
 
 pub(crate) use {say, tell};
+
+/// What names a page that was written.
+pub fn page(path: &Path) -> String {
+    format!("Page: {}  (open it in a browser)", path.display())
+}
 
 /// A line on standard output.
 pub fn line(text: &str) -> io::Result<()> {

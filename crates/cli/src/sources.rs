@@ -68,14 +68,9 @@ impl Embedding {
         if self.no_embed_source {
             return BTreeMap::new();
         }
-        let frames = profile.sites.iter().flat_map(|site| &site.frames);
-        let files: BTreeSet<&String> = frames
-            .map(|frame| &frame.file)
-            .filter(|file| !file.is_empty())
-            .collect();
         let rule = Rule::new(self, origin);
         let (mut texts, mut left_out) = (BTreeMap::new(), 0_u64);
-        for file in files {
+        for file in source_files(profile) {
             // Links are followed first: what counts is where a file really is.
             let Ok(path) = std::fs::canonicalize(file) else {
                 continue;
@@ -83,7 +78,7 @@ impl Embedding {
             if !rule.allows(&path) {
                 left_out += u64::from(path.is_file());
             } else if let Some(text) = text(&path) {
-                texts.insert(file.clone(), text);
+                texts.insert(file.to_owned(), text);
             }
         }
         if self.embed_source && left_out > 0 {
@@ -97,15 +92,21 @@ impl Embedding {
     }
 }
 
+/// The names of the source files of a profile.
+fn source_files(profile: &Profile) -> BTreeSet<&str> {
+    let frames = profile.sites.iter().flat_map(|site| &site.frames);
+    let names = frames.map(|frame| &*frame.file);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The source files of a profile that were changed after it was made, as far as they are here.
 pub fn changed_after(profile: &Profile, made: SystemTime) -> BTreeSet<&str> {
-    let frames = profile.sites.iter().flat_map(|site| &site.frames);
-    let files: BTreeSet<&str> = frames.map(|frame| &*frame.file).collect();
     let changed = |file: &&str| {
         let about = std::fs::metadata(file);
         about.is_ok_and(|about| about.is_file() && about.modified().is_ok_and(|at| at > made))
     };
-    files.into_iter().filter(changed).collect()
+    let files = source_files(profile).into_iter();
+    files.filter(changed).collect()
 }
 
 /// A regular file that is small and a text.

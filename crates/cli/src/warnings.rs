@@ -10,7 +10,7 @@ use crate::say::tell;
 const NOTHING_RECORDED: [&str; 2] = ["never-entered", "no-accesses"];
 
 impl Show {
-    /// On standard error what makes a result less than it seems, where no summary says so.
+    /// Prints the warnings of an incomplete result on standard error, where no summary shows them.
     pub fn warn(&self, profile: &Profile) {
         const CODES: [&str; 8] = [
             Warning::TRUNCATED,

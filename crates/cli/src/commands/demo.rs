@@ -21,6 +21,7 @@ use crate::interrupt;
 use crate::options::without_exports;
 use crate::output::{Show, write_whole};
 use crate::progress::Meter;
+use crate::say;
 use crate::sources::Origin;
 
 /// Build a program to look at, profile its variants, and write one page that compares them
@@ -206,10 +207,7 @@ impl Args {
             demo.granularity.is_some(),
             [before, after].map(|index| paths[index].display().to_string()),
         )?;
-        self.show.say(&format!(
-            "\nPage: {}  (open it in a browser)",
-            page.display()
-        ))?;
+        self.show.say(&format!("\n{}", say::page(&page)))?;
         self.show.say(&format!(
             "Next: reuselens diff {} {}, or your own program, compiled with -g: \
              reuselens profile -- ./program",

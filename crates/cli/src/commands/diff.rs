@@ -11,6 +11,7 @@ use crate::files::read_profile;
 use crate::limits::{self, Rules};
 use crate::options::without_tables;
 use crate::output::{Show, color, terminal_width, write_whole};
+use crate::say;
 
 /// Compare two profiles: which cache sizes win, which lose, and which lines and objects it is
 #[derive(clap::Args, Debug)]
@@ -90,9 +91,6 @@ impl Args {
         };
         let page = reuselens_report::compare(&variants, &options)?;
         write_whole(path, page.as_bytes(), self.show.force)?;
-        self.show.say(&format!(
-            "\nPage: {}  (open it in a browser)",
-            path.display()
-        ))
+        self.show.say(&format!("\n{}", say::page(path)))
     }
 }

@@ -13,6 +13,7 @@ use reuselens_report::Forecast;
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{color, terminal_width, top, write_text};
+use crate::say;
 
 /// Predict an input that has not been run from two or more that have: misses per cache and line, and where they begin
 #[derive(clap::Args, Debug)]
@@ -285,7 +286,7 @@ impl Args {
 
     fn next(&self, prediction: &Prediction) -> String {
         if let Some(page) = &self.output {
-            return format!("Page: {}  (open it in a browser)", page.display());
+            return say::page(page);
         }
         let runs: Vec<String> = self
             .train

@@ -9,7 +9,7 @@ use reuselens::units::counted;
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{Show, write_whole};
-use crate::say::tell;
+use crate::say::{self, tell};
 use crate::sources::{Origin, changed_after};
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
@@ -66,8 +66,7 @@ impl Args {
                     .as_bytes(),
                 self.show.force,
             )?;
-            self.show
-                .say(&format!("Page: {}  (open it in a browser)", path.display()))?;
+            self.show.say(&say::page(path))?;
         }
         self.show.exports(&profile)?;
         self.show.warn(&profile);

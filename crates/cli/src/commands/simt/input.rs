@@ -356,9 +356,6 @@ impl Output {
             return Ok(());
         };
         crate::output::write_whole(path, page().as_bytes(), self.force)?;
-        self.say(&format!(
-            "\nPage: {}  (open it in a browser)",
-            path.display()
-        ))
+        self.say(&format!("\n{}", say::page(path)))
     }
 }
