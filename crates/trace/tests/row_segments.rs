@@ -1,5 +1,5 @@
-//! Segments of traces that are made of rows, drmemtrace and text: together they deliver the accesses
-//! of the file or the archive.
+//! Segments of traces that are made of rows, drmemtrace and text: together they deliver the
+//! accesses of the file or the archive.
 
 #[path = "common/binary.rs"]
 mod binary;
@@ -8,6 +8,7 @@ mod common;
 use std::io::Cursor;
 
 use binary::{archive, entries};
+use common::segments::joined;
 use common::{Piece, Random, drain, rows};
 use reuselens_trace::{
     AnySource, AnyStretch, Block, Event, Input, Kind, Row, Source, Step, Stretch, Wish,
@@ -61,17 +62,9 @@ fn delivered(source: &mut dyn Source) -> Delivered {
     (accesses, error.map(|error| error.to_string()))
 }
 
-/// What stretches deliver one after the other, up to the first error.
+/// The accesses that stretches deliver one after the other, up to the first error.
 fn together(stretches: Vec<AnyStretch>) -> Delivered {
-    let mut all = Vec::new();
-    for mut stretch in stretches {
-        let (more, error) = delivered(&mut stretch);
-        all.extend(more);
-        if error.is_some() {
-            return (all, error);
-        }
-    }
-    (all, None)
+    joined(stretches, delivered)
 }
 
 /// Entries as `raw2trace` writes them for one thread: it is named once, and later chunks begin with

@@ -183,18 +183,17 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     unnamed::add(&file, &mut statics);
     let stubs = Stubs::of(&file);
     let has_lines = with_names.section_by_name(".debug_line").is_some();
-    let bounds = match is_stripped || !has_lines {
-        true => FunctionBounds::of(&file),
-        false => FunctionBounds::default(),
-    };
-    let unlined = match has_lines {
-        true => Vec::new(),
-        false => bounds.named_alike(with_names, &stubs),
-    };
-    let bounds = match is_stripped {
-        true => bounds,
-        false => FunctionBounds::default(),
-    };
+    let mut bounds = FunctionBounds::default();
+    let mut unlined = Vec::new();
+    if is_stripped || !has_lines {
+        let functions = FunctionBounds::of(&file);
+        if !has_lines {
+            unlined = functions.named_alike(with_names, &stubs);
+        }
+        if is_stripped {
+            bounds = functions;
+        }
+    }
     Ok(Opened {
         build_id: build_id.to_vec(),
         statics,

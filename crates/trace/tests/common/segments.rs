@@ -35,11 +35,19 @@ pub fn items(source: &mut dyn Source) -> Delivered {
     (items, error.map(|error| error.to_string()))
 }
 
-/// What stretches deliver one after the other, up to the first error.
+/// The items that stretches deliver one after the other, up to the first error.
 pub fn together(stretches: Vec<AnyStretch>) -> Delivered {
+    joined(stretches, items)
+}
+
+/// What `delivered` finds in stretches one after the other, up to the first error.
+pub fn joined<T>(
+    stretches: Vec<AnyStretch>,
+    delivered: impl Fn(&mut dyn Source) -> (Vec<T>, Option<String>),
+) -> (Vec<T>, Option<String>) {
     let mut all = Vec::new();
     for mut stretch in stretches {
-        let (more, error) = items(&mut stretch);
+        let (more, error) = delivered(&mut stretch);
         all.extend(more);
         if error.is_some() {
             return (all, error);
