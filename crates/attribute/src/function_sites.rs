@@ -21,7 +21,8 @@ pub(crate) struct FunctionSites {
     functions: FastMap<u32, Vec<(u64, u64)>>,
     /// By what an instruction does, and where its function begins.
     sites: FastMap<(Place, Kind), u32>,
-    /// By the site of an instruction, the site of its function; 0 for those that were not asked for.
+    /// By the site of an instruction, the site of its function; 0 for those that were not asked
+    /// for.
     known: Vec<u32>,
 }
 

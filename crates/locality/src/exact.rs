@@ -57,8 +57,8 @@ impl ExactHistogram {
         self.counts.add(slot(distance), accesses);
     }
 
-    /// Counts `accesses` accesses at `distance`, one of few that lie far apart, of an estimate or of
-    /// bins. Memory: 48 bytes, where the array of counters would have a page for each.
+    /// Counts `accesses` accesses at `distance`, one of few that lie far apart, of an estimate or
+    /// of bins. Memory: 48 bytes, where the array of counters would have a page for each.
     pub fn add_far(&mut self, distance: Distance, accesses: u64) {
         self.counts.add_in_place(slot(distance), accesses);
     }

@@ -40,8 +40,8 @@ const MESSAGE: &str = "reuselens: the system refuses memory, and what is left is
 report; allow more address space (ulimit -v) or memory\n";
 
 impl Allocator {
-    /// What is said on standard error where a failed allocation ends the process: a line, which says
-    /// what helps. The first call counts.
+    /// What is said on standard error where a failed allocation ends the process: a line, which
+    /// says what helps. The first call counts.
     pub fn explain(message: String) {
         // It fails where this was done before.
         let _ = EXPLANATION.set(message);
@@ -78,10 +78,10 @@ impl Allocator {
     }
 }
 
-/// Has the C library map each block of [`LARGE`] bytes and more by itself, so that its memory is the
-/// system's again once it is freed. Left to itself, glibc puts blocks of up to 32 MiB into its heap
-/// after the first that was freed, and what a table held before it grew stays there. Smaller blocks
-/// that are freed stay with it, up to twice [`LARGE`] at the end of a heap.
+/// Has the C library map each block of [`LARGE`] bytes and more by itself, so that its memory is
+/// the system's again once it is freed. Left to itself, glibc puts blocks of up to 32 MiB into its
+/// heap after the first that was freed, and what a table held before it grew stays there. Smaller
+/// blocks that are freed stay with it, up to twice [`LARGE`] at the end of a heap.
 fn give_large_blocks_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: they set numbers of the C library's.

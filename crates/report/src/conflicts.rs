@@ -51,9 +51,9 @@ fn factor(level: &Level, profile: &Profile) -> Option<String> {
     })
 }
 
-/// The groups whose misses in a cache change, the largest changes first. Misses are those with the
-/// cache's sets, rounded, where [`caches::counts_sets`] says so: the model takes any histogram, so
-/// it takes those of groups. Cost then: one probability per bin, group and profile.
+/// The groups whose misses in a cache change, the largest changes first. Where
+/// [`caches::counts_sets`] is true, misses are those with the cache's sets, rounded: the model takes
+/// any histogram, those of groups too. Cost then: one probability per bin, group and profile.
 pub(crate) fn changed_groups(
     before: &Profile,
     after: &Profile,

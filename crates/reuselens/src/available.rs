@@ -16,7 +16,8 @@ pub fn available_memory() -> Option<Bytes> {
     available_within(address_space())
 }
 
-/// [`available_memory`] for callers that know what is left of the address space ([`address_space`]).
+/// [`available_memory`] for callers that know what is left of the address space
+/// ([`address_space`]).
 pub(crate) fn available_within(address_space: Option<Bytes>) -> Option<Bytes> {
     let root = Path::new("/");
     let rooms = [

@@ -17,8 +17,8 @@ impl AnalysisOptions {
     /// These options with the memory and the threads that the system allows now. An analysis begins
     /// with that, since files of the system are read for it.
     ///
-    /// The memory is what was asked for, or three quarters of what is free, and no more than half of
-    /// the address space that is left, where that is limited: allocators, stacks of threads and
+    /// The memory is what was asked for, or three quarters of what is free, and no more than half
+    /// of the address space that is left, where that is limited: allocators, stacks of threads and
     /// tables on their way to larger ones take their part of it.
     pub(crate) fn resolved(&self) -> AnalysisOptions {
         let left = address_space();
@@ -67,8 +67,7 @@ const CELL: u64 = 900;
 /// more use than a beginning of the trace.
 const SMALLEST_SAMPLE: Bytes = Bytes(8 << 20);
 
-/// When the memory of an analysis is looked at: what there was when it was last
-/// looked at.
+/// When the memory of an analysis is looked at next, and what there was at the last look.
 pub(crate) struct Looks {
     /// The number of steps (accesses, and program threads by what they cost) of the next look.
     next: u64,

@@ -183,9 +183,9 @@ struct Growth {
 }
 
 impl Growth {
-    /// Why no more is recorded, in words that follow "recording stopped", if that is now: the system
-    /// refuses memory, of which more would be needed, or the next chunk would make the file `most`
-    /// bytes large. Once.
+    /// Why no more is recorded, in words that follow "recording stopped", if that is now: the
+    /// system refuses memory, of which more would be needed, or the next chunk would make the file
+    /// `most` bytes large. Once.
     fn stop(
         &mut self,
         written: u64,

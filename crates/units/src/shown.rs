@@ -17,7 +17,8 @@ pub fn shown_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// The same document in JSON, of which a terminal obeys nothing: what JSON allows in strings and
-/// [`shown`] escapes is escaped as JSON has it (`\u009b`). `json` must be valid. Linear in its length.
+/// [`shown`] escapes is escaped as JSON has it (`\u009b`). `json` must be valid. Linear in its
+/// length.
 pub fn shown_json(json: &str) -> Cow<'_, str> {
     // Below are letters of the document itself, or escaped already.
     let steers = |letter| letter >= '\u{7f}' && steers(letter);

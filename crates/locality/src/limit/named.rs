@@ -87,7 +87,8 @@ impl Named<'_> {
     /// The group of this name: the whole name; else, if it is one group alone, an object or a
     /// function without what follows in parentheses (`grid` for `grid (a.c)`), a variable of a
     /// function by its own name (`grid` for `grid in main` and for `grid.0 (a.c)`), or a line with
-    /// more or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the profile.
+    /// more or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the
+    /// profile.
     ///
     /// # Errors
     /// If there is no such group, or more than one.

@@ -150,9 +150,9 @@ impl PathTable {
         }
     }
 
-    /// Where a node is looked for. The key of the table turns bits of the block, so that the carries
-    /// of the products differ. Places begin with the highest bits of the second product, which all
-    /// bits reach.
+    /// Where a node is looked for. The key of the table turns bits of the block, so that the
+    /// carries of the products differ. Places begin with the highest bits of the second product,
+    /// which all bits reach.
     #[inline(always)]
     fn hash(&self, (block, outcomes, length): Key) -> u64 {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -16,8 +16,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The shortest axis between powers of the unit's base (ten, or two for bytes) that holds all of
-    /// these, as far as they are above zero.
+    /// The shortest axis between powers of the unit's base (ten, or two for bytes) that holds all
+    /// of these, as far as they are above zero.
     pub(super) fn around(unit: Unit, values: impl Iterator<Item = f64>) -> Self {
         let logs = values
             .filter(|value| is_shown(*value))

@@ -268,8 +268,8 @@ fn note_items(touches: &mut Touches, records: usize) {
 /// all; 0 at its end.
 ///
 /// # Errors
-/// If the input ends in the middle of a record, of which `cut_off` says what is wrong, or before the
-/// segment does.
+/// If the input ends in the middle of a record, of which `cut_off` says what is wrong, or before
+/// the segment does.
 pub(super) fn buffered(
     input: &mut Input,
     length: usize,

@@ -11,8 +11,8 @@ use crate::{AnyStretch, Input, Stretch, TraceError};
 /// The most segments of an input.
 const MOST: u64 = 1 << 16;
 
-/// The fewest segments in which a trace is read of which rows are made. Two take as long as a thread
-/// that reads beside one that counts, and a tenth more processor time.
+/// The fewest segments in which a trace is read of which rows are made. Two take as long as a
+/// thread that reads beside one that counts, and a tenth more processor time.
 pub(super) const FEWEST_OF_ROWS: usize = 3;
 
 /// The places of an input at which a segment can begin, counted in units of so many bytes: records,
@@ -104,9 +104,9 @@ impl Cuts {
         firsts
     }
 
-    /// Where the later half begins of what a segment has from byte `offset` on: `left` units, or all
-    /// to the end of the input. `None` if one of the halves would have fewer than `shortest` units.
-    /// The unit, and the units before it.
+    /// Where the later half begins of what a segment has from byte `offset` on: `left` units, or
+    /// all to the end of the input. `None` if one of the halves would have fewer than `shortest`
+    /// units. The unit, and the units before it.
     fn half(&self, offset: u64, left: Option<u64>, shortest: u64) -> Option<(u64, u64)> {
         let now = offset / self.unit;
         let all = left.unwrap_or(self.units().saturating_sub(now));
@@ -130,8 +130,8 @@ impl Cuts {
 /// The most bytes of the line in which a segment of a text begins.
 const MOST_PASSED: usize = 1 << 20;
 
-/// The lines of a segment of a text: those after the line in which its first byte is, up to and with
-/// the line in which the first byte of the next segment is. So each line is in one segment.
+/// The lines of a segment of a text: those after the line in which its first byte is, up to and
+/// with the line in which the first byte of the next segment is. So each line is in one segment.
 pub(super) struct Lines {
     /// Where segments can begin, in bytes.
     pub(super) cuts: Cuts,

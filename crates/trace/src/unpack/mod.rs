@@ -132,8 +132,8 @@ impl Packing {
         Ok((Box::new(unpacked), taken))
     }
 
-    /// What `members` of the zip archive in `file` unpack to from byte `offset` on, and the count of
-    /// packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
+    /// What `members` of the zip archive in `file` unpack to from byte `offset` on, and the count
+    /// of packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
     ///
     /// # Errors
     /// If there can be no thread.

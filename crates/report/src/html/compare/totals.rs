@@ -45,8 +45,8 @@ impl<'a> Stage<'a> {
         out.push_str("</section>");
     }
 
-    /// Whether a cache misses another number of times with its sets, in one of the profiles at least.
-    /// Its misses with sets are then shown in every row, so that the rows compare.
+    /// Whether a cache misses another number of times with its sets, in one of the profiles at
+    /// least. Its misses with sets are then shown in every row, so that the rows compare.
     fn sets_matter(&self, level: &Level) -> bool {
         self.variants.iter().any(|variant| {
             let histogram = &variant.profile.histogram;

@@ -1,7 +1,8 @@
 //! Segments of a text of numbers: each line is read by one of them.
 //!
-//! A name has the number of those that came before it, which a segment does not know. So the segment
-//! that meets one ends with an error, and the text is read from the beginning by one reader.
+//! A name has the number of those that came before it, which a segment does not know. So the
+//! segment that meets one ends with an error, and the text is read from the beginning by one
+//! reader.
 
 use reuselens_units::{Accesses, Bytes};
 

@@ -41,7 +41,8 @@ fn apart(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What a program thread holds, and what it may take next, after more and more items: pairs of both.
+/// What a program thread holds, and what it may take next, after more and more items: pairs of
+/// both.
 fn held_by(engine: &'static str, more: bool, most: u64) -> Vec<(u64, u64)> {
     let recipe = Recipe {
         engine,
@@ -67,7 +68,8 @@ fn held_by(engine: &'static str, more: bool, most: u64) -> Vec<(u64, u64)> {
     held
 }
 
-/// However many touches a batch has, and whatever a thread had before: no more than a team thinks without asking.
+/// However many touches a batch has, and whatever a thread had before: no more than a team thinks
+/// without asking.
 #[test]
 fn a_thread_holds_no_more_than_is_thought() {
     // The last takes a pass over all items for each access.
