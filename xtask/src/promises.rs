@@ -1,4 +1,5 @@
-//! What the engines and readers promise: builds what is needed, and has `programs/engines/measure` take the figures.
+//! What the engines and readers promise: builds what is needed, and has `programs/engines/measure`
+//! take the figures.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,8 @@ use crate::succeed;
 /// Packages with examples that measure.
 const MEASURING: [&str; 3] = ["reuselens-distance", "reuselens-trace", "reuselens"];
 
-/// Builds everything and measures these parts, all if there are none: see the script. Traces and tables go to `target/promises`.
+/// Builds everything and measures these parts, all if there are none: see the script. Traces and
+/// tables go to `target/promises`.
 ///
 /// # Errors
 /// If something cannot be built or run.

@@ -1,4 +1,5 @@
-//! What measuring costs: builds what is needed, and has `programs/slowdown/measure` take its tables.
+//! What measuring costs: builds what is needed, and has `programs/slowdown/measure` take its
+//! tables.
 
 use std::path::Path;
 use std::process::Command;

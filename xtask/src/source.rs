@@ -1,5 +1,5 @@
-//! Just enough of Rust's grammar to tell code from comments, strings and tests. Everything keeps its
-//! place: what is taken out becomes blanks, so lines stay what they were.
+//! Just enough of Rust's grammar to tell code from comments, strings and tests. Everything keeps
+//! its place: what is taken out becomes blanks, so lines stay what they were.
 
 /// The text without comments; strings stay.
 pub fn without_comments(text: &str) -> String {

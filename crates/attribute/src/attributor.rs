@@ -56,9 +56,9 @@ pub(crate) struct ThreadState {
 
 /// Says for every access which item it touches and which cell it counts for.
 ///
-/// Feed it the events and the blocks of one trace in order. Per access it does two look-ups in small
-/// tables; it never allocates, locks or formats then. Memory is bounded by the program's code, data
-/// and calling contexts, not by the length of the trace.
+/// Feed it the events and the blocks of one trace in order. Per access it does two look-ups in
+/// small tables; it never allocates, locks or formats then. Memory is bounded by the program's
+/// code, data and calling contexts, not by the length of the trace.
 #[derive(Debug)]
 pub struct Attributor {
     options: Options,
@@ -98,8 +98,8 @@ impl Attributor {
         }
     }
 
-    /// What has to be known of accesses, if it is no more than their items: a source that was asked for that
-    /// ([`reuselens_trace::Source::condense`]) need not make rows of them.
+    /// What has to be known of accesses, if it is no more than their items: a source that was asked
+    /// for that ([`reuselens_trace::Source::condense`]) need not make rows of them.
     pub fn wish(&self) -> Option<Wish> {
         let Options {
             granularity, kinds, ..
@@ -108,7 +108,8 @@ impl Attributor {
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 
-    /// Whether rows that come again may be left out of its blocks ([`reuselens_trace::Source::fold`]): then it takes a part of the time.
+    /// Whether rows that come again may be left out of its blocks
+    /// ([`reuselens_trace::Source::fold`]): then it takes a part of the time.
     pub fn folds(&self) -> bool {
         self.options.folds()
     }
@@ -120,8 +121,9 @@ impl Attributor {
         self.pass(block, out, usize::MAX, &mut |_| {});
     }
 
-    /// As [`Self::block`], but hands the touches to `consume` in pieces: a piece holds at most about
-    /// 2¹⁸ touches more than rows are there in the block. `columns` is only the memory to use.
+    /// As [`Self::block`], but hands the touches to `consume` in pieces: a piece holds at most
+    /// about 2¹⁸ touches more than rows are there in the block. `columns` is only the memory to
+    /// use.
     pub fn pieces(
         &mut self,
         block: &Block,
@@ -135,9 +137,10 @@ impl Attributor {
         }
     }
 
-    /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is there is left there,
-    /// and `consume` is only called where a single block touches more than is good. What is in the block afterwards is anything: its
-    /// memory may be in the columns, and theirs in it.
+    /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is
+    /// there is left there, and `consume` is only called where a single block touches more than is
+    /// good. What is in the block afterwards is anything: its memory may be in the columns, and
+    /// theirs in it.
     pub fn gather(
         &mut self,
         block: &mut Block,
@@ -201,8 +204,9 @@ impl Attributor {
         self.shared.references
     }
 
-    /// Puts behind what `earlier` has seen: the stretch of the same trace before this one, of which this has seen the events only. Where
-    /// no more than items is known of accesses ([`Self::wish`]), it stands as if it had seen all.
+    /// Puts behind what `earlier` has seen: the stretch of the same trace before this one, of which
+    /// this has seen the events only. Where no more than items is known of accesses
+    /// ([`Self::wish`]), it stands as if it had seen all.
     pub fn put_behind(&mut self, earlier: Attributor) {
         self.shared.put_behind(earlier.shared);
     }

@@ -73,8 +73,8 @@ impl Packed {
         u64::from(key.context) << 32 | u64::from(key.thread)
     }
 
-    /// Sites that follow each other are mostly of one function, so four of them share a line of the table: what
-    /// one call touches lies close together.
+    /// Sites that follow each other are mostly of one function, so four of them share a line of the
+    /// table: what one call touches lies close together.
     #[inline(always)]
     pub fn hash(self) -> u64 {
         let word = self.word & !(3 << (CONTEXT_BITS + OBJECT_BITS));
@@ -93,8 +93,8 @@ impl From<CellKey> for Packed {
 /// Entries that are looked at together: a cache line.
 const LINE: usize = 4;
 
-/// Four entries of two words: the first of the key; the rest of the key and, below, the number of the cell plus
-/// one. 0 is free, and what is free comes last.
+/// Four entries of two words: the first of the key; the rest of the key and, below, the number of
+/// the cell plus one. 0 is free, and what is free comes last.
 type Line = [u64; 2 * LINE];
 
 fn entry(key: Packed, cell: u32) -> [u64; 2] {
@@ -113,7 +113,8 @@ fn find(line: &Line, key: Packed) -> Option<u32> {
     Some(found[1] as u32 - 1)
 }
 
-/// The cells so far: a hash table of lines, at most half full; what finds its line full is in the next.
+/// The cells so far: a hash table of lines, at most half full; what finds its line full is in the
+/// next.
 pub(crate) struct CellTable {
     keys: Vec<CellKey>,
     lines: Huge<Line>,

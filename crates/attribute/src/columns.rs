@@ -2,24 +2,26 @@
 
 use reuselens_trace::{BasicBlock, Row};
 
-/// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell and of
-/// the element it counts for. The columns are always equally long, or there is none of elements.
+/// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell
+/// and of the element it counts for. The columns are always equally long, or there is none of
+/// elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The items. Equal items are the same data.
     pub items: Vec<u64>,
     /// The cells: indices into [`Tables::cells`](crate::Tables::cells).
     pub cells: Vec<u32>,
-    /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty where
-    /// no touch is of an element that is told apart.
+    /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty
+    /// where no touch is of an element that is told apart.
     pub elements: Vec<u32>,
     /// Whether each touch writes to its item (a store or an atomic operation); empty where that is
     /// not asked for.
     pub stores: Vec<bool>,
-    /// Basic blocks that began, each with the number of touches before it; empty where they are not asked for.
+    /// Basic blocks that began, each with the number of touches before it; empty where they are not
+    /// asked for.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
-    /// By cell, the instruction that it is of: a number, the same for all cells of an instruction. Of all cells so far,
-    /// these columns' or not; empty where basic blocks are not asked for.
+    /// By cell, the instruction that it is of: a number, the same for all cells of an instruction.
+    /// Of all cells so far, these columns' or not; empty where basic blocks are not asked for.
     pub sites: Vec<u32>,
 }
 

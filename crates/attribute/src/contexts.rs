@@ -1,11 +1,12 @@
 //! The calling context tree.
 //!
-//! A function is on a path once: a call of one that is on it already, by itself or through others, leads back to its node. Else a
-//! recursion that goes two ways, as sorting does, would double the contexts with each level, and what it is called from would not
-//! be told apart from how deep it is.
+//! A function is on a path once: a call of one that is on it already, by itself or through others,
+//! leads back to its node. Else a recursion that goes two ways, as sorting does, would double the
+//! contexts with each level, and what it is called from would not be told apart from how deep it
+//! is.
 //!
-//! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and context
-//! sensitive profiling", section 4.
+//! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and
+//! context sensitive profiling", section 4.
 
 use reuselens_memory::random_key;
 
@@ -66,8 +67,8 @@ const NO_CALL: Call = Call {
 pub(crate) struct Contexts {
     nodes: Vec<Node>,
     places: Vec<Places>,
-    /// All nodes but the root by parent and call, open addressing, at most half full: the upper half of the hash,
-    /// and the number of the node, 0 where it is free.
+    /// All nodes but the root by parent and call, open addressing, at most half full: the upper
+    /// half of the hash, and the number of the node, 0 where it is free.
     children: Vec<(u32, u32)>,
     /// What makes the places of calls unknown to whoever chose them.
     key: u64,
@@ -171,7 +172,8 @@ impl Contexts {
         })
     }
 
-    /// The node that a call leads to which was not made before, where there is room. Cost: linear in the depth.
+    /// The node that a call leads to which was not made before, where there is room. Cost: linear
+    /// in the depth.
     pub fn add(&mut self, parent: u32, key: Call, places: Places, frames: u32) -> u32 {
         if 2 * (self.nodes.len() + 1) > self.children.len() {
             self.children = vec![(0, 0); 2 * self.children.len()];

@@ -1,7 +1,7 @@
 //! The elements of structures, numbered as they turn up.
 
-/// Which element: an index into the objects of the same [`Tables`](crate::Tables), and the element's
-/// index in that object.
+/// Which element: an index into the objects of the same [`Tables`](crate::Tables), and the
+/// element's index in that object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ElementKey {
     /// Index into the objects.

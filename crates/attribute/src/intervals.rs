@@ -13,8 +13,8 @@ pub(crate) fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)
 }
 
 /// Maps addresses to values by half-open intervals that do not overlap. Assigning over others cuts
-/// them; what is left of them stays. Cost: logarithmic in the number of intervals, plus the number of
-/// intervals that are cut.
+/// them; what is left of them stays. Cost: logarithmic in the number of intervals, plus the number
+/// of intervals that are cut.
 #[derive(Clone, Debug)]
 pub(crate) struct IntervalMap<V> {
     /// First address → (first address after, value).

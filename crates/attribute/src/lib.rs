@@ -1,16 +1,17 @@
 //! Whose access was it: the instruction, the data object, the calling context, the thread.
 //!
 //! An [`Attributor`] takes in the events and blocks of a trace and yields, for each block, the
-//! [`Columns`]: the items touched (for a distance engine), and the numbers of the cell and of the element
-//! that each touch counts for (for histograms by key). At the end its [`Tables`] say what the cells are, with names.
+//! [`Columns`]: the items touched (for a distance engine), and the numbers of the cell and of the
+//! element that each touch counts for (for histograms by key). At the end its [`Tables`] say what
+//! the cells are, with names.
 //!
-//! Names come from a [`SymbolSource`]: [`Loader`] reads them from the program's files, [`NoSymbols`]
-//! has none. The attributor itself opens no files.
+//! Names come from a [`SymbolSource`]: [`Loader`] reads them from the program's files,
+//! [`NoSymbols`] has none. The attributor itself opens no files.
 //!
 //! What belongs to whom:
 //! - *Static* symbols by their extent in the module's symbol table.
-//! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at its
-//!   function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
+//! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at
+//!   its function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
 //!   innermost function at the time. Local variables of which a fixed place in the frame is known
 //!   are objects of their own, if they are as large as an array.
 //! - *Heap* blocks by the call path of the allocation: blocks from one path are one object.

@@ -168,7 +168,8 @@ impl Objects {
         usage.live = usage.live.saturating_sub(bytes);
     }
 
-    /// Makes sure that the object has counters for so many elements, within the limit on all of them.
+    /// Makes sure that the object has counters for so many elements, within the limit on all of
+    /// them.
     pub fn reserve_elements(&mut self, object: u32, elements: u64) {
         let counters = &mut self.list[object as usize].elements;
         self.elements.reserve(counters, elements);

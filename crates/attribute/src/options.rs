@@ -35,8 +35,8 @@ impl Kinds {
     }
 }
 
-/// Which data count, by where they lie. A structure that the program named counts by the memory under
-/// it; memory of which nothing is known counts only in [`DataFilter::All`].
+/// Which data count, by where they lie. A structure that the program named counts by the memory
+/// under it; memory of which nothing is known counts only in [`DataFilter::All`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataFilter {
     /// All.
@@ -56,8 +56,8 @@ pub enum NamesMode {
     /// Each instruction's access counts.
     #[default]
     Instruction,
-    /// Between two statement marks of a thread, an address (of a named structure: an element) counts
-    /// once.
+    /// Between two statement marks of a thread, an address (of a named structure: an element)
+    /// counts once.
     Statement,
 }
 
@@ -79,11 +79,11 @@ pub struct Options {
     /// all else counts for a calling context further up, or for the other objects; beyond sixteen
     /// times as many, lines count as unknown.
     pub max_cells: usize,
-    /// All accesses count for one cell, and no site, object or context is looked up: much faster. Where
-    /// `data` or `names` need them, everything is told apart all the same.
+    /// All accesses count for one cell, and no site, object or context is looked up: much faster.
+    /// Where `data` or `names` need them, everything is told apart all the same.
     pub whole: bool,
-    /// Whether the elements of static symbols are told apart too, where their size is known. Those of
-    /// named structures always are.
+    /// Whether the elements of static symbols are told apart too, where their size is known. Those
+    /// of named structures always are.
     pub elements: bool,
     /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one
     /// then, which takes about twice the time.
@@ -105,8 +105,8 @@ impl Options {
             && self.names == NamesMode::Instruction
     }
 
-    /// Whether rows that come again may be left out, as long as it is said where they do: not where more is handed on than touches, or less is
-    /// looked at.
+    /// Whether rows that come again may be left out, as long as it is said where they do: not where
+    /// more is handed on than touches, or less is looked at.
     pub(crate) fn folds(&self) -> bool {
         self.is_plain() && !self.whole && !self.ids && !self.basic_blocks
     }

@@ -267,7 +267,8 @@ impl<'a> Pass<'a> {
                 || sites.slot(slot).is_in_frame()
                 || (self.process.named_on_stack && recalled.1 != NO_STRUCTURE))
         {
-            // What another thread's access remembers may be around this thread's stack, which comes before: see `locate`.
+            // What another thread's access remembers may be around this thread's stack, which comes
+            // before: see `locate`.
             recalled
         } else {
             self.locate(slot, address)
@@ -319,8 +320,8 @@ impl<'a> Pass<'a> {
         self.columns.clear();
     }
 
-    /// Counts the last touch for an element: that of the first byte at `address`, where `size` bytes
-    /// are left of the access.
+    /// Counts the last touch for an element: that of the first byte at `address`, where `size`
+    /// bytes are left of the access.
     #[inline(never)]
     fn element(&mut self, structure: u32, address: u64, size: u64) {
         let item_end = address | (self.granularity.bytes() - 1);

@@ -57,7 +57,8 @@ pub(crate) struct Shared {
     with_elements: bool,
     /// Whether marks of statements are asked for and none has come.
     pub lacks_statements: bool,
-    /// Whether nothing is known of an access but its items, so that objects have neither names nor elements.
+    /// Whether nothing is known of an access but its items, so that objects have neither names nor
+    /// elements.
     is_whole: bool,
     /// Events of the trace so far.
     pub events: u64,
@@ -239,7 +240,8 @@ impl Shared {
         columns.sites.extend(new.iter().map(|key| key.site));
     }
 
-    /// A warning that many accesses give cause for: comparing its text each time would take longer than all else.
+    /// A warning that many accesses give cause for: comparing its text each time would take longer
+    /// than all else.
     pub(crate) fn once(&mut self, which: usize, code: &str, message: &str, hint: &str) {
         if !std::mem::replace(&mut self.said[which], true) {
             self.warnings.once(code, message, hint);
@@ -295,8 +297,8 @@ impl Shared {
         object
     }
 
-    /// Counts a touch of a structure's bytes `first..=last`, all in one item, for the element that holds
-    /// the first: its number, or 0 if it has none.
+    /// Counts a touch of a structure's bytes `first..=last`, all in one item, for the element that
+    /// holds the first: its number, or 0 if it has none.
     #[inline(never)]
     pub fn count_element(&mut self, structure: u32, first: u64, last: u64) -> u32 {
         let Some(structure) = self.structures.get(structure) else {
@@ -311,7 +313,8 @@ impl Shared {
         self.objects.count_element(structure.object, index)
     }
 
-    /// Adds what is counted and said of an analysis that knows no more than items, before what there is.
+    /// Adds what is counted and said of an analysis that knows no more than items, before what
+    /// there is.
     pub fn put_behind(&mut self, earlier: Shared) {
         self.references += earlier.references;
         self.lacks_statements &= earlier.lacks_statements;

@@ -1,5 +1,5 @@
-//! The instructions that access memory: a hash table that remembers, per instruction, where its last
-//! access fell and which cell that was.
+//! The instructions that access memory: a hash table that remembers, per instruction, where its
+//! last access fell and which cell that was.
 
 use reuselens_memory::random_key;
 use reuselens_trace::Kind;
@@ -174,8 +174,8 @@ impl SiteIndex {
         (self.slots[index].kind != 0).then_some(index)
     }
 
-    /// The slot of an instruction, made with the number that `site` gives if it is new. The index is
-    /// good until the next call.
+    /// The slot of an instruction, made with the number that `site` gives if it is new. The index
+    /// is good until the next call.
     #[inline(always)]
     pub fn entry(&mut self, pc: u64, kind: Kind, site: impl FnOnce() -> u32) -> usize {
         let index = self.find(pc, kind as u8);

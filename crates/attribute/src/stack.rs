@@ -1,7 +1,7 @@
 //! The shadow stack of a thread: which function's frame an address lies in, and the context.
 //!
-//! Exits can be missing (exceptions, `longjmp`), so every event is first brought in line with its stack
-//! pointer: frames that lie below it are gone.
+//! Exits can be missing (exceptions, `longjmp`), so every event is first brought in line with its
+//! stack pointer: frames that lie below it are gone.
 
 use crate::locals::{Layouts, Local};
 
@@ -81,8 +81,8 @@ pub(crate) struct ShadowStack {
     known: Vec<Extent>,
     /// Functions entered beyond [`MAX_FRAMES`].
     excess: u64,
-    /// Whether stack pointers are those of the moment of the call: a frame then lies below its own, and
-    /// ends where the next one's return address lies. Else it lies above.
+    /// Whether stack pointers are those of the moment of the call: a frame then lies below its own,
+    /// and ends where the next one's return address lies. Else it lies above.
     by_call: bool,
     low: u64,
     high: u64,
@@ -205,7 +205,8 @@ impl ShadowStack {
         }
     }
 
-    /// A function was entered; see [`Self::unwind`]. Its frame, if it lies on the thread's own stack.
+    /// A function was entered; see [`Self::unwind`]. Its frame, if it lies on the thread's own
+    /// stack.
     #[inline]
     pub fn push(&mut self, pointer: u64, entered: Entered) -> Option<Extent> {
         if self.frames.len() >= MAX_FRAMES {
@@ -234,9 +235,9 @@ impl ShadowStack {
 
     /// A function was left at this stack pointer; `pc` is where the exit's own call returns to.
     ///
-    /// That call is often the function's last instruction, made as a jump once the frame is gone: then
-    /// the pointer is the caller's and `pc` is the return address of the function's own call, which
-    /// tells the two cases apart.
+    /// That call is often the function's last instruction, made as a jump once the frame is gone:
+    /// then the pointer is the caller's and `pc` is the return address of the function's own call,
+    /// which tells the two cases apart.
     #[inline]
     pub fn exit(&mut self, pointer: u64, pc: u64, mut gone: impl FnMut(&Extent)) {
         if self.excess > 0 {
@@ -269,8 +270,8 @@ impl ShadowStack {
         self.pop(&mut gone);
     }
 
-    /// The frame of an address in the thread's own stack: the innermost whose low end is not above it,
-    /// or the innermost of all for an address below (room made at run time).
+    /// The frame of an address in the thread's own stack: the innermost whose low end is not above
+    /// it, or the innermost of all for an address below (room made at run time).
     pub fn find(&self, address: u64) -> Option<&Extent> {
         if self.by_call {
             return self.known.get(self.find_by_call(address)?);
@@ -349,8 +350,8 @@ impl ShadowStack {
     }
 }
 
-/// How many of the frames `holds` is true of: those from the outermost to some frame. Most addresses lie in one of the
-/// last frames, so these are tried first.
+/// How many of the frames `holds` is true of: those from the outermost to some frame. Most
+/// addresses lie in one of the last frames, so these are tried first.
 fn partition_point(frames: &[Extent], holds: impl Fn(&Extent) -> bool) -> usize {
     const LAST: usize = 8;
     let few = frames.len().saturating_sub(LAST);

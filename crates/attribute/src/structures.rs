@@ -34,7 +34,8 @@ impl Structure {
         address.wrapping_sub(self.base) < self.bytes
     }
 
-    /// The first byte of the element that contains an address, and its bytes, if the structure does.
+    /// The first byte of the element that contains an address, and its bytes, if the structure
+    /// does.
     #[inline]
     pub fn element(&self, address: u64) -> Option<(u64, u64)> {
         if !self.contains(address) {

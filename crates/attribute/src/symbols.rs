@@ -66,8 +66,9 @@ pub struct Function {
     pub name: String,
     /// The source file, where debug information names one.
     pub file: String,
-    /// What tells functions of one name in one file apart, as overloads are where debug information does not say their types: the
-    /// symbol without what compilers append to clones, and without a file also where it begins. Empty without a symbol.
+    /// What tells functions of one name in one file apart, as overloads are where debug information
+    /// does not say their types: the symbol without what compilers append to clones, and without a
+    /// file also where it begins. Empty without a symbol.
     pub symbol: String,
 }
 
@@ -79,9 +80,9 @@ pub trait SymbolSource {
     /// Thread-local ones are not among them: their addresses are not the file's.
     fn statics(&mut self, module: &Module) -> Vec<StaticSymbol>;
 
-    /// The places in the source that an instruction comes from: innermost inlined function first, the
-    /// function really called last; empty if nothing is known. Without debug information one frame:
-    /// the symbol and the distance from it, `main+0x1f`.
+    /// The places in the source that an instruction comes from: innermost inlined function first,
+    /// the function really called last; empty if nothing is known. Without debug information one
+    /// frame: the symbol and the distance from it, `main+0x1f`.
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame>;
 
     /// The function (not inlined) that an instruction lies in.

@@ -16,11 +16,11 @@ pub struct Tables {
     pub contexts: Vec<Context>,
     /// The threads, in the order in which they turned up.
     pub threads: Vec<ProfiledThread>,
-    /// By the numbers in [`Columns::cells`](crate::Columns::cells). Two cells can have equal keys (their
-    /// parts turned out to be the same only when they were named): add such cells up.
+    /// By the numbers in [`Columns::cells`](crate::Columns::cells). Two cells can have equal keys
+    /// (their parts turned out to be the same only when they were named): add such cells up.
     pub cells: Vec<CellKey>,
-    /// By the numbers in [`Columns::elements`](crate::Columns::elements); the first is none. Two can have
-    /// equal keys, as cells can.
+    /// By the numbers in [`Columns::elements`](crate::Columns::elements); the first is none. Two
+    /// can have equal keys, as cells can.
     pub elements: Vec<ElementKey>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,

@@ -1,4 +1,5 @@
-//! Rows that come again, one case each: where what is known of them ends, and what no reader delivers.
+//! Rows that come again, one case each: where what is known of them ends, and what no reader
+//! delivers.
 
 use reuselens_attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens_trace::{
@@ -115,7 +116,8 @@ fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
     same(&all.map(Given::Block));
 }
 
-/// The cells of a pattern's accesses in a process, and of the same later in another or the same, with this between them.
+/// The cells of a pattern's accesses in a process, and of the same later in another or the same,
+/// with this between them.
 fn around(between: Vec<Given>, process: u16) -> [Vec<u32>; 2] {
     let mut first = pattern(&[load(0x10, 0x10_0100)]);
     let mut later = Block::new();

@@ -55,7 +55,8 @@ fn a_named_access_touches_its_element() {
     assert_eq!(done.tables.sites[1].kind, "named");
 }
 
-/// Of these many rows at a time are judged, and structures that were entered lately are known at once.
+/// Of these many rows at a time are judged, and structures that were entered lately are known at
+/// once.
 #[test]
 fn of_whole_programs_named_accesses_touch_the_same() {
     for (kinds, bytes) in [(Kinds::All, 64), (Kinds::All, 8), (Kinds::Loads, 64)] {

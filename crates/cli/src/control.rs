@@ -60,7 +60,8 @@ pub fn refuse_gaps(control: &ControlOptions, basic_blocks: bool) -> Result<(), U
 }
 
 impl Control {
-    /// What the library is asked for; `sized` if there is a limit elsewhere that stops the recording.
+    /// What the library is asked for; `sized` if there is a limit elsewhere that stops the
+    /// recording.
     pub fn options(&self, sized: bool) -> Result<ControlOptions, Usage> {
         let limits = self.span.is_some() || self.max_accesses.is_some() || self.max_time.is_some();
         if self.then_stop && !limits && !sized {

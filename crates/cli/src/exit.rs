@@ -44,7 +44,8 @@ pub fn done(incomplete: bool) -> ExitCode {
     }
 }
 
-/// A failure to write over something, where `--force` stands behind the program's name and so was given to the program: says that.
+/// A failure to write over something, where `--force` stands behind the program's name and so was
+/// given to the program: says that.
 pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Error {
     let mut given = command.iter().skip(1);
     // Many programs have a -f of their own.
@@ -121,8 +122,8 @@ pub fn usage(mut error: clap::Error) -> ExitCode {
     }
 }
 
-/// Better tips than clap's at an option that there is not: it would have it handed on to the program, which is hardly what
-/// was meant.
+/// Better tips than clap's at an option that there is not: it would have it handed on to the
+/// program, which is hardly what was meant.
 fn explain(error: &mut clap::Error) {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(tip) = crate::files::what_to_do_with(std::path::Path::new(word))
@@ -164,8 +165,8 @@ fn suggest(error: &mut clap::Error, tip: String) {
     error.insert(ContextKind::Suggested, tips);
 }
 
-/// Whether there is no room for what is printed. Errors of files say which file; one that says nothing is of the
-/// standard output.
+/// Whether there is no room for what is printed. Errors of files say which file; one that says
+/// nothing is of the standard output.
 fn is_full(error: &anyhow::Error) -> bool {
     let bare = error.downcast_ref::<io::Error>();
     bare.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)

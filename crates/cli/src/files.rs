@@ -19,8 +19,8 @@ const MARK: u64 = 8;
 /// What programs begin with.
 const PROGRAM: &[u8] = b"\x7fELF";
 
-/// Opens a trace, in the format of this name or in the one that its content shows. Our own files that are
-/// no traces are told.
+/// Opens a trace, in the format of this name or in the one that its content shows. Our own files
+/// that are no traces are told.
 pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource> {
     refuse_what_is_no_trace(path, format)?;
     Ok(formats::open(path, format)?)
@@ -167,7 +167,8 @@ fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<
     Ok(())
 }
 
-/// What to type for a file that stands where a command should; nothing if it is none of ours and no program.
+/// What to type for a file that stands where a command should; nothing if it is none of ours and no
+/// program.
 pub fn what_to_do_with(path: &Path) -> Option<String> {
     let (head, name) = (head(path), path.display());
     if Profile::is_profile(&head) {
@@ -207,7 +208,8 @@ pub fn read_part(path: &Path) -> anyhow::Result<Part> {
     Part::from_bytes(&bytes).with_context(|| path.display().to_string())
 }
 
-/// All bytes of a file whose first ones are right; of any other, which may be of any size, only those.
+/// All bytes of a file whose first ones are right; of any other, which may be of any size, only
+/// those.
 fn whole_if(path: &Path, right: fn(&[u8]) -> bool) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = begin(&mut file)?;

@@ -1,4 +1,5 @@
-//! The files that a command line names: what is read is not written over, and no two outputs are one file.
+//! The files that a command line names: what is read is not written over, and no two outputs are
+//! one file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,7 +18,8 @@ const OUTPUTS: [&str; 6] = ["output", "json", "html", "o", "hgr", "markdown"];
 /// Protects all that is given to be read, `--force` or not.
 ///
 /// # Errors
-/// [`Usage`] if two outputs are one file: the second would be written over the first, or fail after the work.
+/// [`Usage`] if two outputs are one file: the second would be written over the first, or fail after
+/// the work.
 pub fn look(matches: &ArgMatches) -> Result<(), Usage> {
     let mut outputs = BTreeSet::new();
     let mut inner = Some(matches);
@@ -42,7 +44,8 @@ fn is_output(id: &str) -> bool {
 
 fn look_at_output(word: &OsStr, outputs: &mut BTreeSet<PathBuf>) -> Result<(), Usage> {
     let path = PathBuf::from(word);
-    // More than one thing can be written to a pipe or `/dev/null`; standard output is looked at by who has it.
+    // More than one thing can be written to a pipe or `/dev/null`; standard output is looked at by
+    // who has it.
     let is_special = std::fs::metadata(&path).is_ok_and(|about| !about.is_file());
     let parts = path.components().filter(|part| *part != Component::CurDir);
     if is_special || word == "-" || outputs.insert(parts.collect()) {

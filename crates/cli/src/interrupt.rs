@@ -1,7 +1,7 @@
 //! Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
 //!
-//! Commands that can report what there is so far take [`graceful`]; the others end at once. Either way no
-//! unfinished file stays. What was ignored when we were started (`nohup`) stays ignored.
+//! Commands that can report what there is so far take [`graceful`]; the others end at once. Either
+//! way no unfinished file stays. What was ignored when we were started (`nohup`) stays ignored.
 
 use std::process::ExitCode;
 use std::sync::{OnceLock, mpsc};
@@ -15,7 +15,8 @@ use signal_hook::low_level::emulate_default_handler;
 /// What a graceful command looks at.
 static GRACEFUL: OnceLock<Stop> = OnceLock::new();
 
-/// How long a command may take to notice that it is asked to end; a pipe that it reads may be silent.
+/// How long a command may take to notice that it is asked to end; a pipe that it reads may be
+/// silent.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Signals that come together mean one wish: `timeout` sends two, one to us and one to the group.
 const TOGETHER: Duration = Duration::from_millis(500);

@@ -1,8 +1,8 @@
-//! `reuselens`: see how far apart a program reuses its data, why it misses in its caches, and what to
-//! do about it.
+//! `reuselens`: see how far apart a program reuses its data, why it misses in its caches, and what
+//! to do about it.
 //!
-//! The whole program on one screen: arguments, one command, an exit code. What each command does is in
-//! the file of its name under `commands/`; none of them computes anything itself.
+//! The whole program on one screen: arguments, one command, an exit code. What each command does is
+//! in the file of its name under `commands/`; none of them computes anything itself.
 
 mod charts;
 mod commands;

@@ -69,8 +69,8 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
-    /// Distances over all threads interleaved, as in a cache that they share, or within each thread, as in one of
-    /// its own, which stores of others invalidate or not
+    /// Distances over all threads interleaved, as in a cache that they share, or within each
+    /// thread, as in one of its own, which stores of others invalidate or not
     #[arg(long, value_enum, default_value = "shared", help_heading = "Analysis")]
     pub sharing: Sharing,
 
@@ -86,20 +86,23 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
-    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, the rarest are counted with others that end like them [default: half a million]
+    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, the rarest are
+    /// counted with others that end like them [default: half a million]
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
     pub most_paths: Option<u64>,
 
-    /// The most memory for the analysis: with the engine auto, samples are taken beyond, others stop [default: three
-    /// quarters of what is free]
+    /// The most memory for the analysis: with the engine auto, samples are taken beyond, others
+    /// stop [default: three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
 
-    /// Look at this share of the items only (0.01, 1%), with a bound on the error; engines sampled and auto
+    /// Look at this share of the items only (0.01, 1%), with a bound on the error; engines sampled
+    /// and auto
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Analysis")]
     pub sample: Option<f64>,
 
-    /// Where the chance of a sample comes from: another number, another sample; engines sampled and auto [default: 1]
+    /// Where the chance of a sample comes from: another number, another sample; engines sampled and
+    /// auto [default: 1]
     #[arg(long, value_name = "N", help_heading = "Analysis")]
     pub seed: Option<u64>,
 }
@@ -269,8 +272,8 @@ pub fn format(text: &str) -> Result<String, String> {
     text.map_err(|what| format!("{what}; `reuselens formats` lists what can be read"))
 }
 
-/// A number of accesses or items: digits, with `k`, `M` or `G` (`K`, `m`, `g`) for a thousand, a million, a billion,
-/// and then with a fraction: `1.5M`.
+/// A number of accesses or items: digits, with `k`, `M` or `G` (`K`, `m`, `g`) for a thousand, a
+/// million, a billion, and then with a fraction: `1.5M`.
 pub fn number(text: &str) -> Result<u64, String> {
     let units = [
         (['k', 'K'], 1_000),
@@ -365,7 +368,8 @@ pub fn without_tables(arg: clap::Arg) -> clap::Arg {
     }
 }
 
-/// Keeps exports out of the help of commands that refuse them: see [`refuse_exports`](crate::output::Show::refuse_exports).
+/// Keeps exports out of the help of commands that refuse them: see
+/// [`refuse_exports`](crate::output::Show::refuse_exports).
 pub fn without_exports(arg: clap::Arg) -> clap::Arg {
     let id = arg.get_id().as_str();
     let is_export = matches!(id, "json" | "bins") || PROFILE_EXPORTS.contains(&id);

@@ -19,8 +19,8 @@ use crate::sources::{Embedding, Origin};
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
 pub struct Show {
-    /// Group accesses by: program, thread, function, line, object, element, context, instruction, path (several allowed);
-    /// program alone is the fastest: the curve, and nothing told apart
+    /// Group accesses by: program, thread, function, line, object, element, context, instruction,
+    /// path (several allowed); program alone is the fastest: the curve, and nothing told apart
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
@@ -34,7 +34,8 @@ pub struct Show {
     #[arg(long, value_enum, default_value = "log2", help_heading = "Output")]
     pub bins: BinsArg,
 
-    /// Write JSON (schema reuselens/1); `-` is standard output, and then nothing else is printed there
+    /// Write JSON (schema reuselens/1); `-` is standard output, and then nothing else is printed
+    /// there
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
 
@@ -241,7 +242,8 @@ impl Show {
         }
     }
 
-    /// Those of them that exports have: of ids, groups that say that nothing is known only if they were asked for.
+    /// Those of them that exports have: of ids, groups that say that nothing is known only if they
+    /// were asked for.
     fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
         let all = !profile.method.ids || !self.by.is_empty();
         let told = by.iter().filter(|by| all || profile.tells(**by));

@@ -13,8 +13,8 @@ use crate::exit::Usage;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A part of the trace")]
 pub struct Part {
-    /// Begin at this row (4M), behind this share of the rows (25%), or at a time: @ and ticks after the first stamp,
-    /// or a share of the time (@25%)
+    /// Begin at this row (4M), behind this share of the rows (25%), or at a time: @ and ticks after
+    /// the first stamp, or a share of the time (@25%)
     #[arg(long, value_name = "PLACE", value_parser = place)]
     from: Option<Place>,
 
@@ -28,8 +28,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// What is chosen of the trace at `path`. A share, or a time, takes a look at all of it: at the index of a native
-    /// file, and of anything else at all its bytes.
+    /// What is chosen of the trace at `path`. A share, or a time, takes a look at all of it: at the
+    /// index of a native file, and of anything else at all its bytes.
     pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {
         let places = [self.from, self.until];
         let relative = places.iter().flatten().any(|place| place.is_relative());
@@ -125,8 +125,8 @@ pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
     })
 }
 
-/// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result is replaced by
-/// an empty one.
+/// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result
+/// is replaced by an empty one.
 pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(), Usage> {
     // What broke off has more to say.
     let incomplete = matches!(profile.outcome, locality::Outcome::Incomplete(_));

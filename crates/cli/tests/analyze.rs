@@ -237,8 +237,8 @@ fn long_trace(place: &Place) -> u64 {
     json.number("accesses")
 }
 
-/// Analyses what is left of a trace: all before the damage and a warning, or a clear refusal. Returns
-/// the accesses that were read.
+/// Analyses what is left of a trace: all before the damage and a warning, or a clear refusal.
+/// Returns the accesses that were read.
 fn damaged(place: &Place, bytes: &[u8]) -> u64 {
     place.write("bad.rltrace", bytes);
     let _ = std::fs::remove_file(place.path("bad.json"));
@@ -876,7 +876,8 @@ fn memory_is_looked_at_within_a_row() {
     assert_eq!(sampled.number("accesses"), (512 << 14) + 2);
 }
 
-/// Two threads at the same time: each goes over lines that are its own, and over lines that both have.
+/// Two threads at the same time: each goes over lines that are its own, and over lines that both
+/// have.
 const TWO_THREADS: &str = r#"
 #include <pthread.h>
 enum { LINES = 500, ROUNDS = 20 };

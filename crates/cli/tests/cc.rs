@@ -381,7 +381,8 @@ fn a_built_program_runs_alone_too() {
             .run(&["cc", "-O1", "-pthread", &file, "-o", name])
             .succeeds();
     }
-    // More accesses than go into a page, by several threads, on both sides of a fork, and under signals.
+    // More accesses than go into a page, by several threads, on both sides of a fork, and under
+    // signals.
     let alone = |name: &str, words: &[&str]| {
         let mut command = Command::new(place.path(name));
         let done = Done::of(command.args(words).current_dir(place.path("")));

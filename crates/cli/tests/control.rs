@@ -1,5 +1,5 @@
-//! What of a run is recorded: regions, functions, the start skipped, bursts, limits; for compiled-in and
-//! for rewriting capture alike.
+//! What of a run is recorded: regions, functions, the start skipped, bursts, limits; for
+//! compiled-in and for rewriting capture alike.
 
 mod common;
 
@@ -89,7 +89,8 @@ fn only_what_lies_within_is_recorded() {
 fn what_is_left_out_is_counted_not_guessed() {
     let place = programs();
     for program in BOTH {
-        // In a schedule over all accesses: each is recorded or left out, and the whole is always the same.
+        // In a schedule over all accesses: each is recorded or left out, and the whole is always
+        // the same.
         let wholes: Vec<u64> = [
             &["--after", "1000"][..],
             &["--burst", "100:300"],

@@ -1,5 +1,5 @@
-//! A disk that is full, and a limit on the size of files: the reason is said, and what was written stays
-//! readable.
+//! A disk that is full, and a limit on the size of files: the reason is said, and what was written
+//! stays readable.
 
 mod common;
 

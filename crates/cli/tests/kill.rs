@@ -1,9 +1,9 @@
-//! `kill -9` of the measured program, of reuselens, and of both, at moments of chance: what was recorded can
-//! be read, and nothing is left behind.
+//! `kill -9` of the measured program, of reuselens, and of both, at moments of chance: what was
+//! recorded can be read, and nothing is left behind.
 //!
 //! `REUSELENS_KILLS=100` kills at so many moments in each of the cases (a few without it);
-//! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case. A case is a test:
-//! `cargo test --test kill -- record_rewritten_3::program` runs one.
+//! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case. A case is a
+//! test: `cargo test --test kill -- record_rewritten_3::program` runs one.
 
 mod common;
 
@@ -42,8 +42,8 @@ struct Tally {
 
 const ROUNDS: u64 = 400_000;
 const THREADS: usize = 8;
-/// How often is looked whether something has ended that is to end by itself, for about a minute. Looks, and not time: on
-/// a machine where all processes are stopped for a while nothing hangs.
+/// How often is looked whether something has ended that is to end by itself, for about a minute.
+/// Looks, and not time: on a machine where all processes are stopped for a while nothing hangs.
 const PATIENCE: u32 = 30_000;
 /// How long is waited between looks.
 const LOOK: Duration = Duration::from_millis(2);
@@ -159,8 +159,8 @@ fn ends_within(child: &mut Child, time: Duration) -> Option<Duration> {
     None
 }
 
-/// Kills once, after a moment within `whole`, the time of a run. If there is nothing to kill any more, that time was not
-/// the run's own (all was stopped for a while), and is corrected.
+/// Kills once, after a moment within `whole`, the time of a run. If there is nothing to kill any
+/// more, that time was not the run's own (all was stopped for a while), and is corrected.
 fn kill_once(
     place: &Place,
     case: &Case,
@@ -263,7 +263,8 @@ fn check(place: &Place, case: &Case, (made, done): (u64, bool), tally: &mut Tall
         tally.whole += 1;
     } else if case.victim == Victim::Program {
         tally.whole += 1;
-        // A record in the segment is never lost; what is noted and not a record yet is, and it is said.
+        // A record in the segment is never lost; what is noted and not a record yet is, and it is
+        // said.
         let most = u64::from(case.threads) * if case.program == "plain" { 20_000 } else { 1 };
         assert!(
             found <= made + u64::from(case.threads),

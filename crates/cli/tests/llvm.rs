@@ -1,4 +1,5 @@
-//! Programs built with `--llvm` are seen as exactly as those with hooks, in all the ways that programs are built and end.
+//! Programs built with `--llvm` are seen as exactly as those with hooks, in all the ways that
+//! programs are built and end.
 
 mod common;
 
@@ -50,7 +51,8 @@ fn without_llvm_it_is_said_what_to_install() {
     done.fails(1).says(&["gcc is not a compiler of LLVM 19"]);
 }
 
-/// The pass is compiled once, which takes a while: that is said before, and not again. This LLVM is none.
+/// The pass is compiled once, which takes a while: that is said before, and not again. This LLVM is
+/// none.
 #[test]
 fn the_first_use_says_that_it_takes_a_while() {
     let place = with_count();

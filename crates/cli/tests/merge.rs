@@ -134,7 +134,8 @@ fn one_part_alone_is_told_and_kept_as_it_is() {
         .says(&["a part of one", "reuselens merge n.1-of-2.rlpart"]);
 }
 
-/// What `shard` suggests is what a shell takes for all pieces, beside merged ones and pieces of other cuts.
+/// What `shard` suggests is what a shell takes for all pieces, beside merged ones and pieces of
+/// other cuts.
 #[test]
 fn the_next_command_that_is_suggested_works() {
     let place = parts(3);

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Json, Place, is_offline_page};
 
-/// Traces of loops over `items` items: items 0 to 9 in between, which stay near. The far ones move with the input.
+/// Traces of loops over `items` items: items 0 to 9 in between, which stay near. The far ones move
+/// with the input.
 fn trace(items: usize) -> String {
     let mut words = Vec::new();
     for _ in 0..12 {
@@ -106,7 +107,8 @@ fn a_loop_is_predicted_where_it_will_be() {
         (&1.0.into(), &vec![1, 1].into())
     );
     assert!((sums["accesses"].as_f64().unwrap() - accesses).abs() < 1.0);
-    // A loop over 3200 items and three others: one bin of the predicted histogram holds half of all.
+    // A loop over 3200 items and three others: one bin of the predicted histogram holds half of
+    // all.
     let counts = json.0["histogram"]["counts"].as_array().unwrap();
     let far = counts.iter().find(|bin| bin[0] == 2048).unwrap();
     assert!(
@@ -512,7 +514,8 @@ fn profiles_need_no_option() {
     assert_eq!(place.run(&words).succeeds().out, with_option.out);
 }
 
-/// What makes a number less than it seems is read before the number, and what to do about it right there.
+/// What makes a number less than it seems is read before the number, and what to do about it right
+/// there.
 #[test]
 fn warnings_come_first_each_with_what_to_do() {
     let place = loops();

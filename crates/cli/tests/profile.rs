@@ -1084,7 +1084,8 @@ fn a_wish_to_end_is_for_the_program_and_what_it_did_is_reported() {
             let accesses = json.object("cells");
             match way {
                 "compiled-in" => assert_eq!(accesses, 1000),
-                // It sees what was compiled in too, and the last of it is lost when a program is killed.
+                // It sees what was compiled in too, and the last of it is lost when a program is
+                // killed.
                 _ => assert!((1000..=2000).contains(&accesses), "{accesses}"),
             }
         }
@@ -1149,7 +1150,8 @@ fn the_program_inherits_what_is_ignored_and_nothing_else() {
     }
 }
 
-/// Overloads that only their types tell apart are no recursion, though debug information of functions of a file gives them one name.
+/// Overloads that only their types tell apart are no recursion, though debug information of
+/// functions of a file gives them one name.
 #[test]
 fn functions_of_one_name_are_told_apart_in_contexts() {
     let place = Place::new();

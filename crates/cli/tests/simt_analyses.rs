@@ -66,7 +66,8 @@ fn vectors_share_nothing_but_parameters() {
         "32",
     ];
     let csv = run(&[&all[..], &["--csv", "-"]].concat());
-    // Four parameters in one line: three pairs side by side, two one apart, one two apart, 128 threads each.
+    // Four parameters in one line: three pairs side by side, two one apart, one two apart, 128
+    // threads each.
     let first: Vec<&str> = csv.lines().take(4).collect();
     let wanted = [
         "stream,distance,degree",

@@ -16,8 +16,8 @@ pub struct BoundedPoint {
 
 /// The miss-ratio curve that an approximate engine estimated, with how far it may be off.
 ///
-/// Each point's bound holds with the same confidence, by itself: of a hundred points at 95 %, about five
-/// may be farther off than they say.
+/// Each point's bound holds with the same confidence, by itself: of a hundred points at 95 %, about
+/// five may be farther off than they say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoundedCurve {
     /// The probability with which each bound holds.
@@ -35,15 +35,16 @@ impl BoundedCurve {
         widths.fold(0.0, f64::max)
     }
 
-    /// The mean half-width over the points, which lie evenly in log2 but for the smallest sizes; 0 if there are none.
+    /// The mean half-width over the points, which lie evenly in log2 but for the smallest sizes; 0
+    /// if there are none.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.points.iter().map(|point| point.half_width).sum();
         sum / self.points.len().max(1) as f64
     }
 
-    /// How far the miss ratio of a cache of `items` items may be off: at a size between two points, the larger of
-    /// both and what the curve falls from the one to the other, as it may fall anywhere between them. 0 if there
-    /// are no points.
+    /// How far the miss ratio of a cache of `items` items may be off: at a size between two points,
+    /// the larger of both and what the curve falls from the one to the other, as it may fall
+    /// anywhere between them. 0 if there are no points.
     pub fn half_width(&self, items: u64) -> f64 {
         let next = self.points.partition_point(|point| point.items < items);
         let last = self.points.len().saturating_sub(1);

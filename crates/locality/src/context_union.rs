@@ -12,8 +12,8 @@ struct Node<'a> {
     children: BTreeMap<Call<'a>, usize>,
 }
 
-/// A tree with the used nodes of several trees. Its table is in preorder, children sorted by function
-/// and call.
+/// A tree with the used nodes of several trees. Its table is in preorder, children sorted by
+/// function and call.
 pub(crate) struct ContextUnion<'a> {
     root: Context,
     nodes: Vec<Node<'a>>,

@@ -17,7 +17,8 @@ const SHIFT: usize = (LANES - 1) * NEAR;
 
 /// Slots of the array that a histogram may have without having counted anything.
 const SMALL: u64 = 1 << 16;
-/// Counters of a page of memory. A page is left alone where there is nothing to write: it takes memory only once written.
+/// Counters of a page of memory. A page is left alone where there is nothing to write: it takes
+/// memory only once written.
 const PAGE: usize = 4096 / size_of::<u16>();
 
 /// Slots of the array at most.
@@ -26,27 +27,29 @@ const LARGEST: u64 = 1 << 32;
 /// Slots from one known sum to the next.
 const STEP: u64 = 1 << 12;
 
-/// Counts by slot: 16 bits each in one array, and what does not fit there, too far or too many, apart. The
-/// count of a slot is the sum of both. A processor's caches hold four times as many narrow counters as wide
-/// ones, and those of a large trace are touched at random.
+/// Counts by slot: 16 bits each in one array, and what does not fit there, too far or too many,
+/// apart. The count of a slot is the sum of both. A processor's caches hold four times as many
+/// narrow counters as wide ones, and those of a large trace are touched at random.
 ///
-/// The first slots, which short distances come to again and again, have [`LANES`] counters each, used in
-/// turn: one increment need not wait for the one before.
+/// The first slots, which short distances come to again and again, have [`LANES`] counters each,
+/// used in turn: one increment need not wait for the one before.
 #[derive(Clone, Default)]
 pub(crate) struct Counters {
-    /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the others.
+    /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the
+    /// others.
     flat: Huge<u16>,
     apart: BTreeMap<u64, u64>,
     /// How often slots were named, in columns or alone: what the array may grow with.
     named: u64,
-    /// Of each [`STEP`] slots of the array, the counts of them and of all behind. Made when first asked for, and gone when
-    /// anything is counted.
+    /// Of each [`STEP`] slots of the array, the counts of them and of all behind. Made when first
+    /// asked for, and gone when anything is counted.
     sums: OnceLock<Box<[u64]>>,
 }
 
 impl Counters {
-    /// Counts one for each of the slots. An exact distance is smaller than the number of accesses, so the
-    /// array takes all of those; slots far beyond (scaled distances of a few samples) go to the list.
+    /// Counts one for each of the slots. An exact distance is smaller than the number of accesses,
+    /// so the array takes all of those; slots far beyond (scaled distances of a few samples) go to
+    /// the list.
     #[inline]
     pub(crate) fn add_column(&mut self, slots: impl ExactSizeIterator<Item = u64> + Clone) {
         self.sums.take();
@@ -83,8 +86,8 @@ impl Counters {
         }
     }
 
-    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array. Cost: less per slot than
-    /// a column, since they are near each other.
+    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array.
+    /// Cost: less per slot than a column, since they are near each other.
     ///
     /// # Panics
     /// If one is not, beyond the first region.
@@ -221,7 +224,8 @@ impl Counters {
         })
     }
 
-    /// The counts of the slots from `first` on together. Saturates. Cost: once a pass over the array; a few thousand slots otherwise.
+    /// The counts of the slots from `first` on together. Saturates. Cost: once a pass over the
+    /// array; a few thousand slots otherwise.
     pub(crate) fn sum_from(&self, first: u64) -> u64 {
         let next = first.div_ceil(STEP);
         let Some(sum) = self.sums().get(next as usize) else {

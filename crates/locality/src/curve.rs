@@ -18,12 +18,12 @@ pub struct CurvePoint {
     pub miss_ratio: f64,
 }
 
-/// The miss ratio of fully associative LRU caches of every size: an access misses a cache of C items
-/// if its distance is at least C, or if it is cold. Never rises with the size.
+/// The miss ratio of fully associative LRU caches of every size: an access misses a cache of C
+/// items if its distance is at least C, or if it is cold. Never rises with the size.
 ///
 /// From an [`ExactHistogram`] it is exact at every size; from a [`FineHistogram`] wherever
-/// [`FineHistogram::is_exact_at`] says so, and in proportion between. A size is looked up in the time
-/// of a binary search. Memory: 32 bytes per bin that holds accesses.
+/// [`FineHistogram::is_exact_at`] says so, and in proportion between. A size is looked up in the
+/// time of a binary search. Memory: 32 bytes per bin that holds accesses.
 ///
 /// Source: Mattson et al. 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ impl MissRatioCurve {
         ratio(self.misses(items), self.accesses)
     }
 
-    /// The size from which on the curve is flat, since only cold accesses miss: the largest distance
-    /// and one; 1 at least.
+    /// The size from which on the curve is flat, since only cold accesses miss: the largest
+    /// distance and one; 1 at least.
     pub fn flat_from(&self) -> u64 {
         self.steps
             .last()
@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn the_error_weighs_every_octave_the_same() {
-        // All hit from 16 items on against never hit (but at 0): they differ in octaves 4 to 7 of 8.
+        // All hit from 16 items on against never hit (but at 0): they differ in octaves 4 to 7 of
+        // 8.
         let near = MissRatioCurve::new(&histogram(&[(15, 1)]));
         let far = MissRatioCurve::new(&histogram(&[(255, 1)]));
         let expected = 32.0 / 65.0;

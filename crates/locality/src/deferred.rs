@@ -8,31 +8,34 @@ use crate::exact::slot;
 
 /// Slots of a region: their counters stay in a processor's first caches.
 const REGION: usize = 1 << 15;
-/// Increments of a region that are put off until they are done together, several to each of its cache lines.
+/// Increments of a region that are put off until they are done together, several to each of its
+/// cache lines.
 const BATCH: usize = REGION / 2;
 /// Slots from which on the counters are beyond the caches that the engine leaves to them.
 const WORTH: u64 = 1 << 17;
-/// Accesses after which the distances are looked at again, how many then, and of how many cache lines their counters must
-/// be for increments to be put off.
+/// Accesses after which the distances are looked at again, how many then, and of how many cache
+/// lines their counters must be for increments to be put off.
 const LOOK_EVERY: usize = 1 << 13;
 const LOOKS: usize = 32;
 const SPREAD: u32 = 8;
 /// Slots of a cache line.
 const LINE: u64 = 32;
 
-/// Slots of a region, as they came, and a cache line more: lists fill at about the same pace, and where they all began at the same place
-/// of a page their ends would push each other out of a near cache.
+/// Slots of a region, as they came, and a cache line more: lists fill at about the same pace, and
+/// where they all began at the same place of a page their ends would push each other out of a near
+/// cache.
 type Batch = [u16; BATCH + LINE as usize];
 
-/// Counts columns of distances, as an [`ExactHistogram`] does, to which it comes in the end; faster if the distances are
-/// many and far apart.
+/// Counts columns of distances, as an [`ExactHistogram`] does, to which it comes in the end; faster
+/// if the distances are many and far apart.
 ///
-/// The counters of a large trace are in no cache when an engine works beside them, so each increment waits for
-/// memory. Here it is written to the end of a list of those that lie near each other, and done when that list
-/// is full: two steps that memory is good at (the partitioning of Manegold, Boncz & Kersten, *Optimizing main-memory join on
-/// modern hardware*, TKDE 2002). Distances that are few or short need nothing of this: which they are is asked of
-/// a sample now and then. Cost per access: some instructions more, and a cache miss less. Memory: beside that of the
-/// histogram 1 to 2 bytes per distance up to the largest, once increments are put off.
+/// The counters of a large trace are in no cache when an engine works beside them, so each
+/// increment waits for memory. Here it is written to the end of a list of those that lie near each
+/// other, and done when that list is full: two steps that memory is good at (the partitioning of
+/// Manegold, Boncz & Kersten, *Optimizing main-memory join on modern hardware*, TKDE 2002).
+/// Distances that are few or short need nothing of this: which they are is asked of a sample now
+/// and then. Cost per access: some instructions more, and a cache miss less. Memory: beside that of
+/// the histogram 1 to 2 bytes per distance up to the largest, once increments are put off.
 ///
 /// ```
 /// use reuselens_locality::DeferredHistogram;
@@ -47,7 +50,8 @@ type Batch = [u16; BATCH + LINE as usize];
 pub struct DeferredHistogram {
     /// Without what is put off.
     histogram: ExactHistogram,
-    /// For each region of the histogram's array its list, and how long that is: less than [`BATCH`].
+    /// For each region of the histogram's array its list, and how long that is: less than
+    /// [`BATCH`].
     batches: Huge<Batch>,
     lengths: Vec<u16>,
     /// Whether the distances were far apart when they were looked at, and the accesses since.
@@ -89,8 +93,9 @@ impl DeferredHistogram {
         self.is_spread
     }
 
-    /// Writes increments to the lists, or does them where there is no list. How far the array may grow depends on the accesses that
-    /// it was told of, and those put off it is told of late: what does not fit until then is counted apart.
+    /// Writes increments to the lists, or does them where there is no list. How far the array may
+    /// grow depends on the accesses that it was told of, and those put off it is told of late: what
+    /// does not fit until then is counted apart.
     fn defer(&mut self, distances: &[Distance]) {
         let regions = self.histogram.slots() as usize / REGION;
         if self.lengths.len() < regions {
@@ -126,7 +131,8 @@ impl DeferredHistogram {
         }
     }
 
-    /// Gives the memory of the lists back, until there are again columns to put off: for those who expect none.
+    /// Gives the memory of the lists back, until there are again columns to put off: for those who
+    /// expect none.
     pub fn shrink(&mut self) {
         self.settle();
         (self.batches, self.lengths) = (Huge::default(), Vec::new());

@@ -19,7 +19,8 @@ pub struct SizeChange {
     pub before_ratio: f64,
     /// Misses per access after.
     pub after_ratio: f64,
-    /// By how many misses the two may be off together, each at its confidence: 0 where both are exact.
+    /// By how many misses the two may be off together, each at its confidence: 0 where both are
+    /// exact.
     pub unsure: f64,
 }
 
@@ -48,8 +49,8 @@ pub struct SizeRange {
     pub to: u64,
     /// The size in the range that changes most.
     pub most: SizeChange,
-    /// Whether no larger one was looked at: both curves are flat from there on, so all larger ones change by as much as the
-    /// largest.
+    /// Whether no larger one was looked at: both curves are flat from there on, so all larger ones
+    /// change by as much as the largest.
     pub is_last: bool,
 }
 
@@ -83,8 +84,8 @@ pub struct LocalityChange {
     pub cold: (u64, u64),
     /// Accesses before and after.
     pub accesses: (u64, u64),
-    /// The distance, in items, from which on one of the two does not tell distances apart: nothing is compared beyond, and the cold
-    /// accesses are not first ones alone. `None` if both tell all.
+    /// The distance, in items, from which on one of the two does not tell distances apart: nothing
+    /// is compared beyond, and the cold accesses are not first ones alone. `None` if both tell all.
     pub reach: Option<u64>,
 }
 
@@ -169,8 +170,8 @@ impl LocalityChange {
         }
     }
 
-    /// The ranges of neighbouring sizes with fewer misses after: by more than `noise` of those before
-    /// (0 = by any number; 0.01 = by more than 1 %), and by more than the two may be off.
+    /// The ranges of neighbouring sizes with fewer misses after: by more than `noise` of those
+    /// before (0 = by any number; 0.01 = by more than 1 %), and by more than the two may be off.
     pub fn wins(&self, noise: f64) -> Vec<SizeRange> {
         self.ranges(|size| size.change() < -noise && size.is_sure())
     }
@@ -190,8 +191,8 @@ impl LocalityChange {
         ranges
     }
 
-    /// The size with the largest relative fall in misses, the smallest of equals; `None` if there are
-    /// fewer nowhere.
+    /// The size with the largest relative fall in misses, the smallest of equals; `None` if there
+    /// are fewer nowhere.
     pub fn best(&self) -> Option<SizeChange> {
         let falls = self.sizes.iter().filter(|size| size.change() < 0.0);
         falls
@@ -199,8 +200,8 @@ impl LocalityChange {
             .copied()
     }
 
-    /// The size with the largest relative rise in misses, the smallest of equals; `None` if there are
-    /// more nowhere.
+    /// The size with the largest relative rise in misses, the smallest of equals; `None` if there
+    /// are more nowhere.
     pub fn worst(&self) -> Option<SizeChange> {
         let rises = self.sizes.iter().filter(|size| size.change() > 0.0);
         rises

@@ -26,8 +26,8 @@ pub struct Element {
     pub distance_max: u64,
 }
 
-/// Its fields in their order, without their names: a profile can have a hundred thousand of these. The
-/// fields after the second go if there are no distances.
+/// Its fields in their order, without their names: a profile can have a hundred thousand of these.
+/// The fields after the second go if there are no distances.
 impl Serialize for Element {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let counts = (self.index, self.accesses);
@@ -80,7 +80,8 @@ pub(crate) fn merge_elements(into: &mut Vec<Element>, others: &[Element]) {
 }
 
 impl Object {
-    /// Adds elements to those that there are: equal indices become one. Cost: logarithmic per element.
+    /// Adds elements to those that there are: equal indices become one. Cost: logarithmic per
+    /// element.
     pub fn add_elements(&mut self, elements: &[Element]) {
         merge_elements(&mut self.elements, elements);
     }
@@ -95,8 +96,8 @@ impl Object {
 
 impl Profile {
     /// The elements of every object that has any told apart, by the object's name in
-    /// [`groups`](Profile::groups): ascending, those of objects of one name united. Cost: linear in the
-    /// objects and their elements.
+    /// [`groups`](Profile::groups): ascending, those of objects of one name united. Cost: linear in
+    /// the objects and their elements.
     pub fn elements(&self) -> BTreeMap<String, Vec<Element>> {
         let mut elements: BTreeMap<String, Vec<Element>> = BTreeMap::new();
         for object in &self.objects {

@@ -8,8 +8,9 @@ use crate::{Dimension, Group, Profile, names};
 impl Profile {
     /// The groups by element: most accesses first, then in the order of objects and indices.
     ///
-    /// What belongs to no element whose distances are known is one group, so that all groups together
-    /// are all cells. Its largest distance is only known to a fine bin: it is at most 1/16 too large.
+    /// What belongs to no element whose distances are known is one group, so that all groups
+    /// together are all cells. Its largest distance is only known to a fine bin: it is at most 1/16
+    /// too large.
     pub(crate) fn element_groups(&self) -> Vec<Group> {
         let mut elements: BTreeMap<(&str, u64), Tally> = BTreeMap::new();
         let mut known = Tally::default();

@@ -4,8 +4,8 @@ use reuselens_units::{Bytes, Distance};
 
 use crate::FineHistogram;
 
-/// The distances of one element. One cache line, and all that an access needs as long as it falls into
-/// the bin of the one before.
+/// The distances of one element. One cache line, and all that an access needs as long as it falls
+/// into the bin of the one before.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct Tally {
@@ -45,9 +45,9 @@ impl Tally {
 
 /// Histograms of elements of data structures: numbers from 1 on; 0 is no element, and not counted.
 ///
-/// As [`KeyedHistograms`](crate::KeyedHistograms), but for a hundred thousand groups with a few accesses
-/// each. Memory: 64 bytes per element, and 16 bytes per bin in which it has accesses, at most twice
-/// that while the histograms grow.
+/// As [`KeyedHistograms`](crate::KeyedHistograms), but for a hundred thousand groups with a few
+/// accesses each. Memory: 64 bytes per element, and 16 bytes per bin in which it has accesses, at
+/// most twice that while the histograms grow.
 #[derive(Clone, Debug, Default)]
 pub struct ElementHistograms {
     tallies: Vec<Tally>,
@@ -61,8 +61,9 @@ impl ElementHistograms {
         Self::default()
     }
 
-    /// Counts a column: `distances[i]` for the element `elements[i]`. Elements come to be as they are
-    /// named, with all smaller ones. Cost per access: a search in the bins that the element uses.
+    /// Counts a column: `distances[i]` for the element `elements[i]`. Elements come to be as they
+    /// are named, with all smaller ones. Cost per access: a search in the bins that the element
+    /// uses.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
@@ -97,8 +98,8 @@ impl ElementHistograms {
         }
     }
 
-    /// Takes out the histogram of an element, the sum of its finite distances and the largest of them;
-    /// `None` for one that never came to be.
+    /// Takes out the histogram of an element, the sum of its finite distances and the largest of
+    /// them; `None` for one that never came to be.
     pub fn take(&mut self, element: u32) -> Option<(FineHistogram, u128, u64)> {
         let mut tally = std::mem::take(self.tallies.get_mut(element as usize)?);
         self.heap -= tally.histogram.heap_bytes();
@@ -106,8 +107,8 @@ impl ElementHistograms {
         Some((tally.histogram, tally.sum, tally.max))
     }
 
-    /// Replaces the distances of every element (histogram, sum of the finite ones, largest of them) by
-    /// what `change` makes of them.
+    /// Replaces the distances of every element (histogram, sum of the finite ones, largest of them)
+    /// by what `change` makes of them.
     pub fn map(
         &mut self,
         mut change: impl FnMut((FineHistogram, u128, u64)) -> (FineHistogram, u128, u64),

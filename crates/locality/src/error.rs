@@ -1,8 +1,9 @@
 //! How far one histogram is from another: the field's measures, each under its own name.
 //!
-//! All compare the fractions of accesses `a_k` and `b_k` in the same H bins: the log2 bins from 0 to the
-//! highest that either histogram uses, and one for the cold accesses ([`compared_bins`]). A histogram
-//! of no accesses is as far as can be from every other (Σ|a_k − b_k| = 2), and equals another of none.
+//! All compare the fractions of accesses `a_k` and `b_k` in the same H bins: the log2 bins from 0
+//! to the highest that either histogram uses, and one for the cold accesses ([`compared_bins`]). A
+//! histogram of no accesses is as far as can be from every other (Σ|a_k − b_k| = 2), and equals
+//! another of none.
 
 use crate::Log2Histogram;
 use crate::histogram::ratio;

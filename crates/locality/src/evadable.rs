@@ -1,4 +1,5 @@
-//! Evadable reuses: those whose distance grows with the input, so that no cache holds them for ever.
+//! Evadable reuses: those whose distance grows with the input, so that no cache holds them for
+//! ever.
 
 use crate::Log2Histogram;
 use crate::hills::{Hill, hills};
@@ -6,17 +7,18 @@ use crate::histogram::{Histogram, ratio};
 
 /// How the reuses of a program lengthen from a small to a large input.
 ///
-/// The reuses (accesses that are not cold) of each input are sorted by distance, and equal fractions
-/// are matched: the reuse at the q-th part of the small input with that at the q-th part of the
-/// large one. A reuse is *evadable* if the distance matched with it is at least twice as long, which is
-/// one log2 bin (distance 0 counts as 1 here). A wider bin of a histogram stands for its lowest
-/// distance. Choose inputs that differ at least fourfold in data: distances that grow with its square
-/// root then double.
+/// The reuses (accesses that are not cold) of each input are sorted by distance, and equal
+/// fractions are matched: the reuse at the q-th part of the small input with that at the q-th part
+/// of the large one. A reuse is *evadable* if the distance matched with it is at least twice as
+/// long, which is one log2 bin (distance 0 counts as 1 here). A wider bin of a histogram stands for
+/// its lowest distance. Choose inputs that differ at least fourfold in data: distances that grow
+/// with its square root then double.
 ///
-/// A growth rate is log(d₂/d₁) / log(s₂/s₁), where s is the size of the input in distinct items: 0 for
-/// reuses that stay, ½ for the square root, 1 for linear growth.
+/// A growth rate is log(d₂/d₁) / log(s₂/s₁), where s is the size of the input in distinct items: 0
+/// for reuses that stay, ½ for the square root, 1 for linear growth.
 ///
-/// Source: Ding & Zhong 2001, section 3.2, which names them evadable and reads the growth off hills.
+/// Source: Ding & Zhong 2001, section 3.2, which names them evadable and reads the growth off
+/// hills.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
     /// Distinct items of the small and of the large input.
@@ -27,8 +29,8 @@ pub struct Growth {
     pub evadable: f64,
     /// The share of all accesses of the large input that is evadable, cold ones included in all.
     pub evadable_of_accesses: f64,
-    /// The mean growth rate of the evadable reuses; `None` if there are none, or if the inputs do not
-    /// differ in size.
+    /// The mean growth rate of the evadable reuses; `None` if there are none, or if the inputs do
+    /// not differ in size.
     pub rate: Option<f64>,
     /// The hills of the small input, and what becomes of each.
     pub hills: Vec<HillGrowth>,
@@ -53,8 +55,8 @@ pub struct HillGrowth {
     pub rate: Option<f64>,
 }
 
-/// Reuses of both inputs that match: a fraction of all, in units of 1 / (reuses of the small · reuses
-/// of the large).
+/// Reuses of both inputs that match: a fraction of all, in units of 1 / (reuses of the small ·
+/// reuses of the large).
 #[derive(Clone, Copy)]
 struct Match {
     weight: u128,
@@ -74,8 +76,8 @@ impl Match {
 }
 
 impl Growth {
-    /// Compares two inputs of one program. The sizes of the inputs are their cold accesses, which is
-    /// the number of distinct items. Cost: linear in the bins of both, and memory likewise.
+    /// Compares two inputs of one program. The sizes of the inputs are their cold accesses, which
+    /// is the number of distinct items. Cost: linear in the bins of both, and memory likewise.
     pub fn between(small: &impl Histogram, large: &impl Histogram) -> Self {
         let items = (small.cold(), large.cold());
         let matches = matched(small, large);
@@ -185,8 +187,8 @@ mod tests {
     use crate::{ExactHistogram, FineHistogram};
     use reuselens_units::Distance;
 
-    /// An input of `side`² items: a third of the reuses stay near, a third lie a row apart, a third a
-    /// whole sweep.
+    /// An input of `side`² items: a third of the reuses stay near, a third lie a row apart, a third
+    /// a whole sweep.
     fn sweep(side: u64) -> ExactHistogram {
         let mut histogram = ExactHistogram::new();
         let all = side * side;

@@ -14,8 +14,9 @@ use crate::sparse::{Sparse, Steps};
 /// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
-/// Memory: 2 to 4 bytes per distance up to the largest, of which the system gives only what is touched;
-/// about 48 bytes for each distance that is far beyond the number of accesses. Equality, and the stored form, depend on the counts alone.
+/// Memory: 2 to 4 bytes per distance up to the largest, of which the system gives only what is
+/// touched; about 48 bytes for each distance that is far beyond the number of accesses. Equality,
+/// and the stored form, depend on the counts alone.
 #[derive(Clone, Default)]
 pub struct ExactHistogram {
     /// Slot 0 counts the cold accesses, slot `d + 1` those at distance `d`.
@@ -47,7 +48,8 @@ impl ExactHistogram {
         self.counts.slots()
     }
 
-    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array (else it may panic).
+    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array
+    /// (else it may panic).
     pub(crate) fn add_batch(&mut self, first: usize, behind: &[u16]) {
         self.counts.add_batch(first, behind);
     }
@@ -68,8 +70,8 @@ impl ExactHistogram {
         self.counts.merge(&other.counts);
     }
 
-    /// Leaves out the cold accesses: for those who count a stretch of a trace, in which an access that is the
-    /// first to its item need not be so in the whole.
+    /// Leaves out the cold accesses: for those who count a stretch of a trace, in which an access
+    /// that is the first to its item need not be so in the whole.
     pub fn forget_cold(&mut self) {
         self.counts.clear(0);
     }
@@ -129,8 +131,8 @@ impl ExactHistogram {
     }
 
     /// Misses of a fully associative LRU cache of `items` items: the accesses with a distance of at
-    /// least that, and the cold ones. Exact. Cost: linear in the distances the first time after something was counted, and some
-    /// microseconds then.
+    /// least that, and the cold ones. Exact. Cost: linear in the distances the first time after
+    /// something was counted, and some microseconds then.
     pub fn misses(&self, items: u64) -> u64 {
         let slots = items.checked_add(1);
         let reuses = slots.map_or(0, |first| self.counts.sum_from(first));

@@ -10,11 +10,12 @@ use crate::log2::Log2Histogram;
 use crate::sparse::{Sparse, Steps};
 
 /// How many accesses had a distance in each *fine bin*: one bin per distance below 32, then sixteen
-/// equal bins per octave. Small enough to have one for every line of a program; exact at every cache
-/// size of up to 31 · 2ⁿ items, which is what caches are made of, and never wider than 1/16 elsewhere.
+/// equal bins per octave. Small enough to have one for every line of a program; exact at every
+/// cache size of up to 31 · 2ⁿ items, which is what caches are made of, and never wider than 1/16
+/// elsewhere.
 ///
-/// Counts are 64 bits, saturate, and sum to the accesses. Memory: 16 bytes per bin that holds accesses,
-/// of which most groups of a program have a handful.
+/// Counts are 64 bits, saturate, and sum to the accesses. Memory: 16 bytes per bin that holds
+/// accesses, of which most groups of a program have a handful.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FineHistogram {
     /// The bins that hold accesses, ascending, with their counts; no zeros.
@@ -45,7 +46,8 @@ impl FineHistogram {
     /// The bin of a finite distance.
     #[inline]
     pub const fn bin(items: u64) -> usize {
-        // Bins are 2^shift wide. Below 32 that is 1, and what is left is the distance itself: no branch.
+        // Bins are 2^shift wide. Below 32 that is 1, and what is left is the distance itself: no
+        // branch.
         let shift = (items | 16).ilog2() - 4;
         ((shift << 4) as u64 + (items >> shift)) as usize
     }

@@ -10,17 +10,20 @@ struct Longer {
 }
 
 impl ReuseTimes {
-    /// The average footprint: for windows of so many accesses, the mean number of distinct items over
-    /// all windows of that length in the trace (in all runs, where there are several). A point for every
-    /// window length that is the lowest of a fine bin (each up to 32, then sixteen to an octave), up to
-    /// the longest run. Exact. Never falls. Cost: linear in the bins and in points times runs.
+    /// The average footprint: for windows of so many accesses, the mean number of distinct items
+    /// over all windows of that length in the trace (in all runs, where there are several). A point
+    /// for every window length that is the lowest of a fine bin (each up to 32, then sixteen to an
+    /// octave), up to the longest run. Exact. Never falls. Cost: linear in the bins and in points
+    /// times runs.
     ///
-    /// Of the `n − w + 1` windows of `w` accesses, an item is absent from those that fit into its gaps:
-    /// before its first access, between two, and after its last. A gap of `g` accesses has room for
-    /// `g − w + 1`. The sum over all gaps is the histogram of reuse times and of what lies around them.
+    /// Of the `n − w + 1` windows of `w` accesses, an item is absent from those that fit into its
+    /// gaps: before its first access, between two, and after its last. A gap of `g` accesses has
+    /// room for `g − w + 1`. The sum over all gaps is the histogram of reuse times and of what lies
+    /// around them.
     ///
-    /// Source: Xiang, Bao, Ding & Gao, *Linear-time modeling of program working set in shared cache*,
-    /// PACT 2011 (there with the time from access to access, one more than the accesses between).
+    /// Source: Xiang, Bao, Ding & Gao, *Linear-time modeling of program working set in shared
+    /// cache*, PACT 2011 (there with the time from access to access, one more than the accesses
+    /// between).
     pub fn footprint_curve(&self) -> Vec<(u64, f64)> {
         let longest = self.runs.last().map_or(0, |run| run.accesses);
         let windows: Vec<u64> = (1..FineHistogram::BINS)
@@ -33,8 +36,8 @@ impl ReuseTimes {
     }
 
     /// The average footprint of windows of `window` accesses (1 at least): exact where
-    /// [`footprint_curve`](Self::footprint_curve) has a point, on the straight line between two points
-    /// elsewhere, the last one beyond. `None` if there are no accesses.
+    /// [`footprint_curve`](Self::footprint_curve) has a point, on the straight line between two
+    /// points elsewhere, the last one beyond. `None` if there are no accesses.
     pub fn footprint(&self, window: u64) -> Option<f64> {
         let curve = self.footprint_curve();
         let next = curve.partition_point(|(at, _)| *at < window);

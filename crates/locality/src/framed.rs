@@ -1,5 +1,5 @@
-//! What the files of profiles and of parts have in common: a mark, a version, a checksum, lengths, and a
-//! compressed body.
+//! What the files of profiles and of parts have in common: a mark, a version, a checksum, lengths,
+//! and a compressed body.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|

@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::FineHistogram;
 
-/// Counts and summed lengths of stretches, in the bins of a [`FineHistogram`], while they are filled.
+/// Counts and summed lengths of stretches, in the bins of a [`FineHistogram`], while they are
+/// filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GapCounts {
     bins: Vec<(u64, u128)>,

@@ -29,7 +29,8 @@ pub enum Dimension {
     Context,
     /// The instruction that accessed.
     Instruction,
-    /// The way to the instruction that accessed: recent outcomes of branches, where they were followed.
+    /// The way to the instruction that accessed: recent outcomes of branches, where they were
+    /// followed.
     Path,
 }
 
@@ -128,8 +129,8 @@ impl FromStr for Dimension {
 pub struct Group {
     /// What was grouped by.
     pub by: Dimension,
-    /// Its name: `src/a.c:12`, `sweep`, `main > solve > sweep`, `prog+0x12ab (a.c:12)`; names of what
-    /// is not known are in parentheses.
+    /// Its name: `src/a.c:12`, `sweep`, `main > solve > sweep`, `prog+0x12ab (a.c:12)`; names of
+    /// what is not known are in parentheses.
     pub name: String,
     /// The number of accesses.
     pub accesses: u64,
@@ -215,10 +216,11 @@ impl Tally {
 
 impl Profile {
     /// The accesses grouped by one dimension: most accesses first, then by name. The counts of the
-    /// groups sum to those of the cells; entries of equal name are one group. The program as a whole is
-    /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of equally many
-    /// accesses come by index; what belongs to none of known distances is `(no element)`. Cost: linear
-    /// in the cells, or in the elements. For several dimensions, see [`grouping`](Self::grouping).
+    /// groups sum to those of the cells; entries of equal name are one group. The program as a
+    /// whole is all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of
+    /// equally many accesses come by index; what belongs to none of known distances is `(no
+    /// element)`. Cost: linear in the cells, or in the elements. For several dimensions, see
+    /// [`grouping`](Self::grouping).
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
         match by {
             Dimension::Program => {
@@ -234,9 +236,9 @@ impl Profile {
         }
     }
 
-    /// Whether its groups of a dimension say more than that nothing is known. What is missing of elements has words
-    /// of its own. Cost: linear in the names, and in the cells only until one has a name; that of
-    /// [`groups`](Self::groups) for paths.
+    /// Whether its groups of a dimension say more than that nothing is known. What is missing of
+    /// elements has words of its own. Cost: linear in the names, and in the cells only until one
+    /// has a name; that of [`groups`](Self::groups) for paths.
     pub fn tells(&self, by: Dimension) -> bool {
         match by {
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
@@ -255,8 +257,8 @@ impl Profile {
             || by == Dimension::Line && self.tells(Dimension::Object)
     }
 
-    /// The accesses grouped by two dimensions at once: most accesses first, then by both names. Which
-    /// element belongs to which other group is not kept: all have `(no element)`.
+    /// The accesses grouped by two dimensions at once: most accesses first, then by both names.
+    /// Which element belongs to which other group is not kept: all have `(no element)`.
     pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
         cross(
             &self.cells,

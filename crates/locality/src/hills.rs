@@ -43,10 +43,10 @@ impl Hill {
 
 /// The hills of a histogram, by distance.
 ///
-/// Bins that hold less than a thousandth of the reuses are ground. The runs of bins between are
-/// cut at each valley: the lowest bin between two peaks of more than twice its count. The valley
-/// itself goes to its higher neighbour. Of the pieces, those with at least a hundredth of the reuses
-/// are hills.
+/// Bins that hold less than a thousandth of the reuses are ground. The runs of bins between are cut
+/// at each valley: the lowest bin between two peaks of more than twice its count. The valley itself
+/// goes to its higher neighbour. Of the pieces, those with at least a hundredth of the reuses are
+/// hills.
 ///
 /// Source: the elevated hills of Ding & Zhong 2001, section 3.2, which found them by eye.
 pub fn hills(histogram: &Log2Histogram) -> Vec<Hill> {

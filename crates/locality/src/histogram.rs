@@ -3,8 +3,8 @@
 /// Counts of accesses by reuse distance, in bins that do not overlap.
 ///
 /// The models of this crate ([`MissRatioCurve`](crate::MissRatioCurve),
-/// [`SetAssociative`](crate::SetAssociative), [`Growth`](crate::Growth)) take any histogram; how good
-/// they are depends on how narrow its bins are.
+/// [`SetAssociative`](crate::SetAssociative), [`Growth`](crate::Growth)) take any histogram; how
+/// good they are depends on how narrow its bins are.
 pub trait Histogram {
     /// The bins that hold accesses, ascending: lowest distance, highest distance, accesses.
     fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_;

@@ -8,8 +8,8 @@ use reuselens_units::{Bytes, Distance};
 use crate::FineHistogram;
 use crate::tallies::{Counted, Tallies};
 
-/// Distances from here on are not near. Most accesses of a program are, and of those there is nothing to know
-/// but how many: sum and largest follow.
+/// Distances from here on are not near. Most accesses of a program are, and of those there is
+/// nothing to know but how many: sum and largest follow.
 const FAR: u64 = 31;
 /// Accesses of a cell at each near distance, a cache line; the last number is of no meaning.
 type Near = [u16; FAR as usize + 1];
@@ -20,9 +20,11 @@ const MANY: usize = 4096;
 /// How many accesses ahead.
 const AHEAD: usize = 12;
 
-/// Histograms of many cells: small consecutive numbers, each the distances of one group of accesses.
+/// Histograms of many cells: small consecutive numbers, each the distances of one group of
+/// accesses.
 ///
-/// Memory: 128 bytes per cell, and 64 for each octave of distances beyond the near ones that it has.
+/// Memory: 128 bytes per cell, and 64 for each octave of distances beyond the near ones that it
+/// has.
 #[derive(Clone, Default)]
 pub struct KeyedHistograms {
     /// Where there is nothing in `near`, and what came round there.
@@ -44,8 +46,9 @@ impl KeyedHistograms {
     }
 
     /// Counts a column: `distances[i]` for the cell `cells[i]`. Cells come to be as they are named,
-    /// with all smaller ones. Cost per access: an addition in a cache line of the cell, and for far ones two
-    /// lines more; nothing is allocated except when a cell reaches an octave for the first time.
+    /// with all smaller ones. Cost per access: an addition in a cache line of the cell, and for far
+    /// ones two lines more; nothing is allocated except when a cell reaches an octave for the first
+    /// time.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
@@ -53,8 +56,9 @@ impl KeyedHistograms {
         self.add_column_and_tell(cells, distances, &mut Vec::new());
     }
 
-    /// As [`add_column`](Self::add_column), and appends to `far` the distances that are not near. Whoever counts
-    /// those, and at the end [`near`](Self::near), has all, and has touched most accesses once instead of twice.
+    /// As [`add_column`](Self::add_column), and appends to `far` the distances that are not near.
+    /// Whoever counts those, and at the end [`near`](Self::near), has all, and has touched most
+    /// accesses once instead of twice.
     ///
     /// # Panics
     /// If the first two slices differ in length (a fault of the caller).
@@ -82,8 +86,8 @@ impl KeyedHistograms {
         }
     }
 
-    /// Counts a piece of a column, whose cells there are. First all as if they were near, without a branch
-    /// that nobody could guess; then those that are not.
+    /// Counts a piece of a column, whose cells there are. First all as if they were near, without a
+    /// branch that nobody could guess; then those that are not.
     fn add_piece<const MANY: bool>(
         &mut self,
         cells: &[u32],
@@ -148,7 +152,8 @@ impl KeyedHistograms {
         self.tallies.get(cell, into);
     }
 
-    /// Counts `accesses` accesses of a cell at one distance: estimates, of which a few stand for many.
+    /// Counts `accesses` accesses of a cell at one distance: estimates, of which a few stand for
+    /// many.
     pub fn add(&mut self, cell: u32, distance: Distance, accesses: u64) {
         if accesses > 0 {
             self.tallies.reserve(cell as usize + 1);
@@ -172,8 +177,8 @@ impl KeyedHistograms {
         }
     }
 
-    /// Replaces the distances of every cell (histogram, sum of the finite ones, largest of them) by what
-    /// `change` makes of them.
+    /// Replaces the distances of every cell (histogram, sum of the finite ones, largest of them) by
+    /// what `change` makes of them.
     pub fn map(
         &mut self,
         mut change: impl FnMut((FineHistogram, u128, u64)) -> (FineHistogram, u128, u64),
@@ -197,8 +202,8 @@ impl KeyedHistograms {
         *self = changed;
     }
 
-    /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for a
-    /// cell that never came to be.
+    /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for
+    /// a cell that never came to be.
     pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
         let mut counted = Counted::default();
         ((cell as usize) < self.len()).then(|| self.get_with(cell, &mut counted))

@@ -3,22 +3,23 @@
 //! Every merge is a sum of 64-bit counts, so the order of merging never shows: equal inputs give
 //! equal values and equal bytes. Sums beyond 64 bits saturate.
 //!
-//! - Counts: [`ExactHistogram`] (each distance), [`FineHistogram`] (16 bins per octave, for every line
-//!   and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),
-//!   [`ElementHistograms`] (very many of few accesses each),
-//!   [`Log2Histogram`] (the bins of the field). All are [`Histogram`]s.
-//! - Times: [`ReuseTimes`] (accesses between two uses), and from them the average footprint of windows.
-//! - Caches: [`MissRatioCurve`] (fully associative, every size), [`BoundedCurve`] (an estimate of it),
-//!   [`SetAssociative`] (Smith and Hill's
-//!   model), and what a [`Machine`] has.
+//! - Counts: [`ExactHistogram`] (each distance), [`FineHistogram`] (16 bins per octave, for every
+//!   line and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),
+//!   [`ElementHistograms`] (very many of few accesses each), [`Log2Histogram`] (the bins of the
+//!   field). All are [`Histogram`]s.
+//! - Times: [`ReuseTimes`] (accesses between two uses), and from them the average footprint of
+//!   windows.
+//! - Caches: [`MissRatioCurve`] (fully associative, every size), [`BoundedCurve`] (an estimate of
+//!   it), [`SetAssociative`] (Smith and Hill's model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
 //! - Limits: [`Limit`] (a rule as people write it), held against profiles: [`Verdict`].
-//! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by [`patterns()`].
+//! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by
+//!   [`patterns()`].
 //! - Profiles: [`Profile`] is everything about one run; [`Profile::groups`], [`Profile::cross`] and
 //!   [`Profile::context_tree`] ask it questions, [`Profile::merge`] adds runs up, and
-//!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one. [`Framed`] is what such files are made
-//!   of.
+//!   [`Profile::to_bytes`] and [`Profile::from_bytes`] are its file. No function here opens one.
+//!   [`Framed`] is what such files are made of.
 //!
 //! ```
 //! use reuselens_locality::{ExactHistogram, MissRatioCurve};

@@ -61,8 +61,8 @@ impl Cache {
         self.size.items(granularity).get()
     }
 
-    /// Its sets and ways as a model, if both are known or follow from each other. The distances that
-    /// the model is asked about must be in lines of this cache.
+    /// Its sets and ways as a model, if both are known or follow from each other. The distances
+    /// that the model is asked about must be in lines of this cache.
     pub fn model(&self) -> Option<SetAssociative> {
         let ways = u64::from(self.ways);
         let sets = match u64::from(self.sets) {

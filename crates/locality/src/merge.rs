@@ -10,15 +10,17 @@ use crate::{ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes,
 
 impl Profile {
     /// The profiles of several runs of one program as one: all counts are summed, and equal sites,
-    /// objects, contexts and threads become one. The result is in canonical form, and its bytes are the
-    /// same in whatever order, and in whatever groups, the profiles are merged.
+    /// objects, contexts and threads become one. The result is in canonical form, and its bytes are
+    /// the same in whatever order, and in whatever groups, the profiles are merged.
     ///
-    /// Where the runs differ in what is not a count, the result keeps the value that orders last (the
-    /// outcome: the worst) and has a warning that says so. It is exact if all are, and its error bound is
-    /// the largest. Cost: linear in the sizes of the profiles, and the sorting of their tables.
+    /// Where the runs differ in what is not a count, the result keeps the value that orders last
+    /// (the outcome: the worst) and has a warning that says so. It is exact if all are, and its
+    /// error bound is the largest. Cost: linear in the sizes of the profiles, and the sorting of
+    /// their tables.
     ///
     /// # Errors
-    /// If there is no profile, or their granularities differ, or what their distances look back over.
+    /// If there is no profile, or their granularities differ, or what their distances look back
+    /// over.
     pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
         let (mut merged, renumberings) = Profile::merge_all_but_cells(profiles)?;
         let cells = profiles.iter().map(|profile| profile.cells.clone());
@@ -83,8 +85,9 @@ impl Profile {
     }
 
     /// The canonical form: tables sorted, equal entries united, and entries dropped that no access
-    /// belongs to; except that index 0 of sites, objects and contexts stays what it is. Two profiles
-    /// that say the same are equal, and equal in bytes, in this form. It is its own canonical form.
+    /// belongs to; except that index 0 of sites, objects and contexts stays what it is. Two
+    /// profiles that say the same are equal, and equal in bytes, in this form. It is its own
+    /// canonical form.
     pub fn canonicalise(&mut self) {
         let lacks_forward = lacks_forward(self);
         // One profile has one granularity, so this cannot fail.
@@ -182,8 +185,8 @@ fn method(profiles: &[Profile]) -> Method {
     }
 }
 
-/// The largest bound: the miss ratio of the whole is a mean of those of its parts. None if a part that
-/// is not exact has none.
+/// The largest bound: the miss ratio of the whole is a mean of those of its parts. None if a part
+/// that is not exact has none.
 fn error_bound(profiles: &[Profile]) -> Option<f64> {
     let bounds = profiles.iter().map(|profile| &profile.method);
     if bounds
@@ -257,8 +260,8 @@ fn worst(profiles: &[Profile]) -> Outcome {
         .unwrap_or_default()
 }
 
-/// All warnings, sorted, and those that the merging itself gives cause for. Their texts do not depend
-/// on the values, so that they do not on the order of merging.
+/// All warnings, sorted, and those that the merging itself gives cause for. Their texts do not
+/// depend on the values, so that they do not on the order of merging.
 fn warnings(profiles: &[Profile]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = profiles
         .iter()

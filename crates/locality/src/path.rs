@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// The most outcomes that a path has.
 pub const LONGEST: u32 = 32;
 
-/// A number for each of the last 32 stretches of a trace of basic blocks: each stretch begins with a block that
-/// ends in a conditional branch. Two traces that differ in a stretch have different numbers there in 255 of 256
-/// cases. The newest stretch is the lowest byte of the first number.
+/// A number for each of the last 32 stretches of a trace of basic blocks: each stretch begins with
+/// a block that ends in a conditional branch. Two traces that differ in a stretch have different
+/// numbers there in 255 of 256 cases. The newest stretch is the lowest byte of the first number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockTrace([u64; 4]);
 
@@ -53,7 +53,8 @@ fn tag(block: u64) -> u8 {
 /// The path to an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
-    /// Outcomes of the last 32 conditional branches that are kept, 1 for taken, the newest in the lowest bit.
+    /// Outcomes of the last 32 conditional branches that are kept, 1 for taken, the newest in the
+    /// lowest bit.
     pub outcomes: u32,
     /// The blocks that were run meanwhile.
     pub trace: BlockTrace,
@@ -75,7 +76,8 @@ impl Path {
         all[all.len() - length.min(LONGEST) as usize..].to_owned()
     }
 
-    /// The newest `length` outcomes as digits, the newest last, of which `known` are known: an ellipsis is before fewer.
+    /// The newest `length` outcomes as digits, the newest last, of which `known` are known: an
+    /// ellipsis is before fewer.
     pub fn ending(outcomes: u32, known: u32, length: u32) -> String {
         let digits = Path::digits(outcomes, length.min(known));
         match known < length {
@@ -85,8 +87,8 @@ impl Path {
     }
 }
 
-/// The traces of blocks that one history stands for: the first one, and the newest stretch where another differs from
-/// it.
+/// The traces of blocks that one history stands for: the first one, and the newest stretch where
+/// another differs from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traces {
     first: BlockTrace,
@@ -141,9 +143,11 @@ impl Traces {
 pub struct PathShares {
     /// Outcomes in a path.
     pub length: u32,
-    /// Distinct pairs of an instruction and a path to it; rarer paths that were not told apart are one.
+    /// Distinct pairs of an instruction and a path to it; rarer paths that were not told apart are
+    /// one.
     pub paths: u64,
-    /// Accesses whose path has so many outcomes; of the others fewer are known. 0 in profiles of earlier versions.
+    /// Accesses whose path has so many outcomes; of the others fewer are known. 0 in profiles of
+    /// earlier versions.
     #[serde(default)]
     pub accesses: u64,
     /// Instructions.
@@ -152,12 +156,13 @@ pub struct PathShares {
     pub multiple: u64,
     /// Of those with several: each path has at most one pattern.
     pub differentiable: u64,
-    /// Of those with several, not differentiable: a path with several patterns stands for several traces of blocks.
+    /// Of those with several, not differentiable: a path with several patterns stands for several
+    /// traces of blocks.
     pub aliased: u64,
     /// Of those with several, not differentiable: they have short and long patterns.
     pub short_and_long: u64,
-    /// Of those with several: it is not known whether each path has at most one pattern, since several are in rarer
-    /// paths that were not told apart. They are in none of the three above.
+    /// Of those with several: it is not known whether each path has at most one pattern, since
+    /// several are in rarer paths that were not told apart. They are in none of the three above.
     #[serde(default)]
     pub unknown: u64,
 }

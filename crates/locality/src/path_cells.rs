@@ -11,7 +11,8 @@ pub struct PathCell {
     pub site: u32,
     /// The outcomes, newest in the lowest bit.
     pub outcomes: u32,
-    /// How many they are: as many as were asked for, or fewer if this is all rarer paths that end in them.
+    /// How many they are: as many as were asked for, or fewer if this is all rarer paths that end
+    /// in them.
     pub length: u32,
     /// The distances.
     pub bins: PatternBins,
@@ -26,7 +27,8 @@ impl PathCell {
     }
 }
 
-/// What paths of several lengths say about the instructions of a program, from one instruction after the other.
+/// What paths of several lengths say about the instructions of a program, from one instruction
+/// after the other.
 ///
 /// Source: Fang et al. 2006, section 4.2.
 pub(crate) struct Shares {
@@ -34,19 +36,20 @@ pub(crate) struct Shares {
     shares: Vec<PathShares>,
     rule: PatternRule,
     long: u64,
-    /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that they share.
+    /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that
+    /// they share.
     neighbours: [u64; LONGEST as usize + 1],
     /// Accesses, by the number of outcomes that are told apart.
     accesses: [u64; LONGEST as usize + 1],
-    /// The paths of the instruction that is looked at, by their outcomes from the newest on, how many those are, and where
-    /// they are.
+    /// The paths of the instruction that is looked at, by their outcomes from the newest on, how
+    /// many those are, and where they are.
     order: Vec<(u32, u32, u32)>,
 }
 
 /// Some paths that are one when they are cut.
 struct Cut {
-    /// The outcomes, the newest in the highest bit. What a shorter path keeps comes first: cut to any length, paths that
-    /// are sorted by this are sorted.
+    /// The outcomes, the newest in the highest bit. What a shorter path keeps comes first: cut to
+    /// any length, paths that are sorted by this are sorted.
     reversed: u32,
     /// How many there are; all rarer paths that end in them if they are fewer than the length.
     length: u32,
@@ -75,7 +78,8 @@ impl Shares {
 
     /// Adds an instruction: its paths, each once, and at least as long as the longest length.
     ///
-    /// Cost: a sort of the paths; those of an instruction of several patterns are added up and looked at for each length.
+    /// Cost: a sort of the paths; those of an instruction of several patterns are added up and
+    /// looked at for each length.
     pub fn add(&mut self, cells: &[PathCell]) {
         self.order.clear();
         let keys = (0..).zip(cells);
@@ -151,7 +155,8 @@ impl Shares {
     }
 }
 
-/// The length from which on two neighbours among sorted paths differ, less one: in an outcome, or as one of them has no more.
+/// The length from which on two neighbours among sorted paths differ, less one: in an outcome, or
+/// as one of them has no more.
 fn first_difference(a: (u32, u32, u32), b: (u32, u32, u32)) -> u32 {
     let outcomes = (a.0 ^ b.0).leading_zeros();
     match a.1 == b.1 {
@@ -165,7 +170,8 @@ fn cut(cuts: &mut Vec<Cut>, length: u32, rule: PatternRule) {
     for cut in &mut *cuts {
         cut.length = cut.length.min(length);
     }
-    // Of those that begin alike, those with fewer outcomes come first: what becomes one lies together.
+    // Of those that begin alike, those with fewer outcomes come first: what becomes one lies
+    // together.
     let kept = |cut: &Cut| {
         (
             Path::newest(cut.reversed.reverse_bits(), length),

@@ -7,8 +7,8 @@ use crate::{Dimension, Profile, names};
 const SHOWN_OUTCOMES: u32 = 8;
 
 impl Profile {
-    /// The accesses by instruction and its newest outcomes. A group's distances are those of its pattern bins, each at
-    /// its mean.
+    /// The accesses by instruction and its newest outcomes. A group's distances are those of its
+    /// pattern bins, each at its mean.
     pub(crate) fn path_groups(&self) -> Vec<Group> {
         let known = self
             .paths

@@ -12,7 +12,8 @@ use reuselens_units::Distance;
 /// Lengths of paths that are reported, where they are kept.
 pub const PATH_LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
 
-/// A pattern whose mean distance is this many items is long: 32 KiB in lines of 32 bytes, as published.
+/// A pattern whose mean distance is this many items is long: 32 KiB in lines of 32 bytes, as
+/// published.
 pub const LONG: u64 = 1024;
 
 /// The distances of one path to an instruction.
@@ -20,8 +21,8 @@ pub const LONG: u64 = 1024;
 pub struct PathDistances {
     /// Outcomes of conditional branches, 1 for taken, the newest in the lowest bit.
     pub outcomes: u32,
-    /// How many those are. Fewer than were asked for: these are all rarer paths that end in them, which were not told
-    /// apart.
+    /// How many those are. Fewer than were asked for: these are all rarer paths that end in them,
+    /// which were not told apart.
     #[serde(default = "longest", skip_serializing_if = "is_longest")]
     pub length: u32,
     /// The distances.
@@ -69,7 +70,8 @@ pub struct PathProfile {
 }
 
 impl PathProfile {
-    /// From a table whose instructions are numbers of `sites`; other numbers are unknown instructions.
+    /// From a table whose instructions are numbers of `sites`; other numbers are unknown
+    /// instructions.
     pub fn new(table: &PathTable, sites: &[Site], keep: u32, blocks: u64) -> Self {
         let rule = PatternRule::default();
         let unknown = Site::default();
@@ -114,8 +116,8 @@ impl PathProfile {
         }
     }
 
-    /// The paths of `length` outcomes to each instruction, and of fewer where rarer ones were not told apart; none if no paths
-    /// that long were kept.
+    /// The paths of `length` outcomes to each instruction, and of fewer where rarer ones were not
+    /// told apart; none if no paths that long were kept.
     pub fn at(&self, length: u32) -> Option<Vec<(&PathSite, Vec<PathDistances>)>> {
         let shorter = |site: &'_ PathSite| joined(&site.paths, length);
         (length <= self.length).then(|| {
@@ -168,8 +170,8 @@ impl PathDistances {
         (self.outcomes, self.length)
     }
 
-    /// The newest `length` outcomes as digits, the newest last. Of rarer paths that were not told apart those that are known,
-    /// and an ellipsis before them.
+    /// The newest `length` outcomes as digits, the newest last. Of rarer paths that were not told
+    /// apart those that are known, and an ellipsis before them.
     pub fn digits(&self, length: u32) -> String {
         Path::ending(self.outcomes, self.length, length)
     }

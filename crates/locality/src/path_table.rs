@@ -29,8 +29,8 @@ use nodes::FREE;
 /// Lengths of paths: where one is too rare, the next shorter is kept.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
 
-/// Instructions of a block on a path that are looked for one after the other; those behind are hashed. More are in few
-/// basic blocks, and in all that runs before any block is known.
+/// Instructions of a block on a path that are looked for one after the other; those behind are
+/// hashed. More are in few basic blocks, and in all that runs before any block is known.
 const LISTED: u32 = 64;
 
 /// Touches that follow each other in one basic block.
@@ -42,8 +42,8 @@ pub struct PathStep {
     pub path: Path,
     /// The touch after its last one.
     pub until: u32,
-    /// Whether it is the rest of the step before it of its thread, which was cut: it is counted as that is, so that it is the same
-    /// where a trace is cut.
+    /// Whether it is the rest of the step before it of its thread, which was cut: it is counted as
+    /// that is, so that it is the same where a trace is cut.
     pub continued: bool,
 }
 
@@ -79,20 +79,23 @@ struct Place {
     at: usize,
 }
 
-/// Distances by instruction and path. A shorter path is the end of a longer one, so one look-up is enough for all
-/// lengths: the longest is counted, the others are sums. And all instructions of a basic block are reached on
-/// one path, so there is one look-up per block that runs; its instructions follow from there in their order.
+/// Distances by instruction and path. A shorter path is the end of a longer one, so one look-up is
+/// enough for all lengths: the longest is counted, the others are sums. And all instructions of a
+/// basic block are reached on one path, so there is one look-up per block that runs; its
+/// instructions follow from there in their order.
 ///
-/// Memory is bounded by the number of pairs of an instruction in a block and a path. When there would be more, the
-/// rarest paths are *folded*: they are counted with all others that end in the same outcomes, of which there are fewer
-/// (16 of 32, then 8, 4, 2, 1, 0). Blocks that have few keep all, and code that seldom runs is not lost beside what
-/// often does. Of new paths that end like folded ones only one in so many gets a place in the table, by which those
-/// that come often are soon there, and those that come rarely are not. Nothing is dropped: an access whose path is not
-/// told apart is counted under the longest end of it that is. At length 0 there is one pair per instruction, bound or
-/// not.
+/// Memory is bounded by the number of pairs of an instruction in a block and a path. When there
+/// would be more, the rarest paths are *folded*: they are counted with all others that end in the
+/// same outcomes, of which there are fewer (16 of 32, then 8, 4, 2, 1, 0). Blocks that have few
+/// keep all, and code that seldom runs is not lost beside what often does. Of new paths that end
+/// like folded ones only one in so many gets a place in the table, by which those that come often
+/// are soon there, and those that come rarely are not. Nothing is dropped: an access whose path is
+/// not told apart is counted under the longest end of it that is. At length 0 there is one pair per
+/// instruction, bound or not.
 ///
-/// Source: Fang et al. 2006, section 3.2, for paths, and the one pass is ours. What stays follows lossy counting
-/// (Manku & Motwani 2002) and, where what is new gets a place, sample and hold (Estan & Varghese 2002).
+/// Source: Fang et al. 2006, section 3.2, for paths, and the one pass is ours. What stays follows
+/// lossy counting (Manku & Motwani 2002) and, where what is new gets a place, sample and hold
+/// (Estan & Varghese 2002).
 #[derive(Clone, Debug)]
 pub struct PathTable {
     most: usize,
@@ -153,8 +156,9 @@ impl PathTable {
         self.elsewhere.memory() + Bytes((counts + nodes + behind + 8 * self.slots.len()) as u64)
     }
 
-    /// Folds rare paths until no more than so much memory is held, and no more pairs than there are then; whether that was
-    /// enough. While it does, it holds twice as much. Cost: linear in the pairs, for each time that their number is halved.
+    /// Folds rare paths until no more than so much memory is held, and no more pairs than there are
+    /// then; whether that was enough. While it does, it holds twice as much. Cost: linear in the
+    /// pairs, for each time that their number is halved.
     pub fn shrink(&mut self, most: Bytes) -> bool {
         while self.memory() > most && self.length > 0 {
             self.most = self.pairs.max(1);
@@ -182,11 +186,12 @@ impl PathTable {
         );
     }
 
-    /// Counts touches: those of the first step, up to where it ends, then those of the next. `cells[i]` stands for the
-    /// instruction `sites[cells[i]]`.
+    /// Counts touches: those of the first step, up to where it ends, then those of the next.
+    /// `cells[i]` stands for the instruction `sites[cells[i]]`.
     ///
-    /// Cost: a hashed look-up per step, for which memory is asked ahead of time, and per touch a look at the instruction
-    /// that came next the first time; nothing is allocated but for what was never seen.
+    /// Cost: a hashed look-up per step, for which memory is asked ahead of time, and per touch a
+    /// look at the instruction that came next the first time; nothing is allocated but for what was
+    /// never seen.
     ///
     /// # Panics
     /// If a step ends behind the last touch, or a cell has no instruction (a fault of the caller).
@@ -222,8 +227,8 @@ impl PathTable {
         self.elsewhere.flush();
     }
 
-    /// Counts touches as long as each is of the instruction that came next the first time, or of the one before once
-    /// more; the first that is not.
+    /// Counts touches as long as each is of the instruction that came next the first time, or of
+    /// the one before once more; the first that is not.
     #[inline(always)]
     fn follow(
         &mut self,
@@ -310,7 +315,8 @@ impl PathTable {
         self.find(step)
     }
 
-    /// Gives the instructions other numbers. Those that get the same become one where cells are made.
+    /// Gives the instructions other numbers. Those that get the same become one where cells are
+    /// made.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         for count in &mut self.counts {
             count.site = number(count.site);
@@ -318,8 +324,8 @@ impl PathTable {
         self.hash_behind();
     }
 
-    /// The distances by instruction and path of `length` outcomes, ascending by both; none if paths that long
-    /// were not kept.
+    /// The distances by instruction and path of `length` outcomes, ascending by both; none if paths
+    /// that long were not kept.
     pub fn at(&self, length: u32) -> Option<Vec<PathCell>> {
         (length <= self.length).then(|| {
             let mut all = Vec::with_capacity(self.pairs);
@@ -328,8 +334,9 @@ impl PathTable {
         })
     }
 
-    /// What paths of a length say about the program; none if that was not kept. From a mean of `long` items on, a
-    /// pattern is long. Source: Fang et al. 2006, section 4.2; aliasing is looked at for every length here.
+    /// What paths of a length say about the program; none if that was not kept. From a mean of
+    /// `long` items on, a pattern is long. Source: Fang et al. 2006, section 4.2; aliasing is
+    /// looked at for every length here.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {
         (length <= self.length).then(|| {
             let mut shares = Shares::new(&[length], rule, long);

@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FineHistogram, PatternBin};
 
-/// Where a pattern ends although the next bin is near: at a minimum of frequency. The literature does not
-/// say which; this is the choice, and whoever shows patterns says which it was.
+/// Where a pattern ends although the next bin is near: at a minimum of frequency. The literature
+/// does not say which; this is the choice, and whoever shows patterns says which it was.
 ///
-/// Frequencies are compared between ranges of distances that are equally wide in proportion: octaves below 1024
-/// items, as the bins are, and quarters of octaves above, where many bins lie in each. Else a cluster twice as far
-/// away would be looked at in bins half as wide, and would fall apart by chance where the near one does not.
+/// Frequencies are compared between ranges of distances that are equally wide in proportion:
+/// octaves below 1024 items, as the bins are, and quarters of octaves above, where many bins lie in
+/// each. Else a cluster twice as far away would be looked at in bins half as wide, and would fall
+/// apart by chance where the near one does not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternRule {
-    /// At a valley: the lowest bin between two of more than this many times its frequency. 1 is every
-    /// local minimum.
+    /// At a valley: the lowest bin between two of more than this many times its frequency. 1 is
+    /// every local minimum.
     Valley(f64),
     /// At each bin that holds less than this share of the reuses.
     Threshold(f64),
@@ -85,10 +86,10 @@ impl Pattern {
 
 /// Merges bins, which ascend, into patterns, which ascend.
 ///
-/// From short to long, a bin joins the pattern when the gap between them is no wider than the pattern:
-/// min(next) − max(pattern) ≤ max(pattern) − min(pattern). A bin in which only one distance was seen has no
-/// width of its own; its nominal bounds are taken instead, on either side of the comparison. A pattern also ends
-/// where `rule` says; the bin of the minimum is its last.
+/// From short to long, a bin joins the pattern when the gap between them is no wider than the
+/// pattern: min(next) − max(pattern) ≤ max(pattern) − min(pattern). A bin in which only one
+/// distance was seen has no width of its own; its nominal bounds are taken instead, on either side
+/// of the comparison. A pattern also ends where `rule` says; the bin of the minimum is its last.
 ///
 /// Distances are compared to within a bin of [`FineHistogram`], a sixteenth of an octave, which is
 /// all that is known of them where they were not counted by path: the lowest and the highest of a
@@ -104,9 +105,10 @@ pub fn patterns(bins: &[PatternBin], rule: PatternRule) -> Vec<Pattern> {
     clusters(&no_finer(bins), rule).map(join).collect()
 }
 
-/// The patterns of what is not rare. Bins in ranges (see [`PatternRule`]) that hold less than `share` of all reuses are
-/// left out first, and then at either end of each pattern the bins that together hold less than that share of it. A
-/// handful of accesses far from all others, of millions, would otherwise be a pattern, or the end of one.
+/// The patterns of what is not rare. Bins in ranges (see [`PatternRule`]) that hold less than
+/// `share` of all reuses are left out first, and then at either end of each pattern the bins that
+/// together hold less than that share of it. A handful of accesses far from all others, of
+/// millions, would otherwise be a pattern, or the end of one.
 ///
 /// Not in the literature.
 pub fn common_patterns(bins: &[PatternBin], rule: PatternRule, share: f64) -> Vec<Pattern> {
@@ -148,7 +150,8 @@ fn clusters(bins: &[PatternBin], rule: PatternRule) -> impl Iterator<Item = &[Pa
     })
 }
 
-/// The range of distances that a bin's frequency is looked at in: an octave below 1024 items, a quarter of one above.
+/// The range of distances that a bin's frequency is looked at in: an octave below 1024 items, a
+/// quarter of one above.
 fn range(bin: &PatternBin) -> u64 {
     let bits = u64::from(u64::BITS - bin.low.leading_zeros());
     match bits {

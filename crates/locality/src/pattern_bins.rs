@@ -31,8 +31,8 @@ pub struct PatternBin {
 }
 
 impl PatternBin {
-    /// The bin with this number: 0 holds distance 0, x from 1 to 10 holds 2^(x−1) to 2^x − 1, and those
-    /// after are 1024 wide.
+    /// The bin with this number: 0 holds distance 0, x from 1 to 10 holds 2^(x−1) to 2^x − 1, and
+    /// those after are 1024 wide.
     pub const fn range(number: u64) -> (u64, u64) {
         match number {
             0 => (0, 0),
@@ -54,9 +54,9 @@ impl PatternBin {
         }
     }
 
-    /// The bins of a fine histogram, which does not know the lowest, highest and mean distance of a bin:
-    /// they are taken as the edges and the middle of its own bins. From 16,384 items on those are wider
-    /// than 1024, and stand for several.
+    /// The bins of a fine histogram, which does not know the lowest, highest and mean distance of a
+    /// bin: they are taken as the edges and the middle of its own bins. From 16,384 items on those
+    /// are wider than 1024, and stand for several.
     pub fn of_fine(histogram: &FineHistogram) -> Vec<PatternBin> {
         let mut bins: Vec<PatternBin> = Vec::new();
         for (low, high, accesses) in histogram.bins() {
@@ -114,11 +114,12 @@ impl Tally {
     }
 }
 
-/// Counts of distances in the bins of locality patterns: one per power of two below 1024 items, then
-/// 1024 wide. Each bin keeps the lowest, the highest and the mean distance seen in it.
+/// Counts of distances in the bins of locality patterns: one per power of two below 1024 items,
+/// then 1024 wide. Each bin keeps the lowest, the highest and the mean distance seen in it.
 ///
-/// Memory: 96 bytes, and beyond two bins 32 for each that holds accesses. Counting an access looks at the bin of the one before,
-/// and else searches; nothing is allocated but for a bin that was never seen.
+/// Memory: 96 bytes, and beyond two bins 32 for each that holds accesses. Counting an access looks
+/// at the bin of the one before, and else searches; nothing is allocated but for a bin that was
+/// never seen.
 ///
 /// Source: Fang et al. 2006, section 3.1.
 #[derive(Clone, Debug, Default)]
@@ -232,7 +233,8 @@ impl PartialEq for PatternBins {
 
 impl Eq for PatternBins {}
 
-/// How it is stored: cold accesses; per bin its number, count, sum, lowest and highest from its bottom on.
+/// How it is stored: cold accesses; per bin its number, count, sum, lowest and highest from its
+/// bottom on.
 #[derive(Deserialize)]
 struct Stored(u64, Vec<(u64, u64, u64, u16, u16)>);
 

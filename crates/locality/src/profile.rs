@@ -56,9 +56,9 @@ pub enum Sharing {
     /// Those of all threads, interleaved: what a cache sees that all threads share.
     #[default]
     Shared,
-    /// Those of the same thread (of the same process) only: what a cache sees that each thread has for
-    /// itself, if no other takes lines away from it. An item that several threads touch has a first access
-    /// in each of them. All counts are sums over the threads.
+    /// Those of the same thread (of the same process) only: what a cache sees that each thread has
+    /// for itself, if no other takes lines away from it. An item that several threads touch has a
+    /// first access in each of them. All counts are sums over the threads.
     Private,
     /// As [`Private`](Sharing::Private), in caches that are kept coherent: a store of a thread
     /// invalidates the item in the caches of the others. An access that finds its item invalidated
@@ -83,14 +83,15 @@ pub struct Method {
     /// bound, and is not stored.
     #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
-    /// The smallest distance in items that was not told apart from infinity: the cold accesses are those
-    /// and the first ones. `None` if every distance was.
+    /// The smallest distance in items that was not told apart from infinity: the cold accesses are
+    /// those and the first ones. `None` if every distance was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_distance: Option<u64>,
     /// That bound for each cache size, where the engine has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_bounds: Option<BoundedCurve>,
-    /// Whether the items are ids, which have no size: the caches of a machine say nothing about them.
+    /// Whether the items are ids, which have no size: the caches of a machine say nothing about
+    /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ids: bool,
     /// Whether the program was analysed as a whole: then no access is told apart from another.
@@ -125,7 +126,8 @@ pub enum Outcome {
     Exit(i32),
     /// This signal killed the program; everything up to its last complete block is here.
     Signal(i32),
-    /// The trace broke off, or the analysis stopped: why, as a clause. Everything before that is here.
+    /// The trace broke off, or the analysis stopped: why, as a clause. Everything before that is
+    /// here.
     Incomplete(String),
 }
 
@@ -182,7 +184,8 @@ pub struct Object {
     pub name: String,
     /// For heap objects: the call path of the allocation, innermost first.
     pub path: Vec<Frame>,
-    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. 0 = unknown.
+    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. 0 =
+    /// unknown.
     pub bytes: u64,
     /// Bytes of one element, 0 if unknown.
     pub element_bytes: u64,
@@ -212,8 +215,8 @@ pub struct ProfiledThread {
     pub process: u16,
 }
 
-/// The accesses that agree in site, object, context and thread: the smallest group there is. All other
-/// groups are sums of cells.
+/// The accesses that agree in site, object, context and thread: the smallest group there is. All
+/// other groups are sums of cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Index into [`Profile::sites`].
@@ -271,7 +274,8 @@ pub struct Profile {
     pub granularity: Granularity,
     /// Loads, stores, atomics and ranges that the program executed and that count.
     pub references: u64,
-    /// Exact distances of all accesses (item touches: a reference that covers two items counts twice).
+    /// Exact distances of all accesses (item touches: a reference that covers two items counts
+    /// twice).
     pub histogram: ExactHistogram,
     /// Of the cold accesses, those whose item another thread's store had invalidated; 0 unless the
     /// sharing is [`Sharing::Coherent`].
@@ -288,8 +292,8 @@ pub struct Profile {
     /// Distances by instruction and path, if paths were followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathProfile>,
-    /// GNU build ids of the modules that instructions lie in, in hexadecimal, by file name; without those that have
-    /// none. Equal offsets of modules with equal ids are the same instruction.
+    /// GNU build ids of the modules that instructions lie in, in hexadecimal, by file name; without
+    /// those that have none. Equal offsets of modules with equal ids are the same instruction.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub builds: BTreeMap<String, String>,
     /// The instructions; index 0 is the unknown one.

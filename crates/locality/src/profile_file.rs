@@ -177,8 +177,8 @@ mod tests {
         assert!(Profile::is_profile(&bytes));
     }
 
-    /// Fields that came later are not written where there is nothing in them, so that such a file is, to
-    /// the byte, one that was written before there were any.
+    /// Fields that came later are not written where there is nothing in them, so that such a file
+    /// is, to the byte, one that was written before there were any.
     #[test]
     fn what_came_later_does_not_show_where_it_is_not() {
         let mut profile = testing::profile();

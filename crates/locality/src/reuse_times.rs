@@ -34,8 +34,8 @@ impl ReuseTimeCounts {
         Self::default()
     }
 
-    /// Counts the next accesses: for each how many came since the last access to its item, the two not
-    /// counted; `None` for a first access. Nothing is allocated but up to 16 KiB of bins.
+    /// Counts the next accesses: for each how many came since the last access to its item, the two
+    /// not counted; `None` for a first access. Nothing is allocated but up to 16 KiB of bins.
     #[inline]
     pub fn add_column(&mut self, times: impl IntoIterator<Item = Option<u64>>) {
         for time in times {
@@ -50,7 +50,8 @@ impl ReuseTimeCounts {
         }
     }
 
-    /// The reuse times, at the end of the trace: for every item, how many accesses came after its last.
+    /// The reuse times, at the end of the trace: for every item, how many accesses came after its
+    /// last.
     pub fn finish(mut self, after: impl IntoIterator<Item = u64>) -> ReuseTimes {
         for after in after {
             self.around.add(after);
@@ -76,8 +77,8 @@ pub(crate) struct Run {
 
 /// The reuse times of one or several runs, and what is needed for the footprint of their windows.
 ///
-/// The *reuse time* of an access is the number of accesses since the last access to its item, those two
-/// not counted: never smaller than its reuse distance, which counts items. Bins are those of a
+/// The *reuse time* of an access is the number of accesses since the last access to its item, those
+/// two not counted: never smaller than its reuse distance, which counts items. Bins are those of a
 /// [`FineHistogram`]. Memory: 32 bytes per bin that holds something, and 16 per run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReuseTimes {

@@ -10,10 +10,12 @@ const LARGE: f64 = 1e250;
 /// A bin of a histogram that is wider than this is asked about at this many of its distances.
 const SAMPLES: u64 = 8;
 
-/// Distances that are no further apart than this come from each other; after as many times as many they are worked out anew.
+/// Distances that are no further apart than this come from each other; after as many times as many
+/// they are worked out anew.
 const CLOSE: u64 = 16;
 
-/// A distance, the probability to hit there, and the last term of its sum. From here others follow below `until`.
+/// A distance, the probability to hit there, and the last term of its sum. From here others follow
+/// below `until`.
 #[derive(Clone, Copy, Debug, Default)]
 struct At {
     items: u64,
@@ -22,7 +24,8 @@ struct At {
     until: u64,
 }
 
-/// A set-associative LRU cache of `sets` sets of `ways` lines, for lines that fall on sets at random.
+/// A set-associative LRU cache of `sets` sets of `ways` lines, for lines that fall on sets at
+/// random.
 ///
 /// An access at distance d hits if fewer than A of the d distinct lines since are in its set:
 /// P(hit | d) = Σ_{a<A} binom(d, a) · (1/S)^a · (1 − 1/S)^(d−a). It is 1 for d < A, and 0 for cold
@@ -70,8 +73,8 @@ impl SetAssociative {
     /// The probability that an access at `distance` (in lines) hits. Never rises with the distance.
     /// Cost: at most one multiplication and division per way.
     ///
-    /// The terms are summed relative to the first, whose logarithm is kept apart: for a long distance
-    /// that term is far below the smallest number (10⁻⁶⁸³⁷⁶⁴⁷ for 10⁹ lines and 64 sets).
+    /// The terms are summed relative to the first, whose logarithm is kept apart: for a long
+    /// distance that term is far below the smallest number (10⁻⁶⁸³⁷⁶⁴⁷ for 10⁹ lines and 64 sets).
     pub fn hit_probability(&self, distance: Distance) -> f64 {
         distance.items().map_or(0.0, |items| self.at(items).hit)
     }
@@ -82,8 +85,8 @@ impl SetAssociative {
             items,
             hit,
             last,
-            // What hits for certain, and a term that was not worked out though it becomes large some hundred distances on, say
-            // nothing of the next distance.
+            // What hits for certain, and a term that was not worked out though it becomes large
+            // some hundred distances on, say nothing of the next distance.
             until: match last > 0.0 && items > self.ways {
                 true => items.saturating_add(CLOSE * CLOSE),
                 false => 0,
@@ -120,9 +123,9 @@ impl SetAssociative {
 
     /// What is known at a distance that is larger than that of `at`.
     ///
-    /// An access that hits at d and does not at d + 1 has A − 1 lines in its set, and the
-    /// next line comes there too: P(d + 1) = P(d) − t(d)/S, where t is the last term of the sum, and
-    /// t(d + 1) = t(d) · (1 − 1/S) · (d + 1)/(d + 2 − A).
+    /// An access that hits at d and does not at d + 1 has A − 1 lines in its set, and the next line
+    /// comes there too: P(d + 1) = P(d) − t(d)/S, where t is the last term of the sum, and t(d + 1)
+    /// = t(d) · (1 − 1/S) · (d + 1)/(d + 2 − A).
     fn further(&self, mut at: At, items: u64) -> At {
         if at.items >= at.until || items - at.items > CLOSE {
             return self.at(items);
@@ -138,9 +141,9 @@ impl SetAssociative {
     }
 
     /// The misses to expect for a histogram of distances in lines. Bins of one distance are exact
-    /// under the model; a wider bin is taken at eight distances spread evenly over it.
-    /// Cost: one probability per distance that occurs, up to where none hits any more; where they follow each other closely, most
-    /// come from the one before.
+    /// under the model; a wider bin is taken at eight distances spread evenly over it. Cost: one
+    /// probability per distance that occurs, up to where none hits any more; where they follow each
+    /// other closely, most come from the one before.
     pub fn misses(&self, histogram: &impl Histogram) -> f64 {
         let mut misses = histogram.cold() as f64;
         let mut hopeless = false;

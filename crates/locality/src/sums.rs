@@ -3,8 +3,8 @@
 use crate::group::Tally;
 use crate::{Cell, FineHistogram, Profile};
 
-/// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more than looking
-/// at what is added.
+/// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more
+/// than looking at what is added.
 #[derive(Clone, Debug)]
 pub struct HistogramSum {
     counts: Box<[u64; FineHistogram::BINS]>,
@@ -64,7 +64,8 @@ impl HistogramSum {
 /// Groups of so few cells are added one to the other.
 const FEW: usize = 3;
 
-/// The sums of the cells with each key below `keys`, where there are any. Cost: linear in the cells and their bins.
+/// The sums of the cells with each key below `keys`, where there are any. Cost: linear in the cells
+/// and their bins.
 pub(crate) fn tallies(
     cells: &[Cell],
     keys: usize,
@@ -94,8 +95,8 @@ fn tally(cells: &[Cell], members: &[u32], sum: &mut HistogramSum) -> Tally {
     tally
 }
 
-/// The indices of equal keys together, in their order, by key: where each key's begin (and the last's end), and the
-/// indices. Keys from `keys` on are left out.
+/// The indices of equal keys together, in their order, by key: where each key's begin (and the
+/// last's end), and the indices. Keys from `keys` on are left out.
 fn sorted(of: &[usize], keys: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0; keys + 1];
     for key in of.iter().filter(|key| **key < keys) {
@@ -114,8 +115,8 @@ fn sorted(of: &[usize], keys: usize) -> (Vec<usize>, Vec<u32>) {
 }
 
 impl Profile {
-    /// The distances of the cells with each key below `keys`; cells with others are left out. Cost: linear in the
-    /// cells and their bins.
+    /// The distances of the cells with each key below `keys`; cells with others are left out. Cost:
+    /// linear in the cells and their bins.
     pub fn sums(&self, keys: usize, key: impl Fn(&Cell) -> usize) -> Vec<FineHistogram> {
         let of_cells: Vec<usize> = self.cells.iter().map(key).collect();
         let (starts, order) = sorted(&of_cells, keys);
@@ -130,8 +131,8 @@ impl Profile {
         groups.map(of).collect()
     }
 
-    /// The cells with those summed up that differ by calling context alone: what groups by anything but contexts
-    /// is of these, and they are fewer. Cost: linear in the cells and their bins.
+    /// The cells with those summed up that differ by calling context alone: what groups by anything
+    /// but contexts is of these, and they are fewer. Cost: linear in the cells and their bins.
     pub(crate) fn cells_of_all_contexts(&self) -> Vec<Cell> {
         let mut cells: Vec<Cell> = Vec::new();
         let same =

@@ -1,8 +1,8 @@
 //! The tables of several profiles as one: entries united by value and sorted, cells renumbered.
 //!
-//! Entry 0 of sites and objects stands for the unknown: it is only united with other entries 0. What has
-//! no accesses is not looked at, in each profile for itself: else the result would depend on which of
-//! them had been merged before.
+//! Entry 0 of sites and objects stands for the unknown: it is only united with other entries 0.
+//! What has no accesses is not looked at, in each profile for itself: else the result would depend
+//! on which of them had been merged before.
 
 use crate::context_union::ContextUnion;
 use crate::element::merge_elements;
@@ -182,7 +182,8 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The cells of all profiles, renumbered, united and sorted. Those that are used are moved, not copied.
+/// The cells of all profiles, renumbered, united and sorted. Those that are used are moved, not
+/// copied.
 pub(crate) fn cells(
     renumberings: &[Renumbering],
     profiles: impl Iterator<Item = Vec<Cell>>,

@@ -28,12 +28,13 @@ struct Tally {
     max: u64,
     /// Cold accesses.
     cold: u64,
-    /// Numbers of the first chunks, 0 for none; the last is that of a chunk with the numbers of more.
+    /// Numbers of the first chunks, 0 for none; the last is that of a chunk with the numbers of
+    /// more.
     chunks: [u32; OWN + 1],
 }
 
-/// What was counted for a cell: the bins that hold accesses, ascending, with their counts; cold accesses; sum
-/// and largest of the finite distances.
+/// What was counted for a cell: the bins that hold accesses, ascending, with their counts; cold
+/// accesses; sum and largest of the finite distances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub bins: Vec<(u16, u64)>,
@@ -42,8 +43,8 @@ pub(crate) struct Counted {
     pub max: u64,
 }
 
-/// The distances of many cells, numbered from 0. Memory: 64 bytes per cell, and 64 for each octave of distances
-/// that it has.
+/// The distances of many cells, numbered from 0. Memory: 64 bytes per cell, and 64 for each octave
+/// of distances that it has.
 #[derive(Clone, Debug)]
 pub(crate) struct Tallies {
     cells: Vec<Tally>,
@@ -63,8 +64,8 @@ impl Default for Tallies {
     }
 }
 
-/// Where the number of a chunk of bins stands. Octaves come in the order in which far distances need them; what
-/// only estimates count here, the shortest distances, comes last.
+/// Where the number of a chunk of bins stands. Octaves come in the order in which far distances
+/// need them; what only estimates count here, the shortest distances, comes last.
 #[inline(always)]
 fn place(chunk: usize) -> usize {
     if chunk == 0 { CHUNKS - 1 } else { chunk - 1 }

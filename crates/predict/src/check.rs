@@ -11,15 +11,17 @@ use crate::merging::Merging;
 /// The part that two patterns must share.
 const ENOUGH: f64 = 0.9;
 
-/// Whether a predicted pattern is right: it reaches over the same bins as the observed one, or the two overlap by nine
-/// tenths of the wider one. Two patterns of no width are right if they are equal.
+/// Whether a predicted pattern is right: it reaches over the same bins as the observed one, or the
+/// two overlap by nine tenths of the wider one. Two patterns of no width are right if they are
+/// equal.
 ///
 /// Source: Fang et al. 2006, section 3.3.
 pub fn is_right(predicted: &Pattern, observed: &Pattern) -> bool {
     predicted.bins() == observed.bins() || overlap(predicted, observed) >= ENOUGH
 }
 
-/// The part of the wider of two patterns that both have, in one direction: 1 if they are equal, 0 if they are apart.
+/// The part of the wider of two patterns that both have, in one direction: 1 if they are equal, 0
+/// if they are apart.
 pub fn overlap(a: &Pattern, b: &Pattern) -> f64 {
     let (a, b) = if a.max <= b.max { (a, b) } else { (b, a) };
     let wider = (b.max - b.min).max(a.max - a.min);
@@ -39,8 +41,8 @@ pub fn are_right(predicted: &[Pattern], observed: &[Pattern]) -> bool {
         && pairs.all(|(predicted, observed)| is_right(predicted, observed))
 }
 
-/// Whether there are as many patterns as observed, each with a mean distance within a tenth of the observed one; half an item
-/// is rounding.
+/// Whether there are as many patterns as observed, each with a mean distance within a tenth of the
+/// observed one; half an item is rounding.
 pub fn are_near(predicted: &[Pattern], observed: &[Pattern]) -> bool {
     let mut pairs = predicted.iter().zip(observed);
     let near = |(a, b): (&Pattern, &Pattern)| (a.mean - b.mean).abs() <= (b.mean / 10.0).max(0.5);
@@ -61,7 +63,8 @@ pub struct WrongGroup {
 }
 
 impl WrongGroup {
-    /// The first pattern that is wrong, counted from 0; none if there are more or fewer than predicted.
+    /// The first pattern that is wrong, counted from 0; none if there are more or fewer than
+    /// predicted.
     pub fn first(&self) -> Option<usize> {
         let mut pairs = self.predicted.iter().zip(&self.observed);
         (self.predicted.len() == self.observed.len())
@@ -117,7 +120,8 @@ impl GroupSeen {
         }
     }
 
-    /// Whether this is at most such a share of the accesses of all, and of the misses in each cache.
+    /// Whether this is at most such a share of the accesses of all, and of the misses in each
+    /// cache.
     pub fn is_below(&self, share: f64, all: &GroupSeen) -> bool {
         let mut misses = self.misses.iter().zip(&all.misses);
         self.accesses as f64 <= share * all.accesses as f64
@@ -136,14 +140,14 @@ pub struct GroupCheck {
     pub covered: u64,
     /// Of those whose patterns were all right.
     pub correct: u64,
-    /// Of the covered ones, those with as many patterns as predicted, all of whose mean distances are within a tenth of the
-    /// predicted ones. Ours: where the feet of a pattern lie decides whether it is right, and what misses depends on where most
-    /// of it lies.
+    /// Of the covered ones, those with as many patterns as predicted, all of whose mean distances
+    /// are within a tenth of the predicted ones. Ours: where the feet of a pattern lie decides
+    /// whether it is right, and what misses depends on where most of it lies.
     pub near: u64,
     /// Of the covered ones, those that were predicted from the larger ones of the training runs.
     pub fewer: u64,
-    /// Means of observed patterns, and those of them that lie in their interval; of groups that were predicted from all
-    /// training runs.
+    /// Means of observed patterns, and those of them that lie in their interval; of groups that
+    /// were predicted from all training runs.
     pub intervals: (u64, u64),
 }
 

@@ -38,13 +38,15 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intervals {
-    /// From two runs: two points say nothing about their own error. The interval of a distance reaches from what the next slower
-    /// to what the next faster way of growing would give. It has no confidence. Accesses: see [`work`]; those of parts are the
-    /// product of the ends of that and of the ends of their shares, which is wide, and of no confidence either.
+    /// From two runs: two points say nothing about their own error. The interval of a distance
+    /// reaches from what the next slower to what the next faster way of growing would give. It has
+    /// no confidence. Accesses: see [`work`]; those of parts are the product of the ends of that
+    /// and of the ends of their shares, which is wide, and of no confidence either.
     NeighbouringShapes,
-    /// From three or more: the 90 % prediction interval of the regression (Student's t), if the errors are normal
-    /// and the way of growing is right; and no narrower than that of two runs would be. Miss ratios: no narrower than
-    /// what the same way of predicting gets wrong about the largest run. Accesses of parts: as from two runs, a product.
+    /// From three or more: the 90 % prediction interval of the regression (Student's t), if the
+    /// errors are normal and the way of growing is right; and no narrower than that of two runs
+    /// would be. Miss ratios: no narrower than what the same way of predicting gets wrong about the
+    /// largest run. Accesses of parts: as from two runs, a product.
     Regression,
 }
 
@@ -119,8 +121,8 @@ pub(crate) fn half_width(fit: &Fit, points: &[Point], size: f64) -> Option<f64> 
     Some(t * (fit.residual / spare as f64 * (1.0 + 1.0 / count + leverage)).sqrt())
 }
 
-/// A quantity that grows in a straight line with the size, and is no less than 0. From two runs its interval goes on
-/// for a tenth more or less than it grew.
+/// A quantity that grows in a straight line with the size, and is no less than 0. From two runs its
+/// interval goes on for a tenth more or less than it grew.
 pub fn straight(points: &[Point], size: f64) -> Estimate {
     let fit = Fit::with(Shape::Linear, points);
     let last = points.last().copied().unwrap_or_default();
@@ -136,14 +138,16 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
 
 /// The accesses of a whole program.
 ///
-/// Two runs: where accesses grew by less than the size did, both the straight line and the power go through them, and nothing
-/// in two numbers tells which it is. The line is what a program does that starts, in so many accesses, and then does so much for
-/// each datum; every program starts, so that no power goes through 0. A power of less than 1 is what a fixed number of
-/// look-ups in growing data does, which are fewer programs. So the line is predicted, and the interval holds the line, the power
-/// and what grows with the logarithm of the size, the slowest of all. Where accesses grew by more than the size, they are a power of it.
+/// Two runs: where accesses grew by less than the size did, both the straight line and the power go
+/// through them, and nothing in two numbers tells which it is. The line is what a program does that
+/// starts, in so many accesses, and then does so much for each datum; every program starts, so that
+/// no power goes through 0. A power of less than 1 is what a fixed number of look-ups in growing
+/// data does, which are fewer programs. So the line is predicted, and the interval holds the line,
+/// the power and what grows with the logarithm of the size, the slowest of all. Where accesses grew
+/// by more than the size, they are a power of it.
 ///
-/// Three runs or more tell: what fits them best, of the line, all slower ways of growing, and the power where accesses grew by
-/// more than the size. What falls is a power.
+/// Three runs or more tell: what fits them best, of the line, all slower ways of growing, and the
+/// power where accesses grew by more than the size. What falls is a power.
 pub fn work(points: &[Point], size: f64) -> Estimate {
     let power = power(points, size);
     let exponent = slope(&logarithms(points));
@@ -178,9 +182,10 @@ pub fn work(points: &[Point], size: f64) -> Estimate {
     }
 }
 
-/// The accesses of a whole program of which so many are its start, the same in every run: [`work`] is what comes after. A power
-/// through the sum would grow too slowly, the more so the larger the start is beside the work of the smaller runs. The interval
-/// holds that of the sum too, as what is taken for the start is what lines have equally often.
+/// The accesses of a whole program of which so many are its start, the same in every run: [`work`]
+/// is what comes after. A power through the sum would grow too slowly, the more so the larger the
+/// start is beside the work of the smaller runs. The interval holds that of the sum too, as what is
+/// taken for the start is what lines have equally often.
 pub fn started_work(points: &[Point], start: f64, size: f64) -> Estimate {
     let all = work(points, size);
     let rest: Vec<Point> = points
@@ -218,9 +223,9 @@ pub(crate) fn slope(points: &[Point]) -> f64 {
     if square > 0.0 { product / square } else { 0.0 }
 }
 
-/// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is 0 in a run
-/// counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent, wider and narrower by
-/// what the runs deviate, or by a tenth of it from two runs.
+/// A count that grows as a power of the size: a · s^k, by least squares of the logarithms. What is
+/// 0 in a run counts as 1 there; 0 in all of them stays 0. The interval is that of the exponent,
+/// wider and narrower by what the runs deviate, or by a tenth of it from two runs.
 pub fn power(points: &[Point], size: f64) -> Estimate {
     if points.iter().all(|p| p.1 <= 0.0) {
         return Estimate::default();
@@ -342,7 +347,8 @@ mod tests {
 
     #[test]
     fn work_is_a_straight_line_or_more() {
-        // 1000 at the start, and 3 for each datum; what of the sizes does not grow makes no difference.
+        // 1000 at the start, and 3 for each datum; what of the sizes does not grow makes no
+        // difference.
         let line = |size: f64| 1000.0 + 3.0 * size;
         for fixed in [0.0, 90.0] {
             let points = [100.0, 400.0].map(|size| (size - fixed, line(size)));

@@ -6,17 +6,19 @@ use reuselens_locality::{FineHistogram, Profile};
 
 use crate::program::{By, name};
 
-/// Data that do not grow, in items: the sum over all lines of the items that each was the first to touch, where those
-/// are as many in every run, but for a twentieth or one. That is the start of a program, its tables and its libraries.
+/// Data that do not grow, in items: the sum over all lines of the items that each was the first to
+/// touch, where those are as many in every run, but for a twentieth or one. That is the start of a
+/// program, its tables and its libraries.
 ///
-/// Published predictions take the size of all data; with inputs not much larger than the start of the program, no way
-/// of growing fits then.
+/// Published predictions take the size of all data; with inputs not much larger than the start of
+/// the program, no way of growing fits then.
 pub fn fixed_data(profiles: &[&Profile]) -> f64 {
     fixed(profiles, FineHistogram::cold).0
 }
 
-/// Accesses that do not grow: the sum over all lines of their accesses, where those are as many in every run, but for a
-/// twentieth or one. That is the start of a program; what it does with its input grows faster than all of it together.
+/// Accesses that do not grow: the sum over all lines of their accesses, where those are as many in
+/// every run, but for a twentieth or one. That is the start of a program; what it does with its
+/// input grows faster than all of it together.
 ///
 /// It is 0 where what it may be off by is more than a tenth of what is left of the smallest run.
 pub fn fixed_work(profiles: &[&Profile]) -> f64 {

@@ -17,9 +17,9 @@ use crate::shares::{Scale, parts_of};
 use rare::{RarePart, rare_parts};
 use seen::{Seen, seen};
 
-/// Reuses of a pattern below this share of its line's are too few to say that it begins to miss: one in ten thousand.
-/// The misses of a line are often its rarest reuses, one in as many as an inner loop has turns; single accesses
-/// are not.
+/// Reuses of a pattern below this share of its line's are too few to say that it begins to miss:
+/// one in ten thousand. The misses of a line are often its rarest reuses, one in as many as an
+/// inner loop has turns; single accesses are not.
 const NOTICEABLE: f64 = 1e-4;
 
 /// What a line, an instruction or a path did in one run.
@@ -36,7 +36,8 @@ pub struct GroupRun {
 }
 
 impl GroupRun {
-    /// Its misses per access in a fully associative cache of so many items; a bin that the size lies in, by what of it is beyond.
+    /// Its misses per access in a fully associative cache of so many items; a bin that the size
+    /// lies in, by what of it is beyond.
     fn miss_ratio(&self, items: u64) -> f64 {
         let beyond = |bin: &PatternBin| {
             let from = |low: u64| (bin.max as f64 - low as f64 + 1.0).max(0.0);
@@ -58,12 +59,13 @@ pub type Groups = BTreeMap<String, GroupRun>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpredictable {
-    /// It is missing in these training runs, counted from 0; the last, or the one before it, is among them.
+    /// It is missing in these training runs, counted from 0; the last, or the one before it, is
+    /// among them.
     Missing(Vec<usize>),
     /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
-    /// In these training runs, counted from 0, these are the rarer paths to an instruction, which were not told apart, or a
-    /// path that can be among them.
+    /// In these training runs, counted from 0, these are the rarer paths to an instruction, which
+    /// were not told apart, or a path that can be among them.
     Rarer(Vec<usize>),
 }
 
@@ -102,7 +104,8 @@ pub struct GroupForecast {
     pub name: String,
     /// Its accesses in the largest training run.
     pub trained: u64,
-    /// The training runs that its patterns are predicted from, counted from the largest; 0 if they cannot be.
+    /// The training runs that its patterns are predicted from, counted from the largest; 0 if they
+    /// cannot be.
     pub runs: usize,
     /// Accesses: its part of those of the run, also where its patterns cannot be predicted.
     pub accesses: Estimate,
@@ -112,8 +115,9 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
-    /// What is too rare to tell patterns by ([`Merging::rare`]), from near to far: it grows and misses all the same,
-    /// but is not compared. Empty if nothing was left out. Seen only in the runs that have it.
+    /// What is too rare to tell patterns by ([`Merging::rare`]), from near to far: it grows and
+    /// misses all the same, but is not compared. Empty if nothing was left out. Seen only in the
+    /// runs that have it.
     pub rare: Vec<PatternPrediction>,
     /// The largest training run of one that cannot be predicted; empty of others.
     #[serde(skip)]
@@ -143,14 +147,15 @@ impl Asked {
 
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
 ///
-/// Predictable is a group with equally many patterns in all of them, or, of three and more runs, in the larger ones, two at
-/// least: each pattern's lowest, highest and mean distance are extrapolated by one of `shapes`. Accesses are shares: of a
-/// group in the reuses of the run, which change with the accesses of the runs; in its cold accesses, and of patterns in the
-/// reuses of their group, which change with the data size. Of a group that cannot be predicted, only the accesses are, and
+/// Predictable is a group with equally many patterns in all of them, or, of three and more runs, in
+/// the larger ones, two at least: each pattern's lowest, highest and mean distance are extrapolated
+/// by one of `shapes`. Accesses are shares: of a group in the reuses of the run, which change with
+/// the accesses of the runs; in its cold accesses, and of patterns in the reuses of their group,
+/// which change with the data size. Of a group that cannot be predicted, only the accesses are, and
 /// how many are cold.
 ///
-/// Source: Fang et al. 2006, section 3.3; how accesses are shares, and what is predicted from some of the runs, is
-/// ours.
+/// Source: Fang et al. 2006, section 3.3; how accesses are shares, and what is predicted from some
+/// of the runs, is ours.
 pub fn predict_groups(
     runs: &[(f64, &Groups)],
     shapes: &[Shape],
@@ -271,7 +276,8 @@ fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) 
         whole: size,
     };
     let mut accesses = parts_of(reuses, scale, &parts);
-    // Nothing is known of where those were: the others have theirs, which there are only at smaller sizes.
+    // Nothing is known of where those were: the others have theirs, which there are only at smaller
+    // sizes.
     let lost = accesses.pop().map_or(0.0, |gone| gone.value);
     let left: f64 = accesses.iter().map(|part| part.value).sum();
     if lost > 0.0 && left > 0.0 {
@@ -283,8 +289,8 @@ fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) 
     accesses
 }
 
-/// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted. `within` is how its
-/// accesses lie in the last of them.
+/// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted.
+/// `within` is how its accesses lie in the last of them.
 fn predict_pattern(
     points: &[(f64, Pattern)],
     within: Vec<PatternBin>,
@@ -322,24 +328,25 @@ impl GroupForecast {
         Some(histogram)
     }
 
-    /// Its misses in a fully associative cache of so many items; the cold ones, which are the least it can have, if its distances
-    /// cannot be predicted.
+    /// Its misses in a fully associative cache of so many items; the cold ones, which are the least
+    /// it can have, if its distances cannot be predicted.
     pub(crate) fn misses(&self, items: u64) -> u64 {
         let histogram = self.histogram();
         histogram.map_or(self.cold.value.round() as u64, |all| all.misses(items))
     }
 
-    /// Of one that cannot be predicted its misses in such a cache if it missed as often as in the largest training run, and its cold
-    /// ones at least.
+    /// Of one that cannot be predicted its misses in such a cache if it missed as often as in the
+    /// largest training run, and its cold ones at least.
     pub(crate) fn misses_as_trained(&self, items: u64) -> Option<u64> {
         self.patterns.as_ref().err()?;
         let misses = self.trained_run.miss_ratio(items) * self.accesses.value;
         Some(misses.max(self.cold.value).round() as u64)
     }
 
-    /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare ones included, of at
-    /// least one in ten thousand of its reuses reaches the `items` of a cache: half of that pattern misses from there
-    /// on. `from` itself if that is so already; none if no pattern ever gets there.
+    /// The data size, `from` or larger, at which the mean distance of one of its patterns, rare
+    /// ones included, of at least one in ten thousand of its reuses reaches the `items` of a cache:
+    /// half of that pattern misses from there on. `from` itself if that is so already; none if no
+    /// pattern ever gets there.
     pub fn misses_from(&self, items: u64, from: f64) -> Option<f64> {
         let patterns = self.patterns.as_ref().ok()?;
         let patterns = || patterns.iter().chain(&self.rare);

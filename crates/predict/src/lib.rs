@@ -1,10 +1,14 @@
-//! Paths to accesses, reuse distances for inputs that have not been run, and orders of statements that shorten them.
+//! Paths to accesses, reuse distances for inputs that have not been run, and orders of statements
+//! that shorten them.
 //!
-//! - [`PathTracker`]: which way a thread came, from the basic blocks that it runs, with loops squashed.
-//! - [`predict()`]: everything about an input of another size, from profiles of two or more; [`predict_whole`] and
-//!   [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what those are made of.
+//! - [`PathTracker`]: which way a thread came, from the basic blocks that it runs, with loops
+//!   squashed.
+//! - [`predict()`]: everything about an input of another size, from profiles of two or more;
+//!   [`predict_whole`] and [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what those
+//!   are made of.
 //! - [`Check`], [`GroupCheck`], [`is_right`]: how good a prediction was.
-//! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data together.
+//! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data
+//!   together.
 //!
 //! No function here reads or writes anything; profiles come from the `locality` crate.
 //!

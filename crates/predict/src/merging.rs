@@ -11,8 +11,8 @@ pub const RARE: f64 = 0.01;
 pub struct Merging {
     /// Where a pattern ends.
     pub rule: PatternRule,
-    /// Distances with less than this share of a group's reuses, or at the ends of a pattern of its, are left out; 0
-    /// leaves nothing out, as published.
+    /// Distances with less than this share of a group's reuses, or at the ends of a pattern of its,
+    /// are left out; 0 leaves nothing out, as published.
     pub rare: f64,
 }
 
@@ -25,8 +25,8 @@ impl Merging {
         }
     }
 
-    /// What is in none of those: rare reuses, before, between and behind the patterns, from near to far, those of each
-    /// place merged by the same rule. Empty if nothing is left out.
+    /// What is in none of those: rare reuses, before, between and behind the patterns, from near to
+    /// far, those of each place merged by the same rule. Empty if nothing is left out.
     pub fn rare_patterns(&self, bins: &[PatternBin]) -> Vec<Pattern> {
         let common = self.patterns(bins);
         let places = 0..common.len() + 1;

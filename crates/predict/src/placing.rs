@@ -8,27 +8,32 @@ use serde::{Deserialize, Serialize};
 use crate::check::GroupSeen;
 use crate::group::{GroupForecast, GroupRun, Groups};
 
-/// How much of what happened was predicted of the group that it happened to: 1 − ½·Σ|a − b| over all groups, where a and b
-/// are the predicted and the observed share of the group in the sum over all. The measure of whole programs, with groups in
-/// the place of bins. That patterns lie where they should says nothing of this.
+/// How much of what happened was predicted of the group that it happened to: 1 − ½·Σ|a − b| over
+/// all groups, where a and b are the predicted and the observed share of the group in the sum over
+/// all. The measure of whole programs, with groups in the place of bins. That patterns lie where
+/// they should says nothing of this.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Placing {
     /// Of accesses.
     pub accesses: f64,
-    /// Groups that were observed and predicted, and those of them whose accesses lie in their interval.
+    /// Groups that were observed and predicted, and those of them whose accesses lie in their
+    /// interval.
     pub intervals: (u64, u64),
     /// Of misses, by cache. What cannot be predicted counts as having its cold ones.
     pub misses: Vec<f64>,
     /// The misses predicted of all groups ÷ those observed, by cache; none if none were observed.
     pub sums: Vec<Option<f64>>,
-    /// The share of the accesses, of groups that were observed and predicted, in those whose accesses lie in their interval.
+    /// The share of the accesses, of groups that were observed and predicted, in those whose
+    /// accesses lie in their interval.
     pub held: f64,
-    /// Of those accesses, the one in the middle is of a group whose interval is so many times as wide as what is predicted.
+    /// Of those accesses, the one in the middle is of a group whose interval is so many times as
+    /// wide as what is predicted.
     pub width: f64,
 }
 
 impl Placing {
-    /// Compares forecasts, each with its misses in fully associative caches of so many `items`, with what was observed.
+    /// Compares forecasts, each with its misses in fully associative caches of so many `items`,
+    /// with what was observed.
     pub(crate) fn of(
         forecasts: &[(&GroupForecast, Vec<u64>)],
         observed: &Groups,
@@ -76,7 +81,8 @@ impl Placing {
     }
 }
 
-/// The first number of the pair at which half of the weights, which are the second, is reached; 0 if there are none.
+/// The first number of the pair at which half of the weights, which are the second, is reached; 0
+/// if there are none.
 fn middle(mut weighed: Vec<(f64, f64)>, all: f64) -> f64 {
     weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut sum = 0.0;
@@ -87,7 +93,8 @@ fn middle(mut weighed: Vec<(f64, f64)>, all: f64) -> f64 {
     found.map_or(0.0, |found| found.0)
 }
 
-/// What two distributions have in common, and the sum of the first ÷ that of the second, if that is not 0.
+/// What two distributions have in common, and the sum of the first ÷ that of the second, if that is
+/// not 0.
 fn common<'a>(
     predicted: impl Iterator<Item = (&'a str, f64)>,
     observed: impl Iterator<Item = (&'a str, f64)>,
@@ -113,7 +120,8 @@ pub(crate) fn seen(run: &GroupRun, items: &[u64]) -> GroupSeen {
     }
 }
 
-/// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its accesses were spread evenly.
+/// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its
+/// accesses were spread evenly.
 fn misses(run: &GroupRun, items: u64) -> f64 {
     let far = |bin: &PatternBin| {
         let all = bin.accesses as f64;

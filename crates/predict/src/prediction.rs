@@ -25,12 +25,14 @@ use levels::{CacheLevel, levels};
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
 
-/// Data that do not grow are left out of the sizes up to this share of the smallest training run. They are known to a
-/// twentieth (see [`fixed_data`]), so of two thirds what is left is known to a tenth, and wrong by less than half of
-/// what lies between one way of growing and the next where the data grow fourfold.
+/// Data that do not grow are left out of the sizes up to this share of the smallest training run.
+/// They are known to a twentieth (see [`fixed_data`]), so of two thirds what is left is known to a
+/// tenth, and wrong by less than half of what lies between one way of growing and the next where
+/// the data grow fourfold.
 const MOST_FIXED: f64 = 2.0 / 3.0;
 
-/// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors can address.
+/// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors
+/// can address.
 pub const MOST_ITEMS: f64 = (1_u64 << 50) as f64;
 
 /// How to predict.
@@ -42,7 +44,8 @@ pub struct PredictOptions {
     pub merging: Merging,
     /// Lines or instructions.
     pub by: By,
-    /// Sizes of the training runs, where they are not their largest distances; empty or one for each.
+    /// Sizes of the training runs, where they are not their largest distances; empty or one for
+    /// each.
     pub sizes: Vec<f64>,
     /// Leave data that do not grow out of the sizes.
     pub fixed: bool,
@@ -82,17 +85,19 @@ pub struct CacheForecast {
     pub with_sets: Option<f64>,
 }
 
-/// Misses of a group in each of the caches, in their order. Of one that cannot be predicted, its cold accesses.
+/// Misses of a group in each of the caches, in their order. Of one that cannot be predicted, its
+/// cold accesses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupMisses {
     /// Fully associative.
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
-    /// The data size from which on a pattern of the group misses: the size asked from if it does there already,
-    /// infinite (in JSON null) beyond [`MOST_ITEMS`].
+    /// The data size from which on a pattern of the group misses: the size asked from if it does
+    /// there already, infinite (in JSON null) beyond [`MOST_ITEMS`].
     pub misses_from: Option<f64>,
-    /// Of a group that cannot be predicted: its misses if it missed as often as in the largest training run.
+    /// Of a group that cannot be predicted: its misses if it missed as often as in the largest
+    /// training run.
     #[serde(skip)]
     pub as_trained: Option<u64>,
 }
@@ -113,7 +118,8 @@ pub struct Prediction {
     pub training: Vec<(usize, f64)>,
     /// The data size asked for.
     pub size: f64,
-    /// Whether sizes are as the caller gave them, in a unit of its own ([`PredictOptions::sizes`]), and not in items.
+    /// Whether sizes are as the caller gave them, in a unit of its own ([`PredictOptions::sizes`]),
+    /// and not in items.
     pub given: bool,
     /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
     pub fixed: f64,
@@ -129,7 +135,8 @@ pub struct Prediction {
     pub caches: Vec<CacheForecast>,
     /// What the groups add up to.
     pub sums: GroupSums,
-    /// Groups, most misses in the first cache first ([`GroupMisses::likely`]), then by accesses and name.
+    /// Groups, most misses in the first cache first ([`GroupMisses::likely`]), then by accesses and
+    /// name.
     pub groups: Vec<(GroupForecast, Vec<GroupMisses>)>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
@@ -224,8 +231,8 @@ pub fn predict(
     })
 }
 
-/// The runs as the whole program's prediction takes them. Left out of the sizes is what does not grow: `fixed` for distances,
-/// all that was `found` for accesses.
+/// The runs as the whole program's prediction takes them. Left out of the sizes is what does not
+/// grow: `fixed` for distances, all that was `found` for accesses.
 fn whole_runs<'a>(
     runs: &[&'a Profile],
     training: &[(usize, f64)],

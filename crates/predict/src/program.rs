@@ -134,11 +134,12 @@ pub enum ProgramError {
     },
 }
 
-/// Refuses profiles that do not belong together; with `loose`, only those whose numbers do not compare.
+/// Refuses profiles that do not belong together; with `loose`, only those whose numbers do not
+/// compare.
 ///
 /// # Errors
-/// The first reason found. Builds are told apart by the build ids of their files, where those have one, and by what
-/// lies at the same offset of the same file.
+/// The first reason found. Builds are told apart by the build ids of their files, where those have
+/// one, and by what lies at the same offset of the same file.
 pub fn same_program(profiles: &[&Profile], loose: bool) -> Result<(), ProgramError> {
     let Some((first, others)) = profiles.split_first() else {
         return Err(ProgramError::TooFew);
@@ -239,7 +240,8 @@ fn place(site: &Site) -> String {
     }
 }
 
-/// The data sizes of runs, ascending: as given, or the largest finite distance of each. With the order of the runs.
+/// The data sizes of runs, ascending: as given, or the largest finite distance of each. With the
+/// order of the runs.
 ///
 /// # Errors
 /// If two are equal, or one has none.
@@ -279,11 +281,11 @@ pub fn sizes(profiles: &[&Profile], given: &[f64]) -> Result<Vec<(usize, f64)>, 
     Ok(sizes)
 }
 
-/// The groups of a profile, under names that do not depend on what else is in it: `dir/a.c:12`, `prog+0x12ab`; what has
-/// no line is named by its file and function.
+/// The groups of a profile, under names that do not depend on what else is in it: `dir/a.c:12`,
+/// `prog+0x12ab`; what has no line is named by its file and function.
 ///
-/// The lowest, highest and mean distance of each bin are exact with `exact`, which profiles with paths can be asked for;
-/// else they are known to a sixteenth of an octave.
+/// The lowest, highest and mean distance of each bin are exact with `exact`, which profiles with
+/// paths can be asked for; else they are known to a sixteenth of an octave.
 pub fn groups(profile: &Profile, by: By, exact: bool) -> Groups {
     match by {
         By::Path(length) => return path_groups(profile, length),

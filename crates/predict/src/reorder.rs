@@ -164,8 +164,8 @@ struct Item {
     last: Option<u32>,
 }
 
-/// Statements that must come before each (flow, anti and output dependences), and the next ones that use each of its
-/// data.
+/// Statements that must come before each (flow, anti and output dependences), and the next ones
+/// that use each of its data.
 fn dependences(statements: &Statements) -> (Lists, Lists) {
     let mut items: HashMap<u64, Item> = HashMap::new();
     let (mut needs, mut next) = (Lists::default(), Lists::default());
@@ -209,11 +209,12 @@ fn dependences(statements: &Statements) -> (Lists, Lists) {
     (needs, next)
 }
 
-/// The order of reuse-driven execution: a permutation of the statements that keeps every dependence.
+/// The order of reuse-driven execution: a permutation of the statements that keeps every
+/// dependence.
 ///
-/// Statements are begun in the order of an ideal parallel execution (by the length of the longest chain of dependences
-/// before them, then as they ran). When one runs, the next uses of its data follow as soon as they can: each with
-/// all that it still waits for before it.
+/// Statements are begun in the order of an ideal parallel execution (by the length of the longest
+/// chain of dependences before them, then as they ran). When one runs, the next uses of its data
+/// follow as soon as they can: each with all that it still waits for before it.
 ///
 /// Cost: linear in the accesses and dependences, but for sorting; memory about 40 bytes per access.
 ///
@@ -274,8 +275,8 @@ fn parallel_order(needs: &Lists, count: usize) -> Vec<u32> {
     order
 }
 
-/// Whether an order runs every statement once and gives each the data that it had: every read comes after the same
-/// write as in program order, and the writes of every item are in the same order.
+/// Whether an order runs every statement once and gives each the data that it had: every read comes
+/// after the same write as in program order, and the writes of every item are in the same order.
 ///
 /// Cost: linear in the accesses. Shares nothing with [`reuse_driven`].
 pub fn keeps_dependences(statements: &Statements, order: &[u32]) -> bool {

@@ -100,7 +100,8 @@ impl Fit {
         self.constant + self.factor * self.shape.at(size)
     }
 
-    /// The size above `from` at which d(s) reaches `value`: `from` itself if it is reached there, none if it never is.
+    /// The size above `from` at which d(s) reaches `value`: `from` itself if it is reached there,
+    /// none if it never is.
     pub fn reaches(&self, value: f64, from: f64) -> Option<f64> {
         if self.at(from) >= value {
             return Some(from);
@@ -135,10 +136,12 @@ impl Fit {
 
     /// The best of several shapes, which are given from slow to fast.
     ///
-    /// Of two points: the one for which f(s₂)/f(s₁) is nearest to d₂/d₁. Of more: least squares, and the smallest
-    /// residual. Of equally good ones, the slowest. Points are at different sizes, ascending.
+    /// Of two points: the one for which f(s₂)/f(s₁) is nearest to d₂/d₁. Of more: least squares,
+    /// and the smallest residual. Of equally good ones, the slowest. Points are at different sizes,
+    /// ascending.
     ///
-    /// Source: Ding & Zhong 2003, section 2.3; Fang et al. 2006, section 3.3. More than two points is ours.
+    /// Source: Ding & Zhong 2003, section 2.3; Fang et al. 2006, section 3.3. More than two points
+    /// is ours.
     pub fn best(points: &[Point], shapes: &[Shape]) -> Fit {
         let badness = |shape: Shape| match points {
             [(s1, d1), (s2, d2)] => {

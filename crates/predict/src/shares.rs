@@ -3,7 +3,8 @@
 use crate::estimate::{Estimate, half_width};
 use crate::shape::{Fit, Point, Shape};
 
-/// How far a share may be from what is predicted, as a part of it, for each step as far as from one run to the next.
+/// How far a share may be from what is predicted, as a part of it, for each step as far as from one
+/// run to the next.
 const FLOOR: f64 = 0.1;
 
 /// Differences of shares, or of logarithms, below this are rounding.
@@ -24,22 +25,26 @@ pub(crate) struct Scale<'a> {
 
 /// Predicts the parts of a whole from their counts in runs: `parts[part][run]`.
 ///
-/// *A share that fell goes on falling as a power of the whole; what it loses goes to those that rose, in the proportion in
-/// which they did.* So shares stay between 0 and 1 and add up to 1 whatever was seen, and what changed hands between two runs
-/// changes hands no faster beyond them: a part that had 2 accesses and then 200 of a million can rise by what others lose, and
-/// by no more than its part of that. A count extrapolated by itself, by whatever power, has no such bound.
+/// *A share that fell goes on falling as a power of the whole; what it loses goes to those that
+/// rose, in the proportion in which they did.* So shares stay between 0 and 1 and add up to 1
+/// whatever was seen, and what changed hands between two runs changes hands no faster beyond them:
+/// a part that had 2 accesses and then 200 of a million can rise by what others lose, and by no
+/// more than its part of that. A count extrapolated by itself, by whatever power, has no such
+/// bound.
 ///
-/// Beyond the runs, the nearest two say how shares move. At the size of a run they are that run's, and between two they lie
-/// between, in a straight line over the logarithm of the data size. A part that falls while its count stays or rises goes on as
-/// the whole does. Where the count itself falls, it does so no faster than it did over the data size: the whole may have
-/// hardly changed between the runs. What half an access in each run would make equal has not moved.
+/// Beyond the runs, the nearest two say how shares move. At the size of a run they are that run's,
+/// and between two they lie between, in a straight line over the logarithm of the data size. A part
+/// that falls while its count stays or rises goes on as the whole does. Where the count itself
+/// falls, it does so no faster than it did over the data size: the whole may have hardly changed
+/// between the runs. What half an access in each run would make equal has not moved.
 ///
-/// The interval of a share reaches from that of the nearest run to as much again on the other side. From three runs on, it is
-/// also no narrower than the prediction interval of the straight line over the logarithm of the data size. And it is no
-/// narrower than a tenth of the share for each step as far as from one of the runs to the next.
+/// The interval of a share reaches from that of the nearest run to as much again on the other side.
+/// From three runs on, it is also no narrower than the prediction interval of the straight line
+/// over the logarithm of the data size. And it is no narrower than a tenth of the share for each
+/// step as far as from one of the runs to the next.
 ///
-/// Cost: linear in parts and runs. Source: ours. The literature scales the accesses of patterns with those of the run, by which
-/// no share changes.
+/// Cost: linear in parts and runs. Source: ours. The literature scales the accesses of patterns
+/// with those of the run, by which no share changes.
 pub(crate) fn parts_of(whole: &Estimate, scale: Scale, parts: &[Vec<u64>]) -> Vec<Estimate> {
     let mut totals = vec![0_u64; scale.sizes.len()];
     for part in parts {
@@ -74,7 +79,8 @@ struct Steps {
     near: usize,
     /// The other run.
     far: usize,
-    /// From `near` on, in steps as far as from `far` to `near`, over the data size; negative between the two.
+    /// From `near` on, in steps as far as from `far` to `near`, over the data size; negative
+    /// between the two.
     by_size: f64,
     /// Over the whole.
     by_whole: f64,

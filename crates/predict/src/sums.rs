@@ -9,17 +9,20 @@ use crate::program::By;
 
 /// All groups together, beside the whole program.
 ///
-/// Accesses of all groups are those of the program; of those that can be predicted, as many less as the others have. Misses need
-/// not be equal: the whole program is predicted by thousandths of its reuses, each group by its own patterns. How far apart they are is a
-/// test of both that needs no other run.
+/// Accesses of all groups are those of the program; of those that can be predicted, as many less as
+/// the others have. Misses need not be equal: the whole program is predicted by thousandths of its
+/// reuses, each group by its own patterns. How far apart they are is a test of both that needs no
+/// other run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupSums {
     /// Accesses of the groups that can be predicted.
     pub accesses: f64,
-    /// Of the accesses of the largest training run, the share in groups of which nothing can be predicted.
+    /// Of the accesses of the largest training run, the share in groups of which nothing can be
+    /// predicted.
     pub unpredictable: f64,
-    /// The share in groups that are predicted from the larger ones of the training runs, since they have other patterns in a
-    /// smaller one. No confidence can be stated of their distances if those are two.
+    /// The share in groups that are predicted from the larger ones of the training runs, since they
+    /// have other patterns in a smaller one. No confidence can be stated of their distances if
+    /// those are two.
     pub fewer: f64,
     /// By cache.
     pub caches: Vec<CacheSums>,
@@ -28,7 +31,8 @@ pub struct GroupSums {
 /// Parts that add up to this many times the whole contradict it.
 const TOO_MUCH: f64 = 2.0;
 
-/// Misses of fewer than this share of the accesses contradict nothing: one of the thousand parts of a program.
+/// Misses of fewer than this share of the accesses contradict nothing: one of the thousand parts of
+/// a program.
 const TOO_FEW: f64 = 1e-3;
 
 /// Groups that cannot be predicted are worth a warning from this share of the accesses on.
@@ -37,7 +41,8 @@ const MUCH: f64 = 0.1;
 /// Misses in one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CacheSums {
-    /// Of all groups, if it is fully associative. Those that cannot be predicted have their cold accesses.
+    /// Of all groups, if it is fully associative. Those that cannot be predicted have their cold
+    /// accesses.
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
@@ -46,7 +51,8 @@ pub struct CacheSums {
 }
 
 impl GroupSums {
-    /// Adds up groups, beside a whole program of so many accesses, predicted from so many training runs. Cost: linear in groups and caches.
+    /// Adds up groups, beside a whole program of so many accesses, predicted from so many training
+    /// runs. Cost: linear in groups and caches.
     pub(crate) fn of(
         groups: &[(GroupForecast, Vec<GroupMisses>)],
         accesses: f64,
@@ -108,8 +114,8 @@ impl GroupSums {
         })
     }
 
-    /// What to say where the groups have far more misses than the whole program, of which they are parts: the distances of one
-    /// or the other grow out of proportion.
+    /// What to say where the groups have far more misses than the whole program, of which they are
+    /// parts: the distances of one or the other grow out of proportion.
     pub(crate) fn warning(&self, whole: f64, caches: &[CacheForecast]) -> Option<Warning> {
         let mut found = Vec::new();
         for (sum, cache) in self.caches.iter().zip(caches) {

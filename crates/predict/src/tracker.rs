@@ -44,8 +44,9 @@ struct Call {
 
 /// Follows one thread from block to block.
 ///
-/// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So a loop that begins
-/// keeps the path to it; after every so many iterations, and when it is left, the path is what it was.
+/// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So a
+/// loop that begins keeps the path to it; after every so many iterations, and when it is left, the
+/// path is what it was.
 ///
 /// An edge closes a loop if it goes backwards, to an address before the end of the block that it
 /// comes from, in the same call, and it is the taken edge of a conditional branch, or its block
@@ -68,7 +69,8 @@ struct Call {
 /// look-up; for a block that is new, the blocks at the nearest addresses. Memory: 120 bytes per
 /// block of code.
 ///
-/// Source: Fang et al. 2006, section 3.2. Where loops begin and end, and calls, are not in the paper.
+/// Source: Fang et al. 2006, section 3.2. Where loops begin and end, and calls, are not in the
+/// paper.
 #[derive(Clone, Debug)]
 pub struct PathTracker {
     /// Iterations whose outcomes are kept.
@@ -85,8 +87,8 @@ pub struct PathTracker {
 }
 
 impl PathTracker {
-    /// Begins, keeping the outcomes of up to `keep` iterations of a loop: the number of elements in a line, which
-    /// tells reuse within a line from reuse of it. 0 is 1.
+    /// Begins, keeping the outcomes of up to `keep` iterations of a loop: the number of elements in
+    /// a line, which tells reuse within a line from reuse of it. 0 is 1.
     pub fn new(keep: u32) -> Self {
         let mut tracker = PathTracker {
             keep: keep.max(1),
@@ -123,8 +125,8 @@ impl PathTracker {
     }
 
     /// The thread goes on with this block.
-    // Taken apart: what is handed on by reference is written to memory in small pieces and read in large ones, which the
-    // processor waits for.
+    // Taken apart: what is handed on by reference is written to memory in small pieces and read in
+    // large ones, which the processor waits for.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock) {
         let number = self.known.find(block, self.last_number);
@@ -338,7 +340,8 @@ impl PathTracker {
         self.leave_loops(outermost + stay);
     }
 
-    /// Leaves all loops but the outer `stay`: the path is what it was before the outermost of those.
+    /// Leaves all loops but the outer `stay`: the path is what it was before the outermost of
+    /// those.
     fn leave_loops(&mut self, stay: usize) {
         if let Some(outermost) = self.loops.get(stay) {
             self.path = outermost.entry;

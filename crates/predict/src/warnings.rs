@@ -16,7 +16,8 @@ fn warn(code: &str, message: String, hint: &str) -> Warning {
     }
 }
 
-/// What the reader of a prediction must know. `too_much` is what does not grow where that was too much to leave out.
+/// What the reader of a prediction must know. `too_much` is what does not grow where that was too
+/// much to leave out.
 pub(crate) fn warnings(
     runs: &[&Profile],
     (scale, too_much): (&Scale, Option<f64>),
@@ -147,7 +148,8 @@ fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
     all
 }
 
-/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none without paths.
+/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none
+/// without paths.
 fn told_apart(profile: &Profile, length: u32) -> Option<f64> {
     let shares = &profile.paths.as_ref()?.shares;
     let all = shares.first().filter(|all| all.accesses > 0)?.accesses;

@@ -60,15 +60,16 @@ pub struct WholePrediction {
     pub rehearsal: Option<Rehearsal>,
 }
 
-/// What a prediction of the largest training run from all others gets wrong: errors of a kind that no regression of
-/// single distances sees, as when the program does something else on large inputs.
+/// What a prediction of the largest training run from all others gets wrong: errors of a kind that
+/// no regression of single distances sees, as when the program does something else on large inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rehearsal {
     predicted: ExactHistogram,
     observed: ExactHistogram,
     /// The size asked for, in sizes of that run.
     times: f64,
-    /// How much farther it is from that run than that run was from the next smaller, in powers; 1 at least.
+    /// How much farther it is from that run than that run was from the next smaller, in powers; 1
+    /// at least.
     farther: f64,
 }
 
@@ -87,9 +88,10 @@ impl Rehearsal {
         })
     }
 
-    /// The error to expect of the miss ratio at a cache of `items` items: that of the rehearsal, times how much farther
-    /// away the size asked for is. What the cache separates there it separated at a size between its own, if distances
-    /// stay, and one as much smaller as the data are, if they grow: the largest error in between counts.
+    /// The error to expect of the miss ratio at a cache of `items` items: that of the rehearsal,
+    /// times how much farther away the size asked for is. What the cache separates there it
+    /// separated at a size between its own, if distances stay, and one as much smaller as the data
+    /// are, if they grow: the largest error in between counts.
     fn error(&self, items: u64) -> f64 {
         let curves = [&self.predicted, &self.observed].map(MissRatioCurve::new);
         let steps = (self.times.log2() * 4.0).ceil() as u32;
@@ -99,8 +101,8 @@ impl Rehearsal {
     }
 }
 
-/// The mean distance of each of `groups` groups of equally many reuses, from near to far. Accesses on a border belong
-/// to both sides by parts. None without reuses.
+/// The mean distance of each of `groups` groups of equally many reuses, from near to far. Accesses
+/// on a border belong to both sides by parts. None without reuses.
 ///
 /// Source: Ding & Zhong 2003.
 pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>> {
@@ -131,10 +133,11 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
     Some(means)
 }
 
-/// Predicts a whole program at data size `size`, of which `grown` grows, from two or more runs of ascending sizes; none if one has no
-/// reuses.
+/// Predicts a whole program at data size `size`, of which `grown` grows, from two or more runs of
+/// ascending sizes; none if one has no reuses.
 ///
-/// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated by one of `shapes`.
+/// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated
+/// by one of `shapes`.
 ///
 /// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
 pub fn predict_whole(
@@ -170,7 +173,8 @@ pub fn predict_whole(
         .map(|run| run.start)
         .fold(f64::INFINITY, f64::min);
     let accesses = started_work(&points(ExactHistogram::accesses), start, grown);
-    // The size is the largest distance, which is all items but one in nearly every program: a straight line.
+    // The size is the largest distance, which is all items but one in nearly every program: a
+    // straight line.
     let cold = straight(&points(ExactHistogram::cold), grown);
     let make = |end: fn(&Estimate) -> f64, accesses: f64| {
         let distances = groups.iter().map(|group| end(&group.distance));
@@ -215,9 +219,10 @@ fn histogram(
 }
 
 impl WholePrediction {
-    /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is that of all
-    /// distances and of the cold accesses, and no narrower than one group on either side. From three runs on it is
-    /// also no narrower than what the same way of predicting got wrong about the largest of them.
+    /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is
+    /// that of all distances and of the cold accesses, and no narrower than one group on either
+    /// side. From three runs on it is also no narrower than what the same way of predicting got
+    /// wrong about the largest of them.
     pub fn miss_ratio(&self, items: u64) -> Estimate {
         let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
         let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);

@@ -197,10 +197,11 @@ fn deep_recursion_and_deep_nests_are_bounded() {
     );
 }
 
-/// What the paper's figure 2 does, with `keep` elements in a line: one of two loops reads all of A, then a third
-/// does. In the third, A(i) is found in the line read just before, or in what loop 1 or loop 2 left. These
-/// have different distances, since loop 2 reads another array too. As compilers make them, loops are asked
-/// before them whether there is anything to do: that outcome parts those of the loop from the condition.
+/// What the paper's figure 2 does, with `keep` elements in a line: one of two loops reads all of A,
+/// then a third does. In the third, A(i) is found in the line read just before, or in what loop 1
+/// or loop 2 left. These have different distances, since loop 2 reads another array too. As
+/// compilers make them, loops are asked before them whether there is anything to do: that outcome
+/// parts those of the loop from the condition.
 fn figure_2(keep: u32) -> PathTable {
     let mut tracker = PathTracker::new(keep);
     let mut table = PathTable::new(1 << 16);
@@ -260,7 +261,8 @@ fn figure_6_needs_three_outcomes() {
     let mut table = PathTable::new(100);
     for round in 0..100_u64 {
         let near = round % 3 == 0;
-        // First branch: taken to 20, not taken to 12. Both come to the branches 30 and 40 by blocks of their own.
+        // First branch: taken to 20, not taken to 12. Both come to the branches 30 and 40 by blocks
+        // of their own.
         tracker.enter(&branch(10, 20));
         tracker.enter(&if near { branch(20, 26) } else { branch(12, 17) });
         tracker.enter(&if near { branch(21, 28) } else { branch(13, 18) });

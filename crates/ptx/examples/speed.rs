@@ -1,7 +1,8 @@
 //! How fast kernels run: `cargo run --release -p reuselens-ptx --example speed -- FILE.ptx [SIZE]`.
 //!
 //! Takes a file with a kernel `gemm(ni, nj, nk, alpha, beta, a, b, c)` and prints, for each way of
-//! looking on and each number of threads, instructions of threads in a second: the best of several runs, in turns.
+//! looking on and each number of threads, instructions of threads in a second: the best of several
+//! runs, in turns.
 
 use std::time::Instant;
 
@@ -88,7 +89,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the machine gives: the same launch on as many devices at once, each with one thread, without a sink.
+/// What the machine gives: the same launch on as many devices at once, each with one thread,
+/// without a sink.
 fn apart(
     device: &Device,
     kernel: &Kernel,

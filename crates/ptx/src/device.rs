@@ -20,8 +20,8 @@ impl Module {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is no PTX, and declarations outside the subset, with line and column. Instructions are looked
-    /// at when their kernel is made ready.
+    /// What is no PTX, and declarations outside the subset, with line and column. Instructions are
+    /// looked at when their kernel is made ready.
     pub fn parse(text: &str) -> Result<Module, PtxError> {
         Ok(Module {
             ast: crate::syntax::parse(text)?,
@@ -60,8 +60,8 @@ impl Module {
     }
 }
 
-/// What a kernel or function of a module says, before any of it is looked at more closely: for comparison with other
-/// readers of PTX.
+/// What a kernel or function of a module says, before any of it is looked at more closely: for
+/// comparison with other readers of PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline<'a> {
     /// Its name, mangled.
@@ -268,8 +268,8 @@ impl Device {
         self.write(address, &bytes)
     }
 
-    /// Makes a kernel ready. The name as the file has it comes first, then the one of its source, then a part of either if only
-    /// one kernel has it.
+    /// Makes a kernel ready. The name as the file has it comes first, then the one of its source,
+    /// then a part of either if only one kernel has it.
     ///
     /// # Errors
     /// If there is no such kernel, or it is outside the subset.
@@ -291,8 +291,8 @@ impl Device {
     /// Runs a kernel to its end.
     ///
     /// # Errors
-    /// A launch that does not fit, and whatever the kernel does that it must not. Blocks before the one
-    /// that was stopped have written what they wrote.
+    /// A launch that does not fit, and whatever the kernel does that it must not. Blocks before the
+    /// one that was stopped have written what they wrote.
     pub fn launch<S: Sink + Send>(
         &mut self,
         kernel: &Kernel,

@@ -49,7 +49,8 @@ impl PtxError {
         self.position
     }
 
-    /// The line of the file that it is about, and a mark below the place; empty if the file has no such line.
+    /// The line of the file that it is about, and a mark below the place; empty if the file has no
+    /// such line.
     pub fn excerpt(&self, text: &str) -> String {
         let Position { line, column } = self.position;
         let Some(found) = text.lines().nth((line as usize).wrapping_sub(1)) else {

@@ -1,8 +1,9 @@
 //! CUDA kernels without a GPU: a reader of PTX, and a machine that runs it.
 //!
-//! PTX goes in as text ([`Module::parse`]); a [`Device`] has memory, takes modules, and launches their
-//! kernels to the end, with results in its memory. Warps go in step; lanes that part at a branch meet
-//! again at its immediate post-dominator. A [`Sink`] sees each memory instruction of each warp.
+//! PTX goes in as text ([`Module::parse`]); a [`Device`] has memory, takes modules, and launches
+//! their kernels to the end, with results in its memory. Warps go in step; lanes that part at a
+//! branch meet again at its immediate post-dominator. A [`Sink`] sees each memory instruction of
+//! each warp.
 //!
 //! ```
 //! use reuselens_ptx::{Argument, Count, Device, Module, Options};
@@ -36,14 +37,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is checked as it goes: bounds and alignment of each access, barriers that not all threads reach,
-//! lanes that are waited for and elsewhere, and, if asked for, races between threads of a block
-//! ([`Options::check_races`]). [`Options::seed`] changes the order in which warps and blocks run.
-//! Results and the order of what sinks see are the same with any number of threads.
+//! What is checked as it goes: bounds and alignment of each access, barriers that not all threads
+//! reach, lanes that are waited for and elsewhere, and, if asked for, races between threads of a
+//! block ([`Options::check_races`]). [`Options::seed`] changes the order in which warps and blocks
+//! run. Results and the order of what sinks see are the same with any number of threads.
 //!
-//! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing here
-//! says how fast a GPU would be), graphics, tensor cores, and kernels whose blocks wait for blocks that
-//! come later.
+//! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing
+//! here says how fast a GPU would be), graphics, tensor cores, and kernels whose blocks wait for
+//! blocks that come later.
 
 #[macro_use]
 mod lanes;

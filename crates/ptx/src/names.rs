@@ -2,7 +2,8 @@
 
 use cpp_demangle::Symbol;
 
-/// The name with its parameters, as C++ writes it: `scale<float>(float*, int)`. Names that are not mangled stay.
+/// The name with its parameters, as C++ writes it: `scale<float>(float*, int)`. Names that are not
+/// mangled stay.
 pub fn readable(name: &str) -> String {
     let symbol = Symbol::new(name).ok();
     let text = symbol.and_then(|symbol| symbol.demangle().ok());
@@ -14,7 +15,8 @@ pub fn readable(name: &str) -> String {
     text.unwrap_or_else(|| name.to_owned())
 }
 
-/// Whether somebody who says `wanted` may mean the kernel: a part of either name. Spaces do not count.
+/// Whether somebody who says `wanted` may mean the kernel: a part of either name. Spaces do not
+/// count.
 pub fn may_be(name: &str, wanted: &str) -> bool {
     let packed = |text: &str| text.replace(' ', "");
     name.contains(wanted) || packed(&readable(name)).contains(&packed(wanted))

@@ -30,8 +30,8 @@ pub enum WarpKind {
 
 /// A memory instruction, as one warp executed it once.
 ///
-/// Loads of a kernel's parameters are among them, as PTX has them. A generic access that goes to several spaces is
-/// one record for each.
+/// Loads of a kernel's parameters are among them, as PTX has them. A generic access that goes to
+/// several spaces is one record for each.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpAccess<'a> {
     /// Which instruction: index into [`Kernel::sites`](crate::Kernel::sites).
@@ -62,14 +62,15 @@ pub trait BlockSink: Send {
     fn accept(&mut self, access: &WarpAccess<'_>);
 }
 
-/// Looks at launches: gives each block its own sink, and takes them back in the order of the blocks,
-/// whatever thread ran them and whenever they ended.
+/// Looks at launches: gives each block its own sink, and takes them back in the order of the
+/// blocks, whatever thread ran them and whenever they ended.
 pub trait Sink {
     /// The sink of a block.
     type Block: BlockSink;
     /// For a block that is about to run.
     fn open(&mut self, block: u32) -> Self::Block;
-    /// Of a block that is running and the next to be taken back: what it has collected so far may be taken.
+    /// Of a block that is running and the next to be taken back: what it has collected so far may
+    /// be taken.
     fn drain(&mut self, _block: u32, _sink: &mut Self::Block) {}
     /// Of a block that has ended, in order.
     fn close(&mut self, block: u32, sink: Self::Block);
@@ -94,7 +95,8 @@ impl Sink for Ignore {
     fn close(&mut self, _: u32, _: Ignore) {}
 }
 
-/// Counts, without loads of parameters: the same few of each thread, which no GPU fetches from its memory.
+/// Counts, without loads of parameters: the same few of each thread, which no GPU fetches from its
+/// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Memory instructions of warps.
@@ -126,7 +128,8 @@ impl BlockSink for Count {
     }
 }
 
-/// Changes of sector from lane to lane; where addresses do not ascend, sectors are told apart by sorting.
+/// Changes of sector from lane to lane; where addresses do not ascend, sectors are told apart by
+/// sorting.
 #[inline(always)]
 fn sectors(access: &WarpAccess<'_>) -> u64 {
     let addresses = access.addresses;

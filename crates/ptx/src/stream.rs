@@ -7,11 +7,11 @@ use crate::decode::Kernel;
 use crate::machine::Launch;
 use crate::sink::{BlockSink, Sink, Space, WarpAccess, WarpKind};
 
-/// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the thread that runs
-/// the block.
+/// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the
+/// thread that runs the block.
 ///
-/// Memory: the records of the blocks that run at the same time, as long as blocks before them have not
-/// ended.
+/// Memory: the records of the blocks that run at the same time, as long as blocks before them have
+/// not ended.
 #[derive(Debug)]
 pub struct Stream<W: Collector> {
     out: W,

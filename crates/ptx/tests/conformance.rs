@@ -1,6 +1,6 @@
-//! Each instruction of the subset, alone, on edge values and on noise, against a reference written apart
-//! from the interpreter; with all lanes and with every second one; for each set of the processor's
-//! instructions.
+//! Each instruction of the subset, alone, on edge values and on noise, against a reference written
+//! apart from the interpreter; with all lanes and with every second one; for each set of the
+//! processor's instructions.
 
 #![allow(
     clippy::precedence,
@@ -376,8 +376,8 @@ fn values(ty: &str) -> Vec<u64> {
         .collect()
 }
 
-/// A kernel that does the instruction, with all lanes and with odd ones, on values that lie apart by
-/// 256 bytes per source and eight per lane.
+/// A kernel that does the instruction, with all lanes and with odd ones, on values that lie apart
+/// by 256 bytes per source and eight per lane.
 fn kernel(case: &Case) -> String {
     let register = |ty: &str| match ty {
         "b16" => "%h",

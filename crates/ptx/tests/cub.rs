@@ -1,7 +1,7 @@
 //! CUB's radix sort, as nvcc compiles it from CUDA's own headers, sorts a million pairs.
 //!
-//! Needs nvcc 13.0 (`NVCC` says which); says so and proves nothing where there is none. The launches are
-//! those that CUB makes for this many pairs on this architecture.
+//! Needs nvcc 13.0 (`NVCC` says which); says so and proves nothing where there is none. The
+//! launches are those that CUB makes for this many pairs on this architecture.
 
 mod common;
 

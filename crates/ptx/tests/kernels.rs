@@ -1,5 +1,6 @@
-//! Each kernel of the suite gives what the same calculation on the CPU gives, bit for bit unless it says
-//! otherwise: as clang and as nvcc compiled it, on several threads, in order and in random order.
+//! Each kernel of the suite gives what the same calculation on the CPU gives, bit for bit unless it
+//! says otherwise: as clang and as nvcc compiled it, on several threads, in order and in random
+//! order.
 
 #![allow(
     clippy::precedence,

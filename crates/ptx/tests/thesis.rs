@@ -1,5 +1,5 @@
-//! The kernels of the thesis give what the same calculation on the CPU gives, with and without a mapping of threads, as
-//! both compilers made them.
+//! The kernels of the thesis give what the same calculation on the CPU gives, with and without a
+//! mapping of threads, as both compilers made them.
 
 mod common;
 

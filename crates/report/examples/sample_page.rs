@@ -1,4 +1,5 @@
-//! Writes sample pages into a folder, to look at them: `cargo run --example sample_page -- /tmp/pages`.
+//! Writes sample pages into a folder, to look at them: `cargo run --example sample_page --
+//! /tmp/pages`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

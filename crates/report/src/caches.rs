@@ -20,12 +20,14 @@ pub(crate) struct Level {
     pub(crate) items: u64,
     /// Its sets and ways, if they are known and an item is one of its lines.
     model: Option<SetAssociative>,
-    /// About how many cycles longer an access waits that misses in it; 0 for a size that is no cache of the machine.
+    /// About how many cycles longer an access waits that misses in it; 0 for a size that is no
+    /// cache of the machine.
     penalty: u64,
 }
 
-/// About what it takes longer from the second cache than from the first, from a farther one, and from memory, in
-/// cycles. Only their ratios matter: they weigh misses in different caches against each other.
+/// About what it takes longer from the second cache than from the first, from a farther one, and
+/// from memory, in cycles. Only their ratios matter: they weigh misses in different caches against
+/// each other.
 const PENALTIES: (u64, u64, u64) = (10, 35, 200);
 
 /// How many times the misses of a fully associative cache those with sets are, where conflict
@@ -110,7 +112,8 @@ impl Level {
     }
 }
 
-/// A number of items as a size: in bytes, or as a count where an item is one byte and so only an id.
+/// A number of items as a size: in bytes, or as a count where an item is one byte and so only an
+/// id.
 pub(crate) fn size(items: u64, granularity: Granularity) -> String {
     if granularity == Granularity::BYTE {
         numbers::noun(items, "item", "items")
@@ -119,8 +122,8 @@ pub(crate) fn size(items: u64, granularity: Granularity) -> String {
     }
 }
 
-/// The machine's caches for data, one per level, the nearest to the processor first; without those for
-/// which the distances do not reach. None for ids, which have no size.
+/// The machine's caches for data, one per level, the nearest to the processor first; without those
+/// for which the distances do not reach. None for ids, which have no size.
 pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     if profile.method.ids {
         return Vec::new();
@@ -141,8 +144,9 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
     levels.filter(told).collect()
 }
 
-/// The cache that a report looks at: the one asked for; else, of those in which the misses of reuses are half a percent of
-/// the accesses, that in which they cost the most time; else the smallest.
+/// The cache that a report looks at: the one asked for; else, of those in which the misses of
+/// reuses are half a percent of the accesses, that in which they cost the most time; else the
+/// smallest.
 pub(crate) fn chosen(profile: &Profile, asked: Option<CacheSize>) -> Level {
     chosen_within(profile, None, asked)
 }
@@ -166,8 +170,8 @@ fn noticed(profile: &Profile, level: &Level) -> u64 {
     }
 }
 
-/// The cache that a comparison looks at: the one asked for; else that in which what changed costs or saves the most
-/// time; else the one for the first.
+/// The cache that a comparison looks at: the one asked for; else that in which what changed costs
+/// or saves the most time; else the one for the first.
 pub(crate) fn chosen_between(before: &Profile, after: &Profile, asked: Option<CacheSize>) -> Level {
     let changed = |level: &Level| {
         let [before, after] = compared(level, before, after);
@@ -213,7 +217,8 @@ pub(crate) fn reach<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Opti
     reaches.flatten().min()
 }
 
-/// The cache asked for; else that whose misses, weighed by what one costs, are the most; the smallest of equal ones.
+/// The cache asked for; else that whose misses, weighed by what one costs, are the most; the
+/// smallest of equal ones.
 fn choose(
     profile: &Profile,
     reach: Option<u64>,
@@ -251,8 +256,8 @@ fn tenth(bytes: u64) -> Bytes {
     Bytes(1 << (bytes / 10).max(1).ilog2())
 }
 
-/// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the distances are not
-/// told that far.
+/// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the
+/// distances are not told that far.
 fn assumed(granularity: Granularity, reach: Option<u64>) -> Level {
     let reach = reach.map_or(u64::MAX, |items| Items(items).bytes(granularity).get());
     Level::custom(Bytes(reach.min(32 << 10)), granularity)

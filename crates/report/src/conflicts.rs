@@ -52,8 +52,8 @@ fn factor(level: &Level, profile: &Profile) -> Option<String> {
 }
 
 /// The groups whose misses in a cache change, the largest changes first. Where
-/// [`caches::counts_sets`] is true, misses are those with the cache's sets, rounded: the model takes
-/// any histogram, those of groups too. Cost then: one probability per bin, group and profile.
+/// [`caches::counts_sets`] is true, misses are those with the cache's sets, rounded: the model
+/// takes any histogram, those of groups too. Cost then: one probability per bin, group and profile.
 pub(crate) fn changed_groups(
     before: &Profile,
     after: &Profile,

@@ -22,8 +22,9 @@ pub(crate) const NOISE: f64 = 0.01;
 /// What the comparison shows, and how.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
-    /// The cache whose misses the tables count; `None` = the one in which what changed costs or saves the most time, and of
-    /// two inputs the one in which the misses of the larger's reuses do.
+    /// The cache whose misses the tables count; `None` = the one in which what changed costs or
+    /// saves the most time, and of two inputs the one in which the misses of the larger's reuses
+    /// do.
     pub cache: Option<CacheSize>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
@@ -33,9 +34,9 @@ pub struct DiffOptions {
     pub top: usize,
     /// Dimensions to compare the groups of.
     pub by: Vec<Dimension>,
-    /// Whether the two are a small and a large input of one program, instead of the same work before
-    /// and after a change; `None` = if the same program was run with other arguments, on at least half as much data
-    /// again.
+    /// Whether the two are a small and a large input of one program, instead of the same work
+    /// before and after a change; `None` = if the same program was run with other arguments, on at
+    /// least half as much data again.
     pub inputs: Option<bool>,
     /// What the two are called, `a.rlprof` and `b.rlprof`; empty = not said.
     pub names: [String; 2],
@@ -56,9 +57,9 @@ impl Default for DiffOptions {
     }
 }
 
-/// The locality change from one profile to another: totals, the cache sizes that win and that lose, the
-/// distances that moved, the groups that got better or worse; for two inputs of one program also the
-/// evadable reuses and what becomes of each hill. Ends with a line break.
+/// The locality change from one profile to another: totals, the cache sizes that win and that lose,
+/// the distances that moved, the groups that got better or worse; for two inputs of one program
+/// also the evadable reuses and what becomes of each hill. Ends with a line break.
 ///
 /// # Errors
 /// If the profiles count items of different sizes.

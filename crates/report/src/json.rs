@@ -22,8 +22,8 @@ pub enum Bins {
     /// The field's: 0, 1, 2–3, 4–7, …
     #[default]
     Log2,
-    /// One for each distance that occurs. Groups have fine bins of at most 1/16 of an octave, which are
-    /// all that a profile keeps of them.
+    /// One for each distance that occurs. Groups have fine bins of at most 1/16 of an octave, which
+    /// are all that a profile keeps of them.
     Exact,
 }
 
@@ -205,8 +205,8 @@ struct GroupJson {
     elements: Vec<ElementJson>,
 }
 
-/// `[index, accesses, cold, mean]`; the last two are null where only accesses were counted, the mean
-/// also where all are cold.
+/// `[index, accesses, cold, mean]`; the last two are null where only accesses were counted, the
+/// mean also where all are cold.
 #[derive(Serialize)]
 struct ElementJson(u64, u64, Option<u64>, Option<f64>);
 
@@ -232,12 +232,12 @@ struct CacheJson {
     set_associative_miss_ratio: Option<f64>,
 }
 
-/// The profile as JSON: the fields of the schema in its order, then what was added to it. Ends with a
-/// line break.
+/// The profile as JSON: the fields of the schema in its order, then what was added to it. Ends with
+/// a line break.
 ///
 /// All miss ratios are those of fully associative LRU caches unless they are called otherwise, and
-/// exact if `exact` is. `distinct` is the number of cold accesses. The miss-ratio curve has eight points to
-/// an octave up to where it is flat. No number is ever NaN. Cost: linear in the profile.
+/// exact if `exact` is. `distinct` is the number of cold accesses. The miss-ratio curve has eight
+/// points to an octave up to where it is flat. No number is ever NaN. Cost: linear in the profile.
 pub fn json(profile: &Profile, options: &JsonOptions) -> String {
     to_text(&document(profile, options))
 }

@@ -1,7 +1,7 @@
 //! Profiles as text, HTML, JSON, CSV and Parquet.
 //!
-//! Every function here turns a [`Profile`](reuselens_locality::Profile) (or several) into a string or
-//! bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
+//! Every function here turns a [`Profile`](reuselens_locality::Profile) (or several) into a string
+//! or bytes. Nothing is read or written, nothing is fetched, and equal profiles give equal bytes.
 //!
 //! - [`summary`]: one screen for a terminal; [`diff`]: two profiles on a terminal.
 //! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
@@ -11,9 +11,11 @@
 //! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
 //!   [`sheet`]: tables and those, as one HTML file.
 //! - [`curve_svg`], [`curve_png`], [`curve_csv`]: the miss-ratio curve by itself.
-//! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other programs.
+//! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other
+//!   programs.
 //!
-//! For: showing results. Not for: computing them; every number here comes from the `locality` and `predict` crates.
+//! For: showing results. Not for: computing them; every number here comes from the `locality` and
+//! `predict` crates.
 
 mod caches;
 mod chart;

@@ -25,7 +25,8 @@ pub fn count(value: u64) -> String {
     format!("{scaled:.decimals$} {}", units[unit])
 }
 
-/// `part` of `whole` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of nothing.
+/// `part` of `whole` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
+/// nothing.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "—".to_owned();
@@ -54,7 +55,8 @@ pub fn ratio_percent(ratio: f64) -> String {
     }
 }
 
-/// A change in percent with its sign: `+86 %`, `−56 %`, `±0 %`; `from none` if there was nothing before.
+/// A change in percent with its sign: `+86 %`, `−56 %`, `±0 %`; `from none` if there was nothing
+/// before.
 pub fn change(before: u64, after: u64) -> String {
     if before == after {
         return "±0 %".to_owned();

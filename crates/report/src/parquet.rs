@@ -21,9 +21,9 @@ pub struct ParquetExportError(#[from] ParquetError);
 
 type Row<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-/// The table of [`groups_csv`](crate::groups_csv) as the bytes of a Parquet file: the same columns in
-/// the same order; names as strings, `mean` as a double, counts as unsigned 64-bit integers. One row
-/// group, Zstandard.
+/// The table of [`groups_csv`](crate::groups_csv) as the bytes of a Parquet file: the same columns
+/// in the same order; names as strings, `mean` as a double, counts as unsigned 64-bit integers. One
+/// row group, Zstandard.
 ///
 /// # Errors
 /// If the Parquet library refuses the table, which only a fault in it can cause.

@@ -20,8 +20,8 @@ pub(crate) use tables::{Column, rows};
 /// What the summary shows, and how.
 #[derive(Clone, Debug)]
 pub struct TextOptions {
-    /// The cache whose misses the tables count; `None` = the one in which the misses of reuses cost the
-    /// most time.
+    /// The cache whose misses the tables count; `None` = the one in which the misses of reuses cost
+    /// the most time.
     pub cache: Option<CacheSize>,
     /// Columns of the terminal; 60 at least.
     pub width: usize,
@@ -46,9 +46,9 @@ impl Default for TextOptions {
     }
 }
 
-/// The profile as text for a terminal: what was run and what was seen, the histogram with the machine's
-/// caches marked, the misses at each cache, and where most of them come from. About forty lines with
-/// the default options. Ends with a line break.
+/// The profile as text for a terminal: what was run and what was seen, the histogram with the
+/// machine's caches marked, the misses at each cache, and where most of them come from. About forty
+/// lines with the default options. Ends with a line break.
 pub fn summary(profile: &Profile, options: &TextOptions) -> String {
     let paint = Paint::new(options.color);
     let width = options.width.max(60);

@@ -5,8 +5,8 @@ use reuselens_locality::{Profile, ReuseTimes};
 /// Lengths of stretches that are named in a text.
 pub(crate) const DECADES: [u64; 4] = [100, 10_000, 1_000_000, 100_000_000];
 
-/// The average footprint: window in accesses, mean distinct items; four windows to an octave, and every
-/// one up to 8. `None` if it was not measured.
+/// The average footprint: window in accesses, mean distinct items; four windows to an octave, and
+/// every one up to 8. `None` if it was not measured.
 pub(crate) fn footprint(profile: &Profile) -> Option<Vec<(u64, f64)>> {
     let curve = profile
         .reuse_times

@@ -89,7 +89,8 @@ pub(crate) fn engine(method: &Method) -> String {
     format!("{engine} engine, {worth}{reach}{sharing}")
 }
 
-/// What stands before a number of distinct items, of which a sample knows only about how many there are.
+/// What stands before a number of distinct items, of which a sample knows only about how many there
+/// are.
 pub fn about(method: &Method) -> &'static str {
     match !method.exact && method.error_bound.is_some() {
         true => "about ",
@@ -97,7 +98,8 @@ pub fn about(method: &Method) -> &'static str {
     }
 }
 
-/// What a number of distinct items says besides, where the threads are told apart: every thread counts its own.
+/// What a number of distinct items says besides, where the threads are told apart: every thread
+/// counts its own.
 pub(crate) fn summed(method: &Method) -> &'static str {
     match method.sharing {
         Sharing::Shared => "",
@@ -131,7 +133,8 @@ fn bounds(method: &Method) -> String {
     )
 }
 
-/// The name of a group on a terminal: calling contexts stand there without what every program begins with.
+/// The name of a group on a terminal: calling contexts stand there without what every program
+/// begins with.
 pub(crate) fn group(by: Dimension, name: &str) -> &str {
     const START: [&str; 4] = [
         "_start > ",

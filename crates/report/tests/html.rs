@@ -278,7 +278,8 @@ fn lines_have_a_picture_of_their_patterns_by_path() {
     for row in ["all paths", "00000001", "00000010"] {
         assert_eq!(rows.matches(&format!(">{row}</text>")).count(), 1, "{row}");
     }
-    // In the row of all paths and in its own: the far pattern in the colour of misses, the rarest as a ring.
+    // In the row of all paths and in its own: the far pattern in the colour of misses, the rarest
+    // as a ring.
     assert_eq!(rows.matches("bar warm").count(), 4);
     assert_eq!(rows.matches("; rare</title>").count(), 2);
     assert_eq!(rows.matches("class=\"warm ring\"").count(), 2);

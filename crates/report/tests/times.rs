@@ -6,8 +6,8 @@ use reuselens_locality::{Dimension, Profile, ReuseTimeCounts};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 use serde_json::Value;
 
-/// With everything measured: a trace that goes over 32 items again and again, and forward distances that
-/// are the backward ones.
+/// With everything measured: a trace that goes over 32 items again and again, and forward distances
+/// that are the backward ones.
 fn measured() -> Profile {
     let mut profile = common::matmul(24, false);
     let mut counts = ReuseTimeCounts::new();

@@ -1,6 +1,7 @@
 //! Arrays for the kernels in `kernels/thesis`, as `.npy` files.
 //!
-//! `cargo run --release -p reuselens-simt --example inputs -- FOLDER NETLIST.bench | MESH.graph | NODES EDGES`
+//! `cargo run --release -p reuselens-simt --example inputs -- FOLDER NETLIST.bench | MESH.graph |
+//! NODES EDGES`
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What thread mapping gains on recorded streams, and what it costs: a row of a table for each file.
+//! What thread mapping gains on recorded streams, and what it costs: a row of a table for each
+//! file.
 //!
 //! `cargo run --release -p reuselens-simt --example mapping -- FILE.rlwarp…`
 

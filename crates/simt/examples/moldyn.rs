@@ -1,4 +1,5 @@
-//! The characteristic of a stream of moldyn's published size, and the naive algorithm on a prefix of it.
+//! The characteristic of a stream of moldyn's published size, and the naive algorithm on a prefix
+//! of it.
 //!
 //! `cargo run --release -p reuselens-simt --example moldyn [THREADS-PER-BLOCK]`
 

@@ -1,6 +1,7 @@
 //! The stream of a kernel with a known access pattern, as a file for `reuselens simt analyze`.
 //!
-//! `cargo run --release -p reuselens-simt --example stream -- KERNEL NETLIST.bench|MESH.graph THREADS OUT.rlwarp`
+//! `cargo run --release -p reuselens-simt --example stream -- KERNEL NETLIST.bench|MESH.graph
+//! THREADS OUT.rlwarp`
 
 use std::path::Path;
 

@@ -2,7 +2,8 @@
 
 use crate::SimtError;
 
-/// A directed graph as compressed rows: the targets of node `n` are `targets[offsets[n]..offsets[n + 1]]`.
+/// A directed graph as compressed rows: the targets of node `n` are `targets[offsets[n]..offsets[n
+/// + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Where each node's targets begin; one more than there are nodes.
@@ -50,8 +51,9 @@ impl Graph {
         &self.targets[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }
 
-    /// Reads a graph in the format of METIS: a line with the numbers of nodes and edges, then for each node a line
-    /// with its neighbours, from 1. Lines that begin with `%` are comments. Weights are refused.
+    /// Reads a graph in the format of METIS: a line with the numbers of nodes and edges, then for
+    /// each node a line with its neighbours, from 1. Lines that begin with `%` are comments.
+    /// Weights are refused.
     ///
     /// # Errors
     /// [`SimtError::Text`] with the line.
@@ -101,9 +103,9 @@ impl Graph {
         Ok(graph)
     }
 
-    /// A mesh in three dimensions: nodes on a lattice, each connected with the nearest others, both ways, until
-    /// there are so many edges; then nodes are renumbered at random within stretches of 1024, so that numbering
-    /// is local and irregular, as mesh generators leave it.
+    /// A mesh in three dimensions: nodes on a lattice, each connected with the nearest others, both
+    /// ways, until there are so many edges; then nodes are renumbered at random within stretches of
+    /// 1024, so that numbering is local and irregular, as mesh generators leave it.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if so few nodes do not have so many near neighbours.

@@ -1,15 +1,18 @@
-//! How the threads of a GPU kernel share data, when, and what another mapping of threads would gain.
+//! How the threads of a GPU kernel share data, when, and what another mapping of threads would
+//! gain.
 //!
-//! A stream of warp instructions ([`reuselens_trace::warp`]) becomes a [`Run`]: for each block, the memory
-//! instructions that its threads issue together, with the items that they touch. A [`Scenario`] says how
-//! blocks share the machine and yields reference streams; each has a [`Characteristic`]: how much data is
-//! reused at which distance, in memory instructions. [`mapping`] regroups threads into warps and blocks.
+//! A stream of warp instructions ([`reuselens_trace::warp`]) becomes a [`Run`]: for each block, the
+//! memory instructions that its threads issue together, with the items that they touch. A
+//! [`Scenario`] says how blocks share the machine and yields reference streams; each has a
+//! [`Characteristic`]: how much data is reused at which distance, in memory instructions.
+//! [`mapping`] regroups threads into warps and blocks.
 //!
 //! Source: L. A. Garrido Platero, *A Memory Trace-Based Analysis for Data Sharing Degree in SIMT
-//! Architectures*, National Chiao Tung University, 2013; thread mapping after Kuo et al., ASP-DAC 2012.
+//! Architectures*, National Chiao Tung University, 2013; thread mapping after Kuo et al., ASP-DAC
+//! 2012.
 //!
-//! For: who asks what a kernel's threads have in common. Not for: times; nothing here knows latencies,
-//! caches or bandwidths.
+//! For: who asks what a kernel's threads have in common. Not for: times; nothing here knows
+//! latencies, caches or bandwidths.
 
 pub mod characteristic;
 mod error;

@@ -59,8 +59,9 @@ impl Netlist {
     /// Reads a netlist. Signals may be used before they are defined. `name` is for messages.
     ///
     /// # Errors
-    /// [`SimtError::Text`] with the line: what is no statement, unknown gates, signals without or with two
-    /// definitions, inverters and flip-flops that do not have one input, gates that have none.
+    /// [`SimtError::Text`] with the line: what is no statement, unknown gates, signals without or
+    /// with two definitions, inverters and flip-flops that do not have one input, gates that have
+    /// none.
     pub fn read(text: &str, name: &str) -> Result<Netlist, SimtError> {
         let bad = |line: usize, what: String| SimtError::Text {
             name: name.to_owned(),

@@ -19,8 +19,9 @@ pub struct Transactions {
 /// Where data lies after threads have been re-mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// Arrays that threads index by their own number are permuted with the threads, as the literature does: at sites
-    /// where no two threads touch the same element, what a warp touches lies together. Other data stays.
+    /// Arrays that threads index by their own number are permuted with the threads, as the
+    /// literature does: at sites where no two threads touch the same element, what a warp touches
+    /// lies together. Other data stays.
     #[default]
     Moved,
     /// All data stays where it is.
@@ -28,7 +29,8 @@ pub enum Layout {
 }
 
 impl Transactions {
-    /// Counts them. Elements are taken to lie within a sector, as aligned ones of up to 32 bytes do.
+    /// Counts them. Elements are taken to lie within a sector, as aligned ones of up to 32 bytes
+    /// do.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if the run's items are not elements.
@@ -36,8 +38,8 @@ impl Transactions {
         Transactions::of_warps(run, layout, LANES)
     }
 
-    /// As [`of`](Transactions::of), of a machine whose warps have so many threads, not 32. What warps of 32 did at once
-    /// in a wider one counts as done at once.
+    /// As [`of`](Transactions::of), of a machine whose warps have so many threads, not 32. What
+    /// warps of 32 did at once in a wider one counts as done at once.
     ///
     /// # Errors
     /// As `of`; also for warps of no threads.

@@ -39,7 +39,8 @@ const LISTS: [List; 2] = [
     },
 ];
 
-/// Choices whose file is elsewhere: name, file, what it defines in place of what its siblings define, reason.
+/// Choices whose file is elsewhere: name, file, what it defines in place of what its siblings
+/// define, reason.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[(
     "parallel",
     "crates/reuselens/src/abreast.rs",
@@ -122,8 +123,8 @@ fn finding(file: &str, line: usize, what: String, fix: String) -> Finding {
     }
 }
 
-/// The `name:` of each entry of a list, as line and name (a string, or `module::NAME`), and whether the
-/// entry says that it is not exact.
+/// The `name:` of each entry of a list, as line and name (a string, or `module::NAME`), and whether
+/// the entry says that it is not exact.
 fn entries(text: &str, constant: &str) -> Vec<(usize, String, bool)> {
     let code = source::without_comments(text);
     let declared = ["const", "static"].map(|kind| code.find(&format!("pub {kind} {constant}")));

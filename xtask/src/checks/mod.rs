@@ -1,4 +1,5 @@
-//! The checks: one file each, with the same names inside (`NAME`, `WHY`, `check`), and the list of them.
+//! The checks: one file each, with the same names inside (`NAME`, `WHY`, `check`), and the list of
+//! them.
 
 mod cases;
 mod choices;

@@ -23,8 +23,8 @@ const ALIASES: [(&str, &str); 2] = [("c++", "cc"), ("fortran", "cc")];
 /// Commands whose tests are elsewhere: command, file, reason.
 const TESTED_ELSEWHERE: &[(&str, &str, &str)] = &[];
 
-/// Finds commands without a page, without tests or off the list, pages for nothing, and options that
-/// no page explains.
+/// Finds commands without a page, without tests or off the list, pages for nothing, and options
+/// that no page explains.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
     let listed = listed(workspace.get(LIST).unwrap_or_default());
     let mut findings = Vec::new();

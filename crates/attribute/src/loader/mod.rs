@@ -35,8 +35,8 @@ use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
 use unread::Unread;
 
-/// Reads names from the files that modules were mapped from. Opens each file once, at its first use;
-/// debug information is parsed when, and as far as, it is asked for.
+/// Reads names from the files that modules were mapped from. Opens each file once, at its first
+/// use; debug information is parsed when, and as far as, it is asked for.
 ///
 /// A file that is gone, or that is not the one that ran (by its build id), names nothing; a warning
 /// says so.
@@ -61,13 +61,15 @@ struct Opened {
     bounds: FunctionBounds,
     /// Of a file without line numbers: its functions. Empty for others.
     unlined: Vec<(u64, u64)>,
-    /// Made at the first question: it unpacks the debug information whole. `None` within if it cannot be read.
+    /// Made at the first question: it unpacks the debug information whole. `None` within if it
+    /// cannot be read.
     code: Option<Option<addr2line::Loader>>,
     /// By address; made at the first question.
     variables: Option<BTreeMap<u64, Variable>>,
 }
 
-/// A file that is kept: what is asked for later is asked of the one that was checked, even if it is gone by then.
+/// A file that is kept: what is asked for later is asked of the one that was checked, even if it is
+/// gone by then.
 #[derive(Debug)]
 struct Named {
     path: PathBuf,
@@ -83,7 +85,8 @@ impl Named {
         })
     }
 
-    /// Where to open it once more: by its path, which tells where other files lie beside it, if it is still there.
+    /// Where to open it once more: by its path, which tells where other files lie beside it, if it
+    /// is still there.
     fn path(&self) -> PathBuf {
         let identity = |about: Metadata| (about.dev(), about.ino(), about.mtime(), about.size());
         let kept = self.file.metadata().map(identity);
@@ -374,7 +377,8 @@ fn source_frames(code: &addr2line::Loader, address: u64) -> Vec<Frame> {
             let is_fortran = name
                 .language
                 .is_some_and(|language| FORTRAN.contains(&language));
-            // Not by its language: what is not mangled, as a lambda's own name or one of C, would be taken for a type.
+            // Not by its language: what is not mangled, as a lambda's own name or one of C, would
+            // be taken for a type.
             let name = name.raw_name().ok()?;
             Some(match is_fortran {
                 true => fortran_name(&name),

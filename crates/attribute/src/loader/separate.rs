@@ -1,6 +1,8 @@
-//! Files of debug symbols beside the program: what packages such as `libc6-dbg` and `…-dbgsym` install.
+//! Files of debug symbols beside the program: what packages such as `libc6-dbg` and `…-dbgsym`
+//! install.
 //!
-//! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate Files".
+//! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate
+//! Files".
 
 use std::fmt::Write;
 use std::fs::File;

@@ -1,7 +1,9 @@
-//! The stubs by which a file calls functions of others: code without symbols, a few instructions each, that jumps to where the dynamic
-//! loader has put an address. They are called as disassemblers call them: `memcpy@plt`.
+//! The stubs by which a file calls functions of others: code without symbols, a few instructions
+//! each, that jumps to where the dynamic loader has put an address. They are called as
+//! disassemblers call them: `memcpy@plt`.
 //!
-//! Source: System V Application Binary Interface, AMD64 supplement, section 5.2 (procedure linkage table).
+//! Source: System V Application Binary Interface, AMD64 supplement, section 5.2 (procedure linkage
+//! table).
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,8 @@ const NUMBER_BYTES: usize = 6;
 /// A prefix of the jump.
 const PREFIX: u8 = 0xf2;
 
-/// Stubs by where they begin: where they end, and their names. Cost: a pass over the relocations of a file.
+/// Stubs by where they begin: where they end, and their names. Cost: a pass over the relocations of
+/// a file.
 #[derive(Debug, Default)]
 pub(super) struct Stubs(BTreeMap<u64, (u64, String)>);
 
@@ -63,7 +66,8 @@ impl Stubs {
     }
 }
 
-/// The stubs of a section that have names. Each ends where the next begins, whether that has one or not.
+/// The stubs of a section that have names. Each ends where the next begins, whether that has one or
+/// not.
 fn named(
     jumps: &[(u64, u64)],
     section_end: u64,

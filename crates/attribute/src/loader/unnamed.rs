@@ -8,7 +8,8 @@ use crate::symbols::StaticSymbol;
 pub(super) const VARIABLES: &str = "unnamed variables";
 pub(super) const CONSTANTS: &str = "unnamed constants";
 
-/// Adds what the sections of a file hold between its symbols. Thread-local data and code are left out.
+/// Adds what the sections of a file hold between its symbols. Thread-local data and code are left
+/// out.
 pub(super) fn add(file: &object::File, symbols: &mut Vec<StaticSymbol>) {
     let mut known: Vec<(u64, u64)> = symbols.iter().map(|each| (each.low, each.high)).collect();
     known.sort_unstable();
@@ -45,8 +46,8 @@ fn name(flags: SectionFlags) -> Option<&'static str> {
 
 /// The parts of `low..end` that none of the known ranges, ascending by their beginning, covers.
 fn gaps(low: u64, end: u64, known: &[(u64, u64)]) -> impl Iterator<Item = (u64, u64)> {
-    // A long range may cover the ends of those behind it: from the first that begins in here on, the
-    // furthest end so far counts, and before it that of any.
+    // A long range may cover the ends of those behind it: from the first that begins in here on,
+    // the furthest end so far counts, and before it that of any.
     let first = known.partition_point(|(from, _)| *from < low);
     let before = known[..first].iter().map(|(_, to)| *to).max();
     let inside = known[first..].iter().copied();

@@ -20,8 +20,8 @@ pub(super) type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
 /// Types are followed through so many qualifiers and names.
 pub(super) const MAX_STEPS: usize = 32;
 
-/// The variables of a file by address; what cannot be read is left out. Cost: one walk over the debug
-/// information.
+/// The variables of a file by address; what cannot be read is left out. Cost: one walk over the
+/// debug information.
 pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
     let Ok((_, bytes)) = read_object_file(path) else {

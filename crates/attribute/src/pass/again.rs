@@ -1,8 +1,10 @@
 //! Rows that come again: see [`reuselens_trace::Folds`].
 //!
-//! Of a row that comes again the instruction is known, and mostly the object too: that of the memory in which it fell before. So what a
-//! pattern's accesses fell in is kept side by side, and where a pattern comes again its addresses are compared with that, several at a time. Nothing is
-//! looked up by instruction. Accesses that fall elsewhere, and rows that are more than accesses, are taken one by one as others are.
+//! Of a row that comes again the instruction is known, and mostly the object too: that of the
+//! memory in which it fell before. So what a pattern's accesses fell in is kept side by side, and
+//! where a pattern comes again its addresses are compared with that, several at a time. Nothing is
+//! looked up by instruction. Accesses that fall elsewhere, and rows that are more than accesses,
+//! are taken one by one as others are.
 
 use std::ops::Range;
 
@@ -26,8 +28,8 @@ enum How {
 }
 
 impl Pass<'_> {
-    /// Takes a block of which everything counts, with the rows that are not there. Compiled for the processor at hand by
-    /// [`super::dispatch`].
+    /// Takes a block of which everything counts, with the rows that are not there. Compiled for the
+    /// processor at hand by [`super::dispatch`].
     #[inline(always)]
     pub(super) fn run_folded_here(&mut self, block: &Block) {
         let mut patterns = std::mem::take(&mut self.shared.patterns);
@@ -151,7 +153,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes rows of the block that nothing comes between: what is behind them is no operand of theirs.
+    /// Takes rows of the block that nothing comes between: what is behind them is no operand of
+    /// theirs.
     fn rows_between(&mut self, block: &Block, range: Range<usize>) {
         let rows = Rows::of(block).range(range);
         self.take_apart(rows, 0..rows.addrs.len());
@@ -181,7 +184,8 @@ impl Pass<'_> {
         self.resolve();
         let mut how = How::Make;
         let Part { from, to, at, .. } = *part;
-        // Those in other threads' stacks are found again when they are taken, from where they were found last before.
+        // Those in other threads' stacks are found again when they are taken, from where they were
+        // found last before.
         let neighbour = self.neighbour;
         for (row, at) in (from as usize..to as usize).zip(at as usize..) {
             let fallen = self.fallen(rows, row, how).unwrap_or_default();
@@ -195,7 +199,8 @@ impl Pass<'_> {
         part.is_known = true;
     }
 
-    /// Where an access falls, as far as that is found out so; `None` if nothing is to be told of the next.
+    /// Where an access falls, as far as that is found out so; `None` if nothing is to be told of
+    /// the next.
     fn fallen(&mut self, rows: Rows<'_>, row: usize, how: How) -> Option<Fallen> {
         let addr = rows.addrs[row];
         let place = self.process.sites.known(rows.pcs[row], rows.kinds[row])?;

@@ -1,5 +1,6 @@
-//! The passes that gain from it, that of which nothing is to be known but the items and that over rows that come again, compiled for vectors of 512 bits, of 256 bits, and for any
-//! processor; which is chosen when it runs.
+//! The passes that gain from it, that of which nothing is to be known but the items and that over
+//! rows that come again, compiled for vectors of 512 bits, of 256 bits, and for any processor;
+//! which is chosen when it runs.
 
 use reuselens_trace::Block;
 
@@ -39,7 +40,8 @@ impl Pass<'_> {
     }
 }
 
-/// Whether the processor has vectors of 256 bits, and what functions that are compiled for those use besides.
+/// Whether the processor has vectors of 256 bits, and what functions that are compiled for those
+/// use besides.
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")

@@ -1,7 +1,8 @@
 //! Laps of a loop: the same rows again and again, each a step further each time.
 //!
-//! As long as each access stays in the object in which it is, the laps differ in their addresses alone. How many they are is a division for
-//! each access; their items and cells are then written together.
+//! As long as each access stays in the object in which it is, the laps differ in their addresses
+//! alone. How many they are is a division for each access; their items and cells are then written
+//! together.
 
 use std::ops::Range;
 
@@ -53,7 +54,8 @@ impl Pass<'_> {
             };
             let mut taken = self.many_laps(patterns, &parts, now, (left, steps), &mut laps);
             if taken == 0 {
-                // Where laps do not stay in one object, it is not looked at each of them whether they do.
+                // Where laps do not stay in one object, it is not looked at each of them whether
+                // they do.
                 taken = alone.min(left);
                 alone = (2 * alone).min(ALONE);
                 self.rows_of_laps(&mut laps, now, steps, taken);
@@ -224,7 +226,8 @@ fn further(addrs: &mut [u64], steps: &[u64], times: u64) {
     }
 }
 
-/// How often an access that is `offset` bytes into some `bytes` comes before it leaves them, if it goes on by `step`.
+/// How often an access that is `offset` bytes into some `bytes` comes before it leaves them, if it
+/// goes on by `step`.
 #[inline(always)]
 fn stays(offset: u64, bytes: u64, step: u64) -> u64 {
     if offset >= bytes {

@@ -1,5 +1,5 @@
-//! The rows that most of a block are: accesses to one item each, of instructions that were seen before, to objects
-//! that are found at once.
+//! The rows that most of a block are: accesses to one item each, of instructions that were seen
+//! before, to objects that are found at once.
 
 use std::ops::Range;
 

@@ -20,7 +20,8 @@ pub(super) struct Part {
     when: When,
     /// Whether what is known of its accesses is true then.
     pub is_known: bool,
-    /// How often that was the same of late, less how often not: where it changes, knowing does not pay.
+    /// How often that was the same of late, less how often not: where it changes, knowing does not
+    /// pay.
     pub score: i8,
 }
 
@@ -44,8 +45,8 @@ impl Part {
 /// What the cell of an access depends on besides its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct When {
-    /// How many events there were before: with a module or a thread's stack other objects are there, and when a process ends, another can
-    /// get its number, with versions that begin anew.
+    /// How many events there were before: with a module or a thread's stack other objects are
+    /// there, and when a process ends, another can get its number, with versions that begin anew.
     pub events: u64,
     pub owner: u64,
     /// The process, as it is folded into addresses.
@@ -55,7 +56,8 @@ pub(super) struct When {
     pub top: (u64, u64, u32),
 }
 
-/// Where an access fell: memory that belongs to one object, as far as is known, and the cell of the instruction's accesses to that.
+/// Where an access fell: memory that belongs to one object, as far as is known, and the cell of the
+/// instruction's accesses to that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fallen {
     pub low: u64,
@@ -86,7 +88,8 @@ pub(crate) struct Patterns {
     pub(super) laps: Laps,
 }
 
-/// Where each access fell, its object, and its cell: side by side. Of no bytes if that is not to be told.
+/// Where each access fell, its object, and its cell: side by side. Of no bytes if that is not to be
+/// told.
 #[derive(Debug, Default)]
 pub(super) struct Fell {
     pub lows: Vec<u64>,

@@ -1,7 +1,7 @@
 //! Accesses that came without rows: see [`reuselens_trace::Touches`].
 //!
-//! Most touches are items already. Those that have bases are of the element that their address lies in, of the structure that the
-//! base enters.
+//! Most touches are items already. Those that have bases are of the element that their address lies
+//! in, of the structure that the base enters.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Touches whose cells are looked up a little later, many at a time: the look-ups wait for memory together, and
-//! what follows need not wait for them at all.
+//! Touches whose cells are looked up a little later, many at a time: the look-ups wait for memory
+//! together, and what follows need not wait for them at all.
 
 use super::Pass;
 use crate::cells::Packed;

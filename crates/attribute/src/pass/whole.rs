@@ -14,7 +14,8 @@ use crate::shadow::NO_STRUCTURE;
 /// Rows that are judged together, by a few instructions on vectors.
 const TOGETHER: usize = 64;
 
-/// Rows that mostly count all: few enough that one that does not leaves most others to be taken at once.
+/// Rows that mostly count all: few enough that one that does not leaves most others to be taken at
+/// once.
 const FEW: usize = 8;
 
 /// The columns of a few rows.
@@ -69,11 +70,12 @@ impl<'a> Rows<'a> {
         judged
     }
 
-    /// The bytes from each address to the end of its item, 255 if they are more. A loop of its own, so that the one
-    /// over what is left takes as many rows at once as bytes fit into a vector.
+    /// The bytes from each address to the end of its item, 255 if they are more. A loop of its own,
+    /// so that the one over what is left takes as many rows at once as bytes fit into a vector.
     #[inline(always)]
     fn rooms(self, granularity: Granularity) -> [u8; TOGETHER] {
-        // Of larger items some accesses are taken for odd ones that are not: it costs time, nothing else.
+        // Of larger items some accesses are taken for odd ones that are not: it costs time, nothing
+        // else.
         let item = granularity.bytes().min(1 << 30) as u32;
         // By place: to map the array would copy it first.
         std::array::from_fn(|row| (item - (self.addrs[row] as u32 & (item - 1))).min(255) as u8)
@@ -192,8 +194,9 @@ impl Pass<'_> {
         self.shared.references += touches as u64;
     }
 
-    /// Takes an access that the program names, if its structure was entered lately: programs that name their accesses
-    /// have little else. Whether it was taken; what comes out is what [`row_whole`](Self::row_whole) makes of it.
+    /// Takes an access that the program names, if its structure was entered lately: programs that
+    /// name their accesses have little else. Whether it was taken; what comes out is what
+    /// [`row_whole`](Self::row_whole) makes of it.
     #[inline(always)]
     fn named_at_once(&mut self, block: &Block, row: usize) -> bool {
         let kinds = block.kinds();
@@ -227,8 +230,8 @@ impl Pass<'_> {
                 self.touch(kind, block.pcs()[row], address, size.into());
             }
             Kind::Operand | Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
-            // Accesses that the program names need to know where the heap's blocks are; of one whose accesses are seen by
-            // themselves they do not count.
+            // Accesses that the program names need to know where the heap's blocks are; of one
+            // whose accesses are seen by themselves they do not count.
             Kind::Alloc | Kind::Free | Kind::Data | Kind::PartialData
                 if self.process.instrumented => {}
             _ => self.rare::<false>(super::rows::Rows::of(block), row),

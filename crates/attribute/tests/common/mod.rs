@@ -115,7 +115,8 @@ impl SymbolSource for Listed {
     }
 }
 
-/// `main` at 0x100, `f` at 0x200, `g` at 0x300, `make` at 0x400, and a table and some small statics.
+/// `main` at 0x100, `f` at 0x200, `g` at 0x300, `make` at 0x400, and a table and some small
+/// statics.
 pub fn program() -> Listed {
     Listed {
         functions: [(0x100, "main"), (0x200, "f"), (0x300, "g"), (0x400, "make")].into(),

@@ -182,7 +182,8 @@ fn block(random: &mut Random, mix: Mix) -> Vec<Row> {
     rows
 }
 
-/// Much of the same code, run at places that nothing foretells: the writer makes shapes of such rows.
+/// Much of the same code, run at places that nothing foretells: the writer makes shapes of such
+/// rows.
 fn scattered(random: &mut Random, mix: Mix) -> Vec<Row> {
     let mut code = || -> Vec<Row> {
         let rows = (0..1 + random.below(9)).flat_map(|_| some(random, mix));
@@ -312,8 +313,8 @@ const fn mix(plain: usize, ranges: usize, named: usize, others: usize, missing: 
     }
 }
 
-/// Few shapes, most of them behind the same each time: so often that the writer makes one of several. Some begin with what is the
-/// operand of a row before them.
+/// Few shapes, most of them behind the same each time: so often that the writer makes one of
+/// several. Some begin with what is the operand of a row before them.
 pub fn repeated(seed: u64) -> Vec<u8> {
     let random = &mut Random(seed);
     let (mut shapes, mut rows) = (Shapes::new(), Vec::new());

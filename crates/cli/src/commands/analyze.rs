@@ -60,8 +60,8 @@ impl Args {
         }
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
-        // What was allocated and called before the part, and by others, says what its accesses are to; of a program that names its
-        // accesses, how many items those touch.
+        // What was allocated and called before the part, and by others, says what its accesses are
+        // to; of a program that names its accesses, how many items those touch.
         part.state = true;
         let chosen = part::chosen(&part);
         let source = open_part(&self.trace, self.format.as_deref(), part, false)?;

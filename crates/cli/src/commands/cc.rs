@@ -1,8 +1,8 @@
 //! `reuselens cc`, `c++`, `fortran`: the system compiler with instrumentation switched on.
 //!
-//! All arguments are the compiler's, so they are taken before the command line is parsed. The program
-//! may also be called by the names `reuselens-cc`, `reuselens-c++`, `reuselens-fortran` (links to it),
-//! for build systems that want a compiler without a space in it.
+//! All arguments are the compiler's, so they are taken before the command line is parsed. The
+//! program may also be called by the names `reuselens-cc`, `reuselens-c++`, `reuselens-fortran`
+//! (links to it), for build systems that want a compiler without a space in it.
 
 use std::ffi::OsString;
 use std::io::Write as _;

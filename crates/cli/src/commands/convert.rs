@@ -21,7 +21,8 @@ pub struct Args {
     input: PathBuf,
     /// The file to write; `-` is standard output (text only)
     output: PathBuf,
-    /// The form to write; without it, what the output's name ends in: native for .rltrace, parquet for .parquet, else text
+    /// The form to write; without it, what the output's name ends in: native for .rltrace, parquet
+    /// for .parquet, else text
     #[arg(long, value_name = "FORM", value_parser = ["text", "parquet", "native"])]
     to: Option<String>,
     /// The format of the input; without it, found from its content
@@ -40,8 +41,8 @@ pub struct Args {
     quiet: bool,
 }
 
-/// Endings that mean something else than a trace, or one that cannot be read either; those of formats and packings are known to
-/// [`formats`].
+/// Endings that mean something else than a trace, or one that cannot be read either; those of
+/// formats and packings are known to [`formats`].
 const NO_TRACE: [&str; 3] = ["tsv", "bz2", "rlprof"];
 
 impl Args {
@@ -158,7 +159,8 @@ impl Args {
     }
 }
 
-/// What was copied, unless the source broke off before there was anything: a copy of nothing is no beginning of it.
+/// What was copied, unless the source broke off before there was anything: a copy of nothing is no
+/// beginning of it.
 fn something(done: Converted) -> Result<Converted, TraceError> {
     match done.incomplete {
         Some(error) if done.rows == 0 => Err(error),

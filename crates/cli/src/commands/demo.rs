@@ -36,7 +36,8 @@ pub struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Where to put sources, profiles and the page [default: reuselens-demo-NAME, numbered if it exists]
+    /// Where to put sources, profiles and the page [default: reuselens-demo-NAME, numbered if it
+    /// exists]
     #[arg(short, long, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
 

@@ -22,7 +22,8 @@ pub struct Args {
     /// The profile after
     after: PathBuf,
 
-    /// The two are one program with a small and a large input: show which reuses move with the input
+    /// The two are one program with a small and a large input: show which reuses move with the
+    /// input
     #[arg(long)]
     inputs: bool,
 

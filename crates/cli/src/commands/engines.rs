@@ -54,7 +54,8 @@ struct BenchOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = stream, requires = "bench")]
     stream: Vec<&'static str>,
 
-    /// Use no more than these vector instructions: portable, avx2, avx512 [default: the best there are]
+    /// Use no more than these vector instructions: portable, avx2, avx512 [default: the best there
+    /// are]
     #[arg(long, value_name = "SET", value_parser = simd, requires = "bench")]
     simd: Option<Simd>,
 

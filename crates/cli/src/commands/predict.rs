@@ -15,7 +15,8 @@ use crate::files::read_profile;
 use crate::output::{color, terminal_width, top, write_text};
 use crate::say;
 
-/// Predict an input that has not been run from two or more that have: misses per cache and line, and where they begin
+/// Predict an input that has not been run from two or more that have: misses per cache and line,
+/// and where they begin
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Profiles of two or more inputs of different size
@@ -30,7 +31,8 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE", num_args = 1..)]
     train: Vec<PathBuf>,
 
-    /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of ids
+    /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of
+    /// ids
     #[arg(long, value_name = "SIZE", conflicts_with = "like")]
     size: Option<String>,
 
@@ -42,8 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE")]
     check: Option<PathBuf>,
 
-    /// Sizes of the training inputs, one for each, if their data do not tell (the size of a file that streams through);
-    /// --size is then in the same unit
+    /// Sizes of the training inputs, one for each, if their data do not tell (the size of a file
+    /// that streams through); --size is then in the same unit
     #[arg(long, value_name = "N", value_delimiter = ',')]
     sizes: Vec<f64>,
 
@@ -68,8 +70,8 @@ pub struct Args {
     #[arg(long, value_name = "RULE", default_value = "valley:2")]
     patterns: PatternRule,
 
-    /// Leave out of patterns what is rarer than this share of a line's reuses, at the ends of a pattern or between; 0
-    /// leaves nothing out, as published
+    /// Leave out of patterns what is rarer than this share of a line's reuses, at the ends of a
+    /// pattern or between; 0 leaves nothing out, as published
     #[arg(long, value_name = "SHARE", default_value_t = RARE, value_parser = share)]
     rare: f64,
 

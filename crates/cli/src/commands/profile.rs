@@ -133,8 +133,9 @@ pub fn program_name(command: &[OsString]) -> String {
     )
 }
 
-/// The program's own exit status, if that is to be passed on. Says on the standard error by which signal the program was ended, and,
-/// if that is to be told because no report says it, that it failed.
+/// The program's own exit status, if that is to be passed on. Says on the standard error by which
+/// signal the program was ended, and, if that is to be told because no report says it, that it
+/// failed.
 pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode {
     match ended {
         ProcessEnd::Signal(signal) => {

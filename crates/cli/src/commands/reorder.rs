@@ -10,8 +10,8 @@ use crate::files::open_trace;
 use crate::options::{granularity, without_exports};
 use crate::output::{Show, stem, with_ending, write_whole};
 
-/// Bring uses of the same data together in a trace of statements, as far as dependences permit: the bound of what
-/// reordering could gain
+/// Bring uses of the same data together in a trace of statements, as far as dependences permit: the
+/// bound of what reordering could gain
 #[derive(clap::Args, Debug)]
 #[command(mut_args = without_exports)]
 pub struct Args {

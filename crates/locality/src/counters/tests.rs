@@ -106,8 +106,8 @@ fn sums_of_arrays_are_sums_of_counts() {
     }
 }
 
-/// Bytes of an array that were ever written, in pages, by what the system says of each of its pages. `None` if it says
-/// nothing.
+/// Bytes of an array that were ever written, in pages, by what the system says of each of its
+/// pages. `None` if it says nothing.
 #[cfg(target_os = "linux")]
 fn resident(array: &[u16]) -> Option<usize> {
     use std::os::unix::fs::FileExt;

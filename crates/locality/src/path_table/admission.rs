@@ -1,6 +1,8 @@
-//! Which of the paths that are not in the table get a place in it, where others that end like them were folded.
+//! Which of the paths that are not in the table get a place in it, where others that end like them
+//! were folded.
 
-/// Lets in one in so many, by pseudo-random numbers that are the same each time: a path that comes often is soon in.
+/// Lets in one in so many, by pseudo-random numbers that are the same each time: a path that comes
+/// often is soon in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admission {
     /// Of the longest paths, one in so many; a power of two.
@@ -21,8 +23,8 @@ impl Default for Admission {
     }
 }
 
-/// How often a path of so many outcomes has to come to stay, if the longest have to come `longest` times. A shorter one stands
-/// for many: it is a quarter for each step that it is shorter.
+/// How often a path of so many outcomes has to come to stay, if the longest have to come `longest`
+/// times. A shorter one stands for many: it is a quarter for each step that it is shorter.
 pub(super) fn enough(longest: u64, length: u32) -> u64 {
     match length {
         32.. => longest,
@@ -55,7 +57,8 @@ impl Admission {
         self.state >> 20 & (one_in - 1) == 0
     }
 
-    /// Lets in a quarter as many as before at most, and of those that come less than `rare` times fewer than one in two.
+    /// Lets in a quarter as many as before at most, and of those that come less than `rare` times
+    /// fewer than one in two.
     pub fn tighten(&mut self, rare: u64) {
         let half = (rare / 2).max(1).next_power_of_two();
         self.one_in = (self.one_in * 4).max(half).min(MOST);

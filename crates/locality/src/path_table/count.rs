@@ -6,10 +6,11 @@ use super::elsewhere::Elsewhere;
 use crate::pattern_bins::Tally;
 use crate::{PatternBin, PatternBins};
 
-/// An instruction in a block that was reached on a path, and what was counted in one of its bins: the one that its distances
-/// fell into lately. All other bins are [`Elsewhere`].
+/// An instruction in a block that was reached on a path, and what was counted in one of its bins:
+/// the one that its distances fell into lately. All other bins are [`Elsewhere`].
 ///
-/// Two of them share a cache line, and the instructions of a block lie behind each other: most accesses touch nothing else.
+/// Two of them share a cache line, and the instructions of a block lie behind each other: most
+/// accesses touch nothing else.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(super) struct Count {
@@ -41,7 +42,8 @@ impl Count {
         }
     }
 
-    /// Counts an access. Cost: a look at its own half of a cache line, if the distance is in the same bin as lately.
+    /// Counts an access. Cost: a look at its own half of a cache line, if the distance is in the
+    /// same bin as lately.
     #[inline(always)]
     pub fn add(&mut self, distance: Distance, elsewhere: &mut Elsewhere) {
         // The number of a cold access is larger than any that is here.

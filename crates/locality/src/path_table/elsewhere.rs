@@ -1,4 +1,5 @@
-//! Bins that are not with their instruction: a hash table of all of them, whose memory is asked for ahead of time.
+//! Bins that are not with their instruction: a hash table of all of them, whose memory is asked for
+//! ahead of time.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,8 @@ const WAITING: usize = 16;
 /// The number of the bin of cold accesses.
 const COLD: u32 = u32::MAX;
 
-/// What was counted in one bin of one instruction on a path, or is to be added to it. Half a cache line.
+/// What was counted in one bin of one instruction on a path, or is to be added to it. Half a cache
+/// line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 struct Slot {
@@ -54,8 +56,8 @@ impl Slot {
     }
 }
 
-/// Bins by instruction on a path and number. What is added waits until some more were: its memory was asked for meanwhile, and
-/// no access waits for it.
+/// Bins by instruction on a path and number. What is added waits until some more were: its memory
+/// was asked for meanwhile, and no access waits for it.
 ///
 /// Memory: 32 to 103 bytes a bin.
 #[derive(Clone, Debug)]
@@ -181,7 +183,8 @@ impl Elsewhere {
         }
     }
 
-    /// Moves all bins to another table, where instructions have other numbers. Nothing may wait here.
+    /// Moves all bins to another table, where instructions have other numbers. Nothing may wait
+    /// here.
     pub fn move_to(&self, to: &mut Elsewhere, number: impl Fn(u32) -> u32) {
         for slot in self.slots.iter().filter(|slot| slot.count > 0) {
             let owner = number(slot.owner);
@@ -207,7 +210,8 @@ impl Elsewhere {
         accesses
     }
 
-    /// The bins of the instructions numbered from 0 to `owners`. Nothing may wait. Cost: linear, and a sort of each one's.
+    /// The bins of the instructions numbered from 0 to `owners`. Nothing may wait. Cost: linear,
+    /// and a sort of each one's.
     pub fn by_owner(&self, owners: usize) -> ByOwner<'_> {
         let full = || {
             (0_u32..)

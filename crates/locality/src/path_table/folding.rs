@@ -21,15 +21,16 @@ struct Weighed {
 }
 
 impl Weighed {
-    /// Whether it is not looked at, as its block has few. If there is no room for any path, no block has.
+    /// Whether it is not looked at, as its block has few. If there is no room for any path, no
+    /// block has.
     fn is_left(&self, rare: u64) -> bool {
         self.few && rare < OFTEN
     }
 }
 
 impl PathTable {
-    /// Folds the rarest paths, so that at least a quarter of the pairs is free again; if even the most frequent ones were not
-    /// enough, there are no paths from then on.
+    /// Folds the rarest paths, so that at least a quarter of the pairs is free again; if even the
+    /// most frequent ones were not enough, there are no paths from then on.
     ///
     /// Cost: linear in pairs and bins, and a sort of the nodes.
     pub(super) fn fold(&mut self) {
@@ -93,7 +94,8 @@ impl PathTable {
         weighed.iter().filter(stays).map(pairs).sum()
     }
 
-    /// Cuts the paths of nodes until those that are equal then come often enough together, the longest first.
+    /// Cuts the paths of nodes until those that are equal then come often enough together, the
+    /// longest first.
     fn cut(&mut self, weighed: Vec<Weighed>, rare: u64) {
         let mut by_length: [Vec<Weighed>; LENGTHS.len()] = Default::default();
         let place = |length: u8| LENGTHS.partition_point(|known| *known < u32::from(length));

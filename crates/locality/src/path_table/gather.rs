@@ -20,8 +20,9 @@ struct Entry {
 const DIGIT: u32 = 11;
 
 impl PathTable {
-    /// Hands over the paths to each instruction, ascending by outcomes and their number, which are cut to a length; where
-    /// fewer are told apart, they are fewer. Instructions ascend. The cells may be taken out of what is handed over.
+    /// Hands over the paths to each instruction, ascending by outcomes and their number, which are
+    /// cut to a length; where fewer are told apart, they are fewer. Instructions ascend. The cells
+    /// may be taken out of what is handed over.
     ///
     /// Cost: linear in pairs and bins, and a sort of the nodes. Memory: 40 bytes a pair, 4 a bin.
     pub(crate) fn for_each_site(&self, length: u32, mut each: impl FnMut(&mut Vec<PathCell>)) {
@@ -86,7 +87,8 @@ impl PathTable {
     }
 }
 
-/// Sorts by instruction; those of one stay as they are. Cost: linear, once for each digit that is not the same in all.
+/// Sorts by instruction; those of one stay as they are. Cost: linear, once for each digit that is
+/// not the same in all.
 fn sorted_by_site(mut entries: Vec<Entry>) -> Vec<Entry> {
     let mut sorted = Vec::new();
     for shift in (0..u32::BITS).step_by(DIGIT as usize) {

@@ -37,7 +37,8 @@ impl PathTable {
         self.hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
     }
 
-    /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or none is.
+    /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or
+    /// none is.
     #[inline(always)]
     pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
         let hash = self.hash(Self::key(step, length));
@@ -66,8 +67,8 @@ impl PathTable {
         node
     }
 
-    /// The node of the longest end of a path that there is, or a new one where it is admitted. What goes on with a step is not
-    /// asked again.
+    /// The node of the longest end of a path that there is, or a new one where it is admitted. What
+    /// goes on with a step is not asked again.
     #[inline(never)]
     pub(super) fn find(&mut self, step: &PathStep) -> u32 {
         let slot = self.slot(Self::key(step, self.length));

@@ -82,8 +82,8 @@ fn check(table: &PathTable, accesses: &[Access]) {
     }
 }
 
-/// Any table: what has fewer outcomes than asked for ends like that; no path has more than it had, and all of each instruction
-/// is there, exactly.
+/// Any table: what has fewer outcomes than asked for ends like that; no path has more than it had,
+/// and all of each instruction is there, exactly.
 fn check_folded(table: &PathTable, accesses: &[Access]) {
     let of_length = |length| (length, by_definition(accesses, length));
     let expected: BTreeMap<u32, Cells> = LENGTHS.into_iter().map(of_length).collect();
@@ -140,7 +140,8 @@ fn a_node_is_a_cache_line() {
     assert_eq!(size_of::<Node>(), 64);
 }
 
-/// Half of the accesses are on one of ten paths, the others on paths that no other is on; all but one end in one of 64.
+/// Half of the accesses are on one of ten paths, the others on paths that no other is on; all but
+/// one end in one of 64.
 fn few_and_many(accesses: u32) -> Vec<Access> {
     let mut state = 1_u32;
     let path = |at: u32| {

@@ -1,7 +1,8 @@
 //! What is too rare to tell patterns by, on another input.
 //!
-//! The misses of a line are often its rarest reuses: of those of `a[i][k]` in a matrix multiplication, one in n is far.
-//! They are in no pattern that is compared, since chance reuses are as rare; but they grow, so they are fitted here.
+//! The misses of a line are often its rarest reuses: of those of `a[i][k]` in a matrix
+//! multiplication, one in n is far. They are in no pattern that is compared, since chance reuses
+//! are as rare; but they grow, so they are fitted here.
 
 use reuselens_locality::{Pattern, PatternBin, PatternRule, patterns};
 
@@ -12,9 +13,9 @@ use crate::shape::Shape;
 
 /// The rare reuses of a group, from near to far.
 ///
-/// Those before the first common pattern, between two, and behind the last are taken by themselves. If they make equally
-/// many patterns in all runs, each of those is fitted as common ones are; else all of them are, as one. What is in the
-/// last run alone stays where it was.
+/// Those before the first common pattern, between two, and behind the last are taken by themselves.
+/// If they make equally many patterns in all runs, each of those is fitted as common ones are; else
+/// all of them are, as one. What is in the last run alone stays where it was.
 pub(super) fn rare_parts(found: &[Seen], rule: PatternRule) -> Vec<RarePart> {
     let places = found.first().map_or(0, |seen| seen.patterns.len() + 1);
     (0..places)
@@ -55,7 +56,8 @@ impl RarePart {
     }
 }
 
-/// The rare reuses before the pattern of a number, or behind all; none if the last run has none there.
+/// The rare reuses before the pattern of a number, or behind all; none if the last run has none
+/// there.
 fn parts(found: &[Seen], rule: PatternRule, place: usize) -> Vec<RarePart> {
     let rare: Vec<Vec<PatternBin>> = found
         .iter()

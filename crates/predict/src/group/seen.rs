@@ -14,9 +14,9 @@ pub(super) struct Seen<'a> {
 
 /// The group in the runs; or why it cannot be predicted.
 ///
-/// In runs of which some are small, patterns that lie apart in the others can be one still, or one not yet there. So where
-/// the runs do not agree, the largest of them are asked, which are nearest to what is to be predicted: as many as
-/// agree, and two at least.
+/// In runs of which some are small, patterns that lie apart in the others can be one still, or one
+/// not yet there. So where the runs do not agree, the largest of them are asked, which are nearest
+/// to what is to be predicted: as many as agree, and two at least.
 pub(super) fn seen<'a>(
     name: &str,
     runs: &[(f64, &'a Groups)],

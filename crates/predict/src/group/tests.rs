@@ -88,7 +88,8 @@ fn patterns_move_and_say_when_they_miss() {
 
 #[test]
 fn the_rare_far_reuses_grow_too() {
-    // One in 200 is far in the small run and one in 400 in the large one, as many as there are items.
+    // One in 200 is far in the small run and one in 400 in the large one, as many as there are
+    // items.
     let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
     let large = groups(&[("a", run(&[(2, 1_592_000), (4000, 4000)], 200))]);
     let runs = [(1000.0, &small), (4000.0, &large)];
@@ -104,7 +105,8 @@ fn the_rare_far_reuses_grow_too() {
     assert_eq!(found.rare.len(), 1);
     assert_eq!(found.rare[0].fit.shape, Shape::Linear);
     let histogram = found.histogram().unwrap();
-    // 64,000 far reuses at 64,000 items, and the cold accesses. Shares of reuses are not quite powers of the size.
+    // 64,000 far reuses at 64,000 items, and the cold accesses. Shares of reuses are not quite
+    // powers of the size.
     let far = histogram.misses(32_768) as f64;
     assert!((far - 67_200.0).abs() < 100.0, "{far}");
     assert_eq!(histogram.misses(80_000), 3200);

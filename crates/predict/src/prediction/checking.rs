@@ -12,8 +12,8 @@ use crate::program::{ProgramError, groups, have_paths, same_program};
 use crate::whole::data_size;
 
 impl Prediction {
-    /// Compares with a run of that size. If that has no paths and the training runs do, groups are predicted once more
-    /// from the coarser bins that all profiles have, and that is compared.
+    /// Compares with a run of that size. If that has no paths and the training runs do, groups are
+    /// predicted once more from the coarser bins that all profiles have, and that is compared.
     ///
     /// # Errors
     /// If that run does not belong to the training runs, or has no reuses.

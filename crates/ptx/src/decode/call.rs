@@ -9,8 +9,8 @@ use crate::syntax::ast::{Function, Operand, Statement, Variable};
 
 /// Calls inside of calls.
 const MOST_FRAMES: usize = 64;
-/// Statements of all functions that are put in their places, empty ones too: two calls in each of forty functions are a
-/// million million bodies.
+/// Statements of all functions that are put in their places, empty ones too: two calls in each of
+/// forty functions are a million million bodies.
 const MOST_INLINED: usize = 1 << 21;
 
 impl<'a> Decoder<'a> {
@@ -186,8 +186,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Where an argument lies for the function. Variables are handed over as they are, for the caller
-    /// writes them anew before each call.
+    /// Where an argument lies for the function. Variables are handed over as they are, for the
+    /// caller writes them anew before each call.
     fn handed(
         &mut self,
         param: &Variable,
@@ -252,7 +252,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// What it takes to put a function in the place of a call: its statements, and what each of them lists.
+/// What it takes to put a function in the place of a call: its statements, and what each of them
+/// lists.
 fn work(function: &Function) -> usize {
     let of = |statement: &Statement| match statement {
         Statement::Targets(_, labels) => labels.len(),

@@ -1,6 +1,7 @@
 //! Where lanes that part meet again: the immediate post-dominator of the branch.
 //!
-//! Post-dominators by the algorithm of Cooper, Harvey and Kennedy (*A Simple, Fast Dominance Algorithm*,
+//! Post-dominators by the algorithm of Cooper, Harvey and Kennedy (*A Simple, Fast Dominance
+//! Algorithm*,
 //! 2001) on the reversed graph of basic blocks. That lanes wait at the immediate post-dominator is
 //! Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
 

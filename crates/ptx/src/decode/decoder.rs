@@ -45,8 +45,8 @@ pub struct Decoder<'a> {
     specials: HashMap<String, u32>,
     /// Module-level variables in shared memory that are used.
     shared: HashMap<String, u64>,
-    /// Constant registers that hold the address of dynamic shared memory: wide or not, register, bytes
-    /// behind it.
+    /// Constant registers that hold the address of dynamic shared memory: wide or not, register,
+    /// bytes behind it.
     pub dynamic: Vec<(bool, u32, i64)>,
 }
 

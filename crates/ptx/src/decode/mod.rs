@@ -1,5 +1,5 @@
-//! From statements to operations: names become numbered registers and addresses, functions are put in
-//! the place of their calls, and each divergent branch learns where its lanes meet again.
+//! From statements to operations: names become numbered registers and addresses, functions are put
+//! in the place of their calls, and each divergent branch learns where its lanes meet again.
 
 mod body;
 mod call;
@@ -84,7 +84,8 @@ fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxE
 }
 
 impl Decoder<'_> {
-    /// All places are known now: labels become operations, and dynamic shared memory has its address.
+    /// All places are known now: labels become operations, and dynamic shared memory has its
+    /// address.
     fn finish(mut self) -> Result<Kernel, PtxError> {
         let dynamic = self.kernel.shared_bytes.next_multiple_of(16);
         for (wide, slot, offset) in std::mem::take(&mut self.dynamic) {

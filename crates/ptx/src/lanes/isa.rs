@@ -26,8 +26,8 @@ impl Picked {
     /// Does it, for the lanes of the mask.
     #[inline(always)]
     pub fn run(self, registers: &mut Registers, slots: &Slots, mask: u32) {
-        // SAFETY: a function compiled for a set of instructions is picked only where `Isa::best` has seen
-        // that set, and has no other demand.
+        // SAFETY: a function compiled for a set of instructions is picked only where `Isa::best`
+        // has seen that set, and has no other demand.
         unsafe { (self.0)(registers, slots, mask) }
     }
 }

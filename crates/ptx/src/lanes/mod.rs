@@ -1,4 +1,5 @@
-//! Registers of a warp: 32 lanes each, side by side, so that an instruction is a loop over a vector.
+//! Registers of a warp: 32 lanes each, side by side, so that an instruction is a loop over a
+//! vector.
 
 mod isa;
 #[macro_use]

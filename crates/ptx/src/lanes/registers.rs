@@ -44,8 +44,8 @@ pub struct Slots {
 
 /// What a register holds in a lane, as a type to calculate with.
 ///
-/// Types of less than 32 bits lie in the low bits of a narrow register. What is above is left over from
-/// a sign or zeros, and cut off when it is read.
+/// Types of less than 32 bits lie in the low bits of a narrow register. What is above is left over
+/// from a sign or zeros, and cut off when it is read.
 pub trait Lane: Copy {
     /// What it is to PTX.
     const TYPE: Type;

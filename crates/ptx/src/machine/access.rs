@@ -109,8 +109,8 @@ fn record(memory: &BlockMemory<'_>, op: &MemoryOp) -> Record {
     }
 }
 
-/// All lanes at once, where elements have four or eight bytes and everything is as it should be. Whether
-/// that was so; if not, nothing has been done.
+/// All lanes at once, where elements have four or eight bytes and everything is as it should be.
+/// Whether that was so; if not, nothing has been done.
 #[inline(always)]
 fn whole_warp(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space: Space) -> bool {
     let register = op.registers[0];

@@ -10,8 +10,8 @@ use super::memory::BlockMemory;
 use super::random::Random;
 use super::warp::{Path, Pause, Stop, Warp};
 
-/// Instructions that a warp executes before others have their turn, for warps that wait for each other
-/// by looking at memory again and again.
+/// Instructions that a warp executes before others have their turn, for warps that wait for each
+/// other by looking at memory again and again.
 const TURN: u64 = 1 << 16;
 /// The same with a random order, at most.
 const RANDOM_TURN: u64 = 64;

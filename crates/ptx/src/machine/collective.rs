@@ -50,8 +50,8 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..WARP).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-/// The lanes that take part. They name each other, and all of them have to be here: lanes on another
-/// path would be waited for on a GPU, and never come here.
+/// The lanes that take part. They name each other, and all of them have to be here: lanes on
+/// another path would be waited for on a GPU, and never come here.
 fn members(warp: &Warp, op: &Collective, mask: u32) -> Result<u32, Box<Fault>> {
     let Some(slot) = op.members else {
         return Ok(mask);
@@ -75,7 +75,8 @@ fn members(warp: &Warp, op: &Collective, mask: u32) -> Result<u32, Box<Fault>> {
             return Err(Fault::new(FaultKind::Convergence, Some(lane as u32), what));
         }
     }
-    // Groups with masks of their own do the same at the same time; each lane's group is its own mask.
+    // Groups with masks of their own do the same at the same time; each lane's group is its own
+    // mask.
     Ok(mask)
 }
 

@@ -1,4 +1,5 @@
-//! What loads, stores and atomic operations have in common: the space that addresses go to, and the record for the sink.
+//! What loads, stores and atomic operations have in common: the space that addresses go to, and the
+//! record for the sink.
 
 use crate::decode::kernel::Space;
 use crate::lanes::WARP;
@@ -53,8 +54,8 @@ fn called(space: Space) -> sink::Space {
     }
 }
 
-/// Does a generic access in each space that it goes to, with addresses that count from the space's beginning: the
-/// address says which space it is, lane by lane.
+/// Does a generic access in each space that it goes to, with addresses that count from the space's
+/// beginning: the address says which space it is, lane by lane.
 #[inline(always)]
 pub fn in_each_space(
     warp: &mut Warp,

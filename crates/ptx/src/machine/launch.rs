@@ -1,9 +1,10 @@
 //! A grid: blocks one after the other, or some at the same time.
 //!
-//! Blocks run in waves. All blocks of a wave find memory as the wave found it, and what they have written
-//! is put together in their order when the last one has ended. How many blocks are in a wave does not
-//! depend on the threads that run them, so neither do the results. Kernels whose blocks talk to each other
-//! (`Kernel::is_ordered`) run with one block in a wave: each sees all that those before it did.
+//! Blocks run in waves. All blocks of a wave find memory as the wave found it, and what they have
+//! written is put together in their order when the last one has ended. How many blocks are in a
+//! wave does not depend on the threads that run them, so neither do the results. Kernels whose
+//! blocks talk to each other (`Kernel::is_ordered`) run with one block in a wave: each sees all
+//! that those before it did.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -33,8 +34,8 @@ const AHEAD: u32 = 16;
 pub struct Options {
     /// Threads that run blocks. Results do not depend on it.
     pub threads: usize,
-    /// Blocks and warps in a random order, the same for the same seed; without it, in the order of their
-    /// numbers, each warp up to its next barrier.
+    /// Blocks and warps in a random order, the same for the same seed; without it, in the order of
+    /// their numbers, each warp up to its next barrier.
     pub seed: Option<u64>,
     /// Instructions that the warps of a launch may execute together.
     pub max_instructions: u64,

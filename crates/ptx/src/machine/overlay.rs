@@ -1,7 +1,7 @@
 //! What a block has written: it sees its own writes at once, and others see them when it has ended.
 //!
-//! So blocks that run at the same time cannot get into each other's way, on any number of threads, and
-//! memory that they share is only read.
+//! So blocks that run at the same time cannot get into each other's way, on any number of threads,
+//! and memory that they share is only read.
 
 use super::device_memory::{PAGE, PAGE_BITS};
 

@@ -1,8 +1,8 @@
 //! Accesses of threads of a block to the same bytes that nothing orders.
 //!
-//! Two accesses of different threads are a race if one of them writes, not both are atomic, and there is
-//! neither a barrier of the block between them nor, within a warp, a synchronisation of the warp. A store
-//! of what is there already is let pass: it changes nothing, whoever comes first.
+//! Two accesses of different threads are a race if one of them writes, not both are atomic, and
+//! there is neither a barrier of the block between them nor, within a warp, a synchronisation of
+//! the warp. A store of what is there already is let pass: it changes nothing, whoever comes first.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ struct Access {
     /// Barriers of the block before it, and synchronisations of its warp.
     interval: u32,
     syncs: u32,
-    /// Which memory instruction of its warp: lanes that do it together are compared by their values.
+    /// Which memory instruction of its warp: lanes that do it together are compared by their
+    /// values.
     position: u64,
     is_atomic: bool,
 }
@@ -141,8 +142,8 @@ impl Races {
     }
 }
 
-/// Keeps the newest read of up to two threads: if there is any third one, two of them are not of the
-/// writer.
+/// Keeps the newest read of up to two threads: if there is any third one, two of them are not of
+/// the writer.
 fn remember(reads: &mut [Option<Access>; 2], access: Access) {
     let same = |read: &Option<Access>| {
         read.is_none_or(|read| {

@@ -1,6 +1,7 @@
 //! Random numbers that are the same everywhere.
 
-/// SplitMix64 (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014).
+/// SplitMix64 (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA
+/// 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

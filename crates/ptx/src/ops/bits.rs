@@ -81,8 +81,8 @@ fn extract(ty: Type) -> Option<Form> {
     })
 }
 
-/// Bits from `start` on, filled up with their sign if they have one. Only the low eight bits of start
-/// and length count.
+/// Bits from `start` on, filled up with their sign if they have one. Only the low eight bits of
+/// start and length count.
 #[inline(always)]
 fn field(value: u64, start: u32, length: u32, bits: u32, signed: bool) -> u64 {
     let (start, length) = (start & 255, length & 255);
@@ -109,8 +109,8 @@ fn field(value: u64, start: u32, length: u32, bits: u32, signed: bool) -> u64 {
 }
 
 fn insert(ty: Type) -> Option<Form> {
-    // The fourth source comes as a fourth operand, for which a form has no room; see `Slots`. So the
-    // position and the length come packed, which the decoder does.
+    // The fourth source comes as a fourth operand, for which a form has no room; see `Slots`. So
+    // the position and the length come packed, which the decoder does.
     Some(match ty {
         Type::B32 => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             inserted(u64::from(a), u64::from(b), c, 32) as u32
@@ -251,8 +251,9 @@ pub fn permute(mode: &str) -> Option<Form> {
     })
 }
 
-/// The minterms of `lop3`: which lanes' bits agree with the three low bits of `INDEX`, one at a time. Its
-/// fourth operand is known when it is decoded, so only the minterms that it has are calculated.
+/// The minterms of `lop3`: which lanes' bits agree with the three low bits of `INDEX`, one at a
+/// time. Its fourth operand is known when it is decoded, so only the minterms that it has are
+/// calculated.
 pub fn minterm(index: u8) -> Form {
     match index & 7 {
         0 => lanes!(|a: u32, b: u32, c: u32| -> u32 { !a & !b & !c }),

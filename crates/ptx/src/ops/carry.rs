@@ -9,9 +9,9 @@ pub fn makes_carry(opcode: &mut Opcode<'_>) -> bool {
     opcode.takes("cc")
 }
 
-/// The result and the new carry of `add.cc`, `addc`, `sub.cc`, `subc` and the sums of `mad.cc`, `madc`
-/// (whose product the decoder has made before). The carry comes in as a predicate; `borrow` and `carry`
-/// are the same bit here: it is set when a subtraction borrows.
+/// The result and the new carry of `add.cc`, `addc`, `sub.cc`, `subc` and the sums of `mad.cc`,
+/// `madc` (whose product the decoder has made before). The carry comes in as a predicate; `borrow`
+/// and `carry` are the same bit here: it is set when a subtraction borrows.
 pub fn carrying(opcode: &Opcode<'_>) -> Option<(Form, Form)> {
     let ty = opcode.ty();
     match opcode.base {

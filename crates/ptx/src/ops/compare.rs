@@ -37,7 +37,8 @@ pub enum Comparison {
 use Comparison::*;
 
 impl Comparison {
-    /// What a modifier asks. `lo`, `ls`, `hi` and `hs` are those of unsigned numbers, which the type says.
+    /// What a modifier asks. `lo`, `ls`, `hi` and `hs` are those of unsigned numbers, which the
+    /// type says.
     pub fn named(name: &str) -> Option<Comparison> {
         Some(match name {
             "eq" => Eq,

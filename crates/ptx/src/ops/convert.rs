@@ -112,7 +112,8 @@ fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -
     let step = match (to, rounding) {
         (Type::F64, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f64 { a as f64 }))?,
         (Type::F32, Rounding::Nearest) => whole_types!(from; lanes!(|a: T| -> f32 { a as f32 }))?,
-        // As a double, a number that fits into 53 bits is exact, and any other is infinite as a half.
+        // As a double, a number that fits into 53 bits is exact, and any other is infinite as a
+        // half.
         (Type::F16, Rounding::Nearest) => {
             whole_types!(from; lanes!(|a: T| -> f16 { f16::from_f64(a as f64) }))?
         }
@@ -155,8 +156,8 @@ fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
     })
 }
 
-/// A whole number out of a float that is one. Too large ones become the largest; a NaN becomes zero, or,
-/// where 64 bits are involved, the number with only the highest bit.
+/// A whole number out of a float that is one. Too large ones become the largest; a NaN becomes
+/// zero, or, where 64 bits are involved, the number with only the highest bit.
 fn cut(from: Type, to: Type) -> Option<Form> {
     match (from, to) {
         (Type::F32, Type::U64 | Type::B64) => Some(lanes!(|a: f32| -> u64 {

@@ -1,6 +1,7 @@
 //! Whole numbers.
 //!
-//! What PTX leaves open is decided: a quotient by zero has all bits set, and the rest is the dividend.
+//! What PTX leaves open is decided: a quotient by zero has all bits set, and the rest is the
+//! dividend.
 
 use super::opcode::Opcode;
 use super::{integers, patterns, typed};

@@ -48,8 +48,8 @@ macro_rules! patterns {
 
 use {integers, patterns, typed};
 
-/// The forms of an instruction that only calculates, one behind the other: each takes the result of the
-/// one before as its only source. None if this is no such instruction.
+/// The forms of an instruction that only calculates, one behind the other: each takes the result of
+/// the one before as its only source. None if this is no such instruction.
 pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     if opcode.base == "cvt" {
         return convert::find(opcode);

@@ -1,8 +1,8 @@
 //! Results that are not rounded to the nearest.
 //!
 //! The nearest result comes with its error, which is exact (Dekker, *A floating-point technique for
-//! extending the available precision*, 1971; for products and quotients by fused multiply-add). Its sign
-//! says on which side of the nearest result the true one lies.
+//! extending the available precision*, 1971; for products and quotients by fused multiply-add). Its
+//! sign says on which side of the nearest result the true one lies.
 //!
 //! Functions of doubles and of whole numbers are not inlined: they branch, so a loop over 32 lanes
 //! does not become one over vectors, but 32 copies, of which there would be three for each
@@ -13,7 +13,8 @@ use super::opcode::Rounding;
 /// The neighbour of `nearest` on the wanted side, if the true value, `nearest + error`, lies there.
 macro_rules! toward {
     ($name:ident, $float:ty) => {
-        /// `nearest`, moved to the neighbour if the rounding asks for it; only the sign of `error` counts.
+        /// `nearest`, moved to the neighbour if the rounding asks for it; only the sign of `error`
+        /// counts.
         pub fn $name(nearest: $float, error: $float, rounding: Rounding) -> $float {
             if nearest.is_nan() || error == 0.0 || error.is_nan() {
                 return nearest;
@@ -81,7 +82,8 @@ fn sum_error(a: f64, b: f64, sum: f64) -> f64 {
     (a - from_a) + (b - from_b)
 }
 
-/// `a · b`. Near the smallest numbers the error is not exact, and its sign is taken from larger ones.
+/// `a · b`. Near the smallest numbers the error is not exact, and its sign is taken from larger
+/// ones.
 #[inline(never)]
 pub fn mul(a: f64, b: f64, rounding: Rounding) -> f64 {
     let product = a * b;

@@ -112,7 +112,8 @@ fn is_nvcc(compiler: &str) -> bool {
     name.is_some_and(|name| name.to_string_lossy().contains("nvcc"))
 }
 
-/// Compiles a file. The environment's `NVCC` or `CUDA_CLANG` chooses a compiler; then no other is tried.
+/// Compiles a file. The environment's `NVCC` or `CUDA_CLANG` chooses a compiler; then no other is
+/// tried.
 ///
 /// # Errors
 /// If there is no compiler, or it says no.

@@ -55,7 +55,8 @@ struct LaunchOf {
     while_set: Option<String>,
 }
 
-/// How often a launch with `while` is repeated at most, if nothing is said: a buffer that never becomes zeros must end too.
+/// How often a launch with `while` is repeated at most, if nothing is said: a buffer that never
+/// becomes zeros must end too.
 const MOST_TIMES: u32 = 10_000;
 
 impl LaunchOf {
@@ -93,7 +94,8 @@ impl Plan {
         Plan::parse(&text, path, data)
     }
 
-    /// Reads a description from a text; `path` is where it would lie, and `data` as in [`Plan::read`].
+    /// Reads a description from a text; `path` is where it would lie, and `data` as in
+    /// [`Plan::read`].
     ///
     /// # Errors
     /// What is no description.

@@ -49,7 +49,8 @@ pub struct Step {
     pub shared: u64,
     /// One for each parameter.
     pub arguments: Vec<Given>,
-    /// How often, at most. A description that says nothing of it means once, or with `while_set` ten thousand times.
+    /// How often, at most. A description that says nothing of it means once, or with `while_set`
+    /// ten thousand times.
     pub repeat: u32,
     /// Buffers that are set to zeros before each time.
     pub zero: Vec<String>,
@@ -88,7 +89,8 @@ pub enum PlanError {
         path: PathBuf,
         /// Where and what.
         error: PtxError,
-        /// The line, see [`PtxError::excerpt`]: of a source that was compiled, the PTX is not there to be looked at.
+        /// The line, see [`PtxError::excerpt`]: of a source that was compiled, the PTX is not there
+        /// to be looked at.
         excerpt: String,
     },
     /// A kernel's file that is no text.

@@ -17,7 +17,8 @@ const FORMS: &str = "write a number, zeros:TYPE:COUNT, ramp:TYPE:COUNT[:START[:S
 
 impl Plan {
     /// Reads an argument as it is typed: a number; `[NAME=]KIND:…`, which adds a buffer; `&NAME`, a
-    /// buffer that is there already. Without a name, the buffer of the third argument is called `arg3`.
+    /// buffer that is there already. Without a name, the buffer of the third argument is called
+    /// `arg3`.
     ///
     /// # Errors
     /// What is none of those.

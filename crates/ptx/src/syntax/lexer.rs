@@ -230,7 +230,8 @@ mod tests {
             count += 1;
         }
         assert_eq!(count, 1 << 12);
-        // Each byte once. Counting from the beginning of the line for each token would look at 2^24.
+        // Each byte once. Counting from the beginning of the line for each token would look at
+        // 2^24.
         assert_eq!(lexer.work, text.len());
     }
 }

@@ -11,11 +11,12 @@ use crate::error::PtxError;
 /// The newest version of the language that has been looked at.
 const NEWEST: (u32, u32) = (9, 0);
 
-/// Reads a file. Instructions are taken as they are: which of them can be run shows when a kernel is
-/// made ready.
+/// Reads a file. Instructions are taken as they are: which of them can be run shows when a kernel
+/// is made ready.
 ///
 /// # Errors
-/// What is no PTX, is of a newer version than is known, or is declared in a way that is not supported.
+/// What is no PTX, is of a newer version than is known, or is declared in a way that is not
+/// supported.
 pub fn parse(text: &str) -> Result<Ast, PtxError> {
     let mut cursor = Cursor::new(lexer::tokens(text)?);
     let mut ast = Ast::default();

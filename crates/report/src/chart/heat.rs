@@ -13,7 +13,8 @@ const STEP: f64 = 24.0;
 /// Width and height of what shows it.
 const SWATCH: (f64, f64) = (20.0, 22.0);
 
-/// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are one shape.
+/// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are
+/// one shape.
 pub(super) fn draw(out: &mut Vec<Shape>, axis: &str, rows: usize, values: &[f64]) {
     let most = values.iter().copied().fold(1.0, f64::max);
     let cell = SIDE / rows.max(1) as f64;
@@ -94,7 +95,8 @@ fn step(value: f64, most: f64) -> u32 {
     1 + (f64::from(STEPS - 1) * (1.0 + value).ln() / (1.0 + most).ln() + 1e-9) as u32
 }
 
-/// The least number of items that has a step's shade, if there is one: with few items in the largest cell, a step may have none.
+/// The least number of items that has a step's shade, if there is one: with few items in the
+/// largest cell, a step may have none.
 fn from(step: u32, most: f64) -> Option<f64> {
     let least = |step: u32| (1.0 + most).powf(f64::from(step - 1) / f64::from(STEPS - 1)) - 1.0;
     let from = |step: u32| (least(step) - 1e-9).ceil().max(1.0);

@@ -74,7 +74,8 @@ fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, 
         return;
     }
     out.push(Shape::Curve(Ink::Curve(series, line.look), places.clone()));
-    // Where points lie close, the curve says enough, and dots of what is to be compared with are in the way.
+    // Where points lie close, the curve says enough, and dots of what is to be compared with are in
+    // the way.
     if places.len() <= 30 && line.look != Look::Soft {
         for place in places {
             out.push(Shape::Disc(Ink::Series(series, None), place, 3.5));

@@ -90,7 +90,8 @@ pub enum Panel {
         /// The rows, from the top.
         rows: Vec<Row>,
     },
-    /// A square of cells: who has how much in common with whom. Darker is more, on a logarithmic scale.
+    /// A square of cells: who has how much in common with whom. Darker is more, on a logarithmic
+    /// scale.
     Heat {
         /// What it shows.
         title: String,
@@ -126,7 +127,8 @@ pub fn chart_png(panels: &[Panel]) -> Vec<u8> {
     png::file(panels)
 }
 
-/// The panels as an element of a page, with colours of their own, of which there are more than the page has.
+/// The panels as an element of a page, with colours of their own, of which there are more than the
+/// page has.
 pub(crate) fn embedded(panels: &[Panel]) -> String {
     let file = chart(panels);
     // Within a page an element needs no name space, which looks like an address.

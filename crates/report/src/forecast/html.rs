@@ -26,8 +26,8 @@ asked for is not many times the largest that was run;</li><li>intervals are narr
 among those that cannot be predicted.</li></ul><p>The miss ratio is that of a cache that throws out what was unused for the longest \
 time; prefetching and other programs are not in it.</p>";
 
-/// The prediction as one HTML file that works offline: curves and histograms of the training runs with the predicted
-/// and the observed one, hills that move, and tables.
+/// The prediction as one HTML file that works offline: curves and histograms of the training runs
+/// with the predicted and the observed one, hills that move, and tables.
 pub fn forecast_page(forecast: &Forecast) -> String {
     let mut out = String::with_capacity(96 << 10);
     page::head(&mut out, "Prediction");
@@ -246,7 +246,8 @@ fn groups(out: &mut String, forecast: &Forecast) {
     sums(out, forecast);
 }
 
-/// Predicted accesses and misses in each cache; what was observed beside each, if there is something to compare with.
+/// Predicted accesses and misses in each cache; what was observed beside each, if there is
+/// something to compare with.
 fn beside(
     forecast: &Forecast,
     accesses: f64,

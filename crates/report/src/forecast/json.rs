@@ -12,7 +12,8 @@ use crate::json::to_text;
 /// What the first key of the export says.
 pub const FORECAST_SCHEMA: &str = "reuselens-predict/1";
 
-/// The prediction as JSON: sizes in items, shares of 1. One group to a line; ends with a line break.
+/// The prediction as JSON: sizes in items, shares of 1. One group to a line; ends with a line
+/// break.
 ///
 /// Memory: that of the text, and no more; of paths there can be a million.
 pub fn forecast_json(forecast: &Forecast) -> String {

@@ -7,7 +7,8 @@ use reuselens_units::counted;
 use super::Forecast;
 use crate::numbers::count;
 
-/// Less than this share of all accesses and of the misses in each cache, predicted and observed, is noise: it has no row of its own.
+/// Less than this share of all accesses and of the misses in each cache, predicted and observed, is
+/// noise: it has no row of its own.
 const NOISE: f64 = 1e-3;
 
 /// Part of the reuses of a group from which on a rare pattern is worth a word.
@@ -56,8 +57,8 @@ impl Forecast<'_> {
             .and_then(|(_, _, check)| check.seen.get(&group.name))
     }
 
-    /// The groups with most misses in the first cache, `most` at most; in a comparison most is what is more of predicted and
-    /// observed. What is noise is not among them.
+    /// The groups with most misses in the first cache, `most` at most; in a comparison most is what
+    /// is more of predicted and observed. What is noise is not among them.
     pub(super) fn lines(&self, most: usize) -> Lines<'_> {
         let mut all = Others::default();
         for line in &self.prediction.groups {

@@ -1,4 +1,5 @@
-//! Small pictures of patterns: one for each line, or for each instruction with a row for each path to it.
+//! Small pictures of patterns: one for each line, or for each instruction with a row for each path
+//! to it.
 
 use std::collections::BTreeMap;
 
@@ -70,8 +71,8 @@ fn predicted(group: &GroupForecast, patterns: &[PatternPrediction]) -> Vec<Bar> 
     [bars(patterns, false), bars(&group.rare, true)].concat()
 }
 
-/// What a group did in training run `at` of `runs`. Rare reuses are known of all runs, or of those that had some, the
-/// last among them.
+/// What a group did in training run `at` of `runs`. Rare reuses are known of all runs, or of those
+/// that had some, the last among them.
 fn seen(
     group: &GroupForecast,
     patterns: &[PatternPrediction],

@@ -9,7 +9,8 @@ use super::text::short;
 use crate::chart::{Line, Look, Panel, Unit};
 use crate::numbers::count;
 
-/// Miss ratios of the training runs, predicted with its interval, and observed; by size of the cache.
+/// Miss ratios of the training runs, predicted with its interval, and observed; by size of the
+/// cache.
 pub(super) fn curves(forecast: &Forecast) -> Panel {
     let bytes = forecast.prediction.granularity.bytes() as f64;
     let line = |(name, look): (String, Look), histogram: &ExactHistogram| {

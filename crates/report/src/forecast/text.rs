@@ -13,8 +13,9 @@ use crate::numbers::{count, ratio_percent};
 use crate::text::{Column, Ink, Paint, rows, warnings, wrap};
 use crate::words;
 
-/// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and the lines that they
-/// are of; what cannot be predicted; how good it was, if there is something to compare with. Ends with a line break.
+/// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and
+/// the lines that they are of; what cannot be predicted; how good it was, if there is something to
+/// compare with. Ends with a line break.
 pub fn forecast(forecast: &Forecast) -> String {
     let view = View {
         forecast,

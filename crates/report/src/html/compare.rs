@@ -28,8 +28,8 @@ const SERIES: usize = 6;
 pub struct Variant<'a> {
     /// A short name, used in every table and key.
     pub name: &'a str,
-    /// What it is, and what to see in it: paragraphs separated by empty lines, with `code`, **strong**
-    /// and *emphasis*. May be empty.
+    /// What it is, and what to see in it: paragraphs separated by empty lines, with `code`,
+    /// **strong** and *emphasis*. May be empty.
     pub caption: &'a str,
     /// The profile.
     pub profile: &'a Profile,
@@ -66,8 +66,8 @@ impl Default for CompareOptions {
 }
 
 /// Several profiles as one HTML file that works offline: their totals, their miss-ratio curves and
-/// histograms over each other, what each gains and loses against the first, and the groups that change.
-/// It explains how to read what it shows.
+/// histograms over each other, what each gains and loses against the first, and the groups that
+/// change. It explains how to read what it shows.
 ///
 /// # Errors
 /// If the profiles count items of different sizes.

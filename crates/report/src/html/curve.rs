@@ -10,8 +10,8 @@ use super::scene::Scene;
 use crate::caches;
 use crate::numbers::{grouped, ratio_percent};
 
-/// Cache sizes at which a curve has a point: every size below 32 items, then sixteen to an octave, up
-/// to the end of the axis. A fine histogram is exact at all of them.
+/// Cache sizes at which a curve has a point: every size below 32 items, then sixteen to an octave,
+/// up to the end of the axis. A fine histogram is exact at all of them.
 pub(crate) fn sizes(axis: &Axis) -> impl Iterator<Item = u64> {
     let end = axis.end();
     (0..FineHistogram::BINS)

@@ -227,8 +227,8 @@ fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<Table> {
     Some(Table::new(words, rows, scene.top.min(ELEMENTS)))
 }
 
-/// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the one
-/// before) and its count.
+/// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the
+/// one before) and its count.
 pub(crate) fn histogram(histogram: &FineHistogram, mean: Option<f64>) -> Value {
     let mut numbers = vec![
         json!(histogram.cold()),
@@ -267,7 +267,8 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
     let mut order: Vec<usize> = (0..costs.len())
         .filter(|node| costs[*node].inclusive.accesses > 0)
         .collect();
-    // Callers cost at least what their callees cost, and come first: they are never cut before them.
+    // Callers cost at least what their callees cost, and come first: they are never cut before
+    // them.
     order.sort_by_key(|node| (std::cmp::Reverse(costs[*node].inclusive.accesses), *node));
     order.truncate(NODES);
     order.sort_unstable();
@@ -294,7 +295,8 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
 
 /// Adds the cells to the nodes shown, or to the remainder of the nearest caller that is.
 fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: &mut Vec<Node>) {
-    // The number of the node that is shown; of a remainder, that of its caller and as many as are shown.
+    // The number of the node that is shown; of a remainder, that of its caller and as many as are
+    // shown.
     let number = nodes.len();
     let nearest = nearest(parents, shown);
     let keys: Vec<usize> = (0..=parents.len())

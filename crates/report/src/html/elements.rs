@@ -1,4 +1,5 @@
-//! Data structures from end to end, as strips: where in them the accesses go, and which of them miss.
+//! Data structures from end to end, as strips: where in them the accesses go, and which of them
+//! miss.
 
 use std::fmt::Write;
 
@@ -14,7 +15,8 @@ const STRIPS: usize = 6;
 /// Columns of a strip at most.
 const COLUMNS: u64 = 120;
 
-/// Appends a strip for each of the structures with most accesses, if any has its elements told apart.
+/// Appends a strip for each of the structures with most accesses, if any has its elements told
+/// apart.
 pub(crate) fn strips(out: &mut String, scene: &Scene) {
     let mut objects: Vec<(u64, &Object)> = scene
         .profile

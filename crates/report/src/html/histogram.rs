@@ -126,8 +126,8 @@ fn shapes(scene: &Scene, top: f64) -> String {
     )
 }
 
-/// Where the colour changes, in thousandths: at the chosen size, but in a bar that it cuts at the share of the bar's
-/// accesses that hit.
+/// Where the colour changes, in thousandths: at the chosen size, but in a bar that it cuts at the
+/// share of the bar's accesses that hit.
 fn edge(scene: &Scene) -> f64 {
     let items = scene.chosen.items;
     let cut = scene

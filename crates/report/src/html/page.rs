@@ -39,7 +39,8 @@ impl Default for HtmlOptions {
     }
 }
 
-/// A profile as one HTML file that works offline, and without JavaScript for all but the interaction.
+/// A profile as one HTML file that works offline, and without JavaScript for all but the
+/// interaction.
 ///
 /// Usually below 300 KB; below 2 MB with a `top` of at most 500, however many groups the profile
 /// has: tables show `top` rows at most, and fewer where their histograms are large.
@@ -152,7 +153,8 @@ pub(crate) fn head(out: &mut String, title: &str) {
     );
 }
 
-/// Appends the bar at the top: the name, links to the sections that there are, the switch of the theme.
+/// Appends the bar at the top: the name, links to the sections that there are, the switch of the
+/// theme.
 pub(crate) fn top(out: &mut String, links: &[(&str, &str)], is_there: impl Fn(&str) -> bool) {
     out.push_str(
         "<header class=\"top\"><span class=\"brand\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"8.5\" cy=\"8.5\" \

@@ -1,4 +1,5 @@
-//! What paths tell: a picture of the patterns by path for each line, and how much paths tell of the whole program.
+//! What paths tell: a picture of the patterns by path for each line, and how much paths tell of the
+//! whole program.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +19,8 @@ use crate::numbers::count;
 /// Outcomes that tell the rows of a picture apart; fewer if no longer paths were kept.
 const LENGTH: u32 = 8;
 
-/// The pictures of a profile, lines with most misses first; none if paths were not followed, or tell nothing.
+/// The pictures of a profile, lines with most misses first; none if paths were not followed, or
+/// tell nothing.
 pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     let Some(paths) = &scene.profile.paths else {
         return Vec::new();
@@ -45,7 +47,8 @@ struct Line {
     paths: BTreeMap<(u32, u32), PatternBins>,
 }
 
-/// The module, and the whole path of the file and the line in it; or the offset of an instruction without a line.
+/// The module, and the whole path of the file and the line in it; or the offset of an instruction
+/// without a line.
 type Key = (String, String, u64);
 
 /// All lines by paths of a length, with the names that are shown: those of two lines may be equal.

@@ -1,5 +1,5 @@
-//! The frame of a picture: axes, grid and marks. Shapes are SVG that stretches with the page; words are
-//! HTML, placed in percent, so that they keep their size on a narrow screen.
+//! The frame of a picture: axes, grid and marks. Shapes are SVG that stretches with the page; words
+//! are HTML, placed in percent, so that they keep their size on a narrow screen.
 
 use std::fmt::Write;
 
@@ -18,8 +18,9 @@ const FLIP: f64 = 0.86;
 /// The same on narrow pages.
 const NARROW_FLIP: f64 = 0.68;
 
-/// A logarithmic axis of cache sizes in items. A distance d needs a cache of d + 1 items, so the log2
-/// bin [2^(x−1), 2^x − 1] lies between 2^(x−1) and 2^x, and distance 0 in the half octave before 1.
+/// A logarithmic axis of cache sizes in items. A distance d needs a cache of d + 1 items, so the
+/// log2 bin [2^(x−1), 2^x − 1] lies between 2^(x−1) and 2^x, and distance 0 in the half octave
+/// before 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) low: f64,
@@ -51,7 +52,8 @@ impl Axis {
         ((octave - self.low) / (self.high - self.low) * FINITE).clamp(0.0, 1.0)
     }
 
-    /// For the script: the octaves at the left and of the last finite distances, and where the latter lie.
+    /// For the script: the octaves at the left and of the last finite distances, and where the
+    /// latter lie.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!([self.low, self.high, FINITE])
     }

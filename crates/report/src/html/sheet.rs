@@ -19,8 +19,8 @@ pub struct SheetSection {
     pub panels: Vec<Panel>,
 }
 
-/// Numbers that are no profile's as one HTML file that works offline; in the colours of all pages, light and dark.
-/// `facts` are short lines below the heading. Equal sheets, equal bytes.
+/// Numbers that are no profile's as one HTML file that works offline; in the colours of all pages,
+/// light and dark. `facts` are short lines below the heading. Equal sheets, equal bytes.
 pub fn sheet(title: &str, facts: &[String], sections: &[SheetSection]) -> String {
     let mut out = String::with_capacity(64 << 10);
     page::head(&mut out, title);

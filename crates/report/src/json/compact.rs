@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-/// One line for each field of the outermost object, and for each element of an array of objects there;
-/// everything below on that line. So a profile can be read, searched and compared line by line.
+/// One line for each field of the outermost object, and for each element of an array of objects
+/// there; everything below on that line. So a profile can be read, searched and compared line by
+/// line.
 #[derive(Default)]
 pub(crate) struct Compact {
     depth: usize,

@@ -25,8 +25,8 @@ impl Paint {
         Paint { on }
     }
 
-    /// The text in the colour of what it is. The sixteen colours that every terminal has, none of which
-    /// is told apart from another by red and green alone.
+    /// The text in the colour of what it is. The sixteen colours that every terminal has, none of
+    /// which is told apart from another by red and green alone.
     pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
         let text = shown_lines(text);
         if !self.on || text.is_empty() {
@@ -86,8 +86,8 @@ pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, 
 /// What a name loses first.
 const LEAST: &str = " (unknown line)";
 
-/// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names differ
-/// at their ends.
+/// The text in at most `width` columns: what is cut in the middle becomes an ellipsis, since names
+/// differ at their ends.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let text = shown(text);
     if text.chars().count() <= width || width < 2 {

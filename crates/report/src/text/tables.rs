@@ -100,8 +100,8 @@ fn widths(columns: &[Column], cells: &[Vec<String>], width: usize) -> Vec<usize>
     widths
 }
 
-/// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache. One whose only
-/// row would say that nothing is known is left out, and that is said.
+/// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache.
+/// One whose only row would say that nothing is known is left out, and that is said.
 pub(crate) fn misses(
     out: &mut String,
     profile: &Profile,

@@ -2,15 +2,16 @@
 
 use crate::characteristic::ntt::{Transform, add, mul};
 
-/// Nanoseconds of one pair, and of one step of a transform (value and level), as measured. Only their ratio
-/// matters, and only for speed.
+/// Nanoseconds of one pair, and of one step of a transform (value and level), as measured. Only
+/// their ratio matters, and only for speed.
 const PAIR: f64 = 1.0;
 const STEP: f64 = 2.2;
 
 /// Adds lists up: short ones pair by pair, dense ones by transforms.
 ///
-/// For one distance and one item each later touch has at most one partner, so a degree is at most the
-/// number of touches in the stream: below 2⁶³, and below the transform's modulus. Both ways are exact.
+/// For one distance and one item each later touch has at most one partner, so a degree is at most
+/// the number of touches in the stream: below 2⁶³, and below the transform's modulus. Both ways are
+/// exact.
 pub(super) struct Correlator {
     degrees: Vec<u64>,
     /// By logarithm of the length: a sum of spectra, and what transforms them.
@@ -60,8 +61,9 @@ impl Correlator {
         }
     }
 
-    /// Correlation as a product of spectra: "is touched" runs backwards from 0, so that the product has distance
-    /// `d` at place `d`; the length is over twice the span, so that negative distances stay apart.
+    /// Correlation as a product of spectra: "is touched" runs backwards from 0, so that the product
+    /// has distance `d` at place `d`; the length is over twice the span, so that negative distances
+    /// stay apart.
     pub(super) fn transformed(&mut self, list: &[(u32, u32)], weight: u64, bits: u32) {
         let length = 1_usize << bits;
         let spectrum = self.spectra[bits as usize].get_or_insert_with(|| Spectrum {

@@ -15,8 +15,8 @@ use crate::scenario::Stream;
 pub struct Limits {
     /// Threads.
     pub threads: usize,
-    /// Bytes for the index; it is read in as many passes over the stream as that takes. Apart from it there are
-    /// 8 bytes an item, and 8 to 64 for each memory instruction and thread.
+    /// Bytes for the index; it is read in as many passes over the stream as that takes. Apart from
+    /// it there are 8 bytes an item, and 8 to 64 for each memory instruction and thread.
     pub memory: u64,
 }
 
@@ -38,10 +38,10 @@ const LISTS: usize = 64;
 
 /// The data reuse characteristic of a stream; see [`Characteristic`].
 ///
-/// Per item it is the correlation of "appears in instruction i" with "multiplicity in instruction j". Items with equal
-/// lists of appearances, up to a shift in time, are counted once with a weight; short lists by pairs, dense
-/// ones by an exact transform. Time is that of reading the stream two or more times, plus the pairs or
-/// `n log n`, whichever is less.
+/// Per item it is the correlation of "appears in instruction i" with "multiplicity in instruction
+/// j". Items with equal lists of appearances, up to a shift in time, are counted once with a
+/// weight; short lists by pairs, dense ones by an exact transform. Time is that of reading the
+/// stream two or more times, plus the pairs or `n log n`, whichever is less.
 ///
 /// # Errors
 /// [`SimtError::TooLarge`] from 2³¹ memory instructions on.

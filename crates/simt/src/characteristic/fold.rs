@@ -2,7 +2,8 @@
 
 use hashbrown::HashTable;
 
-/// Distinct lists and how many items have each. A list is kept with its positions relative to its first.
+/// Distinct lists and how many items have each. A list is kept with its positions relative to its
+/// first.
 #[derive(Default)]
 pub(super) struct Folded {
     table: HashTable<u32>,

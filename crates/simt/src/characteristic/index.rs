@@ -1,4 +1,5 @@
-//! The inverted index: for each item, the memory instructions that touch it, and how often each does.
+//! The inverted index: for each item, the memory instructions that touch it, and how often each
+//! does.
 
 use crate::scenario::Stream;
 

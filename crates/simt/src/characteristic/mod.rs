@@ -16,12 +16,12 @@ pub use shape::Shape;
 
 /// Total reuse degree for each reuse distance.
 ///
-/// `M_i(a)` is how often item `a` is among those of memory instruction `i`. The reuse degree of `j` after `i` is
-/// the sum of `M_j(a)` over the items that both touch, their distance `j − i`: adjacent instructions have
-/// distance 1. The characteristic adds all pairs up by distance.
+/// `M_i(a)` is how often item `a` is among those of memory instruction `i`. The reuse degree of `j`
+/// after `i` is the sum of `M_j(a)` over the items that both touch, their distance `j − i`:
+/// adjacent instructions have distance 1. The characteristic adds all pairs up by distance.
 ///
-/// Source: Garrido 2013, sections III to V. Its definition of the distance says `j − i + 1`, its listing `i − j`; its
-/// examples and figures are `j − i`.
+/// Source: Garrido 2013, sections III to V. Its definition of the distance says `j − i + 1`, its
+/// listing `i − j`; its examples and figures are `j − i`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Characteristic {
     /// `degrees[d]` is the degree at distance `d`; there is none at 0. Its last entry is not 0.
@@ -63,12 +63,14 @@ impl Characteristic {
             .map(|(distance, degree)| (distance as u64, *degree))
     }
 
-    /// The sum of all degrees. 128 bits: one item in each of many instructions has more pairs than 64 bits hold.
+    /// The sum of all degrees. 128 bits: one item in each of many instructions has more pairs than
+    /// 64 bits hold.
     pub fn total(&self) -> u128 {
         self.degrees.iter().map(|&degree| u128::from(degree)).sum()
     }
 
-    /// The distance with the largest degree, the nearest of equals, and that degree. `None` if nothing is reused.
+    /// The distance with the largest degree, the nearest of equals, and that degree. `None` if
+    /// nothing is reused.
     pub fn peak(&self) -> Option<(u64, u64)> {
         self.entries()
             .min_by_key(|&(distance, degree)| (std::cmp::Reverse(degree), distance))
@@ -99,7 +101,8 @@ impl Characteristic {
         self.items
     }
 
-    /// Adds what another stream has: of the clusters of a scenario, one after the other. Items of both count twice.
+    /// Adds what another stream has: of the clusters of a scenario, one after the other. Items of
+    /// both count twice.
     pub fn add(&mut self, other: &Characteristic) {
         let longer = self.degrees.len().max(other.degrees.len());
         self.degrees.resize(longer, 0);

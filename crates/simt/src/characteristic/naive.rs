@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::characteristic::Characteristic;
 use crate::scenario::Stream;
 
-/// Garrido's Algorithm 1: the items of each pair of memory instructions are compared. The time is quadratic in
-/// the length of the stream; the memory is a map for each instruction.
+/// Garrido's Algorithm 1: the items of each pair of memory instructions are compared. The time is
+/// quadratic in the length of the stream; the memory is a map for each instruction.
 pub fn naive(stream: &(impl Stream + ?Sized)) -> Characteristic {
     let mut instructions: Vec<HashMap<u32, u64>> = Vec::new();
     let mut touches = 0;

@@ -1,7 +1,8 @@
 //! Exact correlation of long lists: a number-theoretic transform.
 //!
-//! All is modulo `p = 2⁶⁴ − 2³² + 1`, which is prime and has roots of unity of every order up to 2³². A
-//! correlation of numbers is exact if none of its values reaches `p`; no rounding is involved.
+//! All is modulo `p = 2⁶⁴ − 2³² + 1`, which is prime and has roots of unity of every order up to
+//! 2³². A correlation of numbers is exact if none of its values reaches `p`; no rounding is
+//! involved.
 
 /// 2⁶⁴ − 2³² + 1.
 pub(super) const P: u64 = 0xffff_ffff_0000_0001;

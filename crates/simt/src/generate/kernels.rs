@@ -1,7 +1,8 @@
 //! What a thread of each kernel accesses.
 //!
-//! The kernels are those of Garrido 2013, table 1, as far as its text and figure 28 show them; arrays lie in
-//! device memory one after the other, and parameters are read as compilers have them read: once, at the start.
+//! The kernels are those of Garrido 2013, table 1, as far as its text and figure 28 show them;
+//! arrays lie in device memory one after the other, and parameters are read as compilers have them
+//! read: once, at the start.
 
 use reuselens_trace::warp::{Space, WarpKind};
 
@@ -134,7 +135,8 @@ impl Kernel {
             return;
         }
         let (mine, theirs, results) = self.values();
-        // The gate's kind is an array of its own; elsewhere it is the values that neighbours read too.
+        // The gate's kind is an array of its own; elsewhere it is the values that neighbours read
+        // too.
         let own_array = if self == Kernel::Gsim { 5 } else { 3 };
         for value in 0..mine {
             let index = own * u64::from(mine) + u64::from(value);

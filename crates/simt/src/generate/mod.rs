@@ -1,6 +1,8 @@
-//! Streams of kernels with known access patterns, without running a kernel: for tests and measurements.
+//! Streams of kernels with known access patterns, without running a kernel: for tests and
+//! measurements.
 //!
-//! A [`Kernel`] says what one thread accesses; threads of a warp are put in lockstep here, as an interpreter would.
+//! A [`Kernel`] says what one thread accesses; threads of a warp are put in lockstep here, as an
+//! interpreter would.
 
 mod kernels;
 
@@ -29,8 +31,8 @@ pub struct Access {
     pub bytes: u8,
 }
 
-/// Hands the stream of `kernel` over `graph` to `sink`: a thread for each node (or element), in blocks of
-/// `threads` threads.
+/// Hands the stream of `kernel` over `graph` to `sink`: a thread for each node (or element), in
+/// blocks of `threads` threads.
 ///
 /// # Errors
 /// Those of the sink.

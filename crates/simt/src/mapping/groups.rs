@@ -15,8 +15,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Clusters the threads of a run into warps of `lanes`. Never more transactions than before: if clustering does
-    /// not help, threads stay in their warps. Deterministic for a seed.
+    /// Clusters the threads of a run into warps of `lanes`. Never more transactions than before: if
+    /// clustering does not help, threads stay in their warps. Deterministic for a seed.
     ///
     /// # Errors
     /// Those of [`map`](super::map).
@@ -40,12 +40,13 @@ impl Groups {
         Ok(Groups { warps, block })
     }
 
-    /// Reads groups as hMETIS, KaHyPar and METIS write them: for each thread a line with the number of its group, from 0.
-    /// Each group is a warp of `lanes` threads; warps are in the order of their numbers. `name` is for messages.
+    /// Reads groups as hMETIS, KaHyPar and METIS write them: for each thread a line with the number
+    /// of its group, from 0. Each group is a warp of `lanes` threads; warps are in the order of
+    /// their numbers. `name` is for messages.
     ///
     /// # Errors
-    /// [`SimtError::Text`] with the line; [`SimtError::Unfit`] if there are not as many lines as threads, or a
-    /// group is not one warp; and those of [`map`](super::map).
+    /// [`SimtError::Text`] with the line; [`SimtError::Unfit`] if there are not as many lines as
+    /// threads, or a group is not one warp; and those of [`map`](super::map).
     pub fn read(run: &Run, lanes: usize, text: &str, name: &str) -> Result<Groups, SimtError> {
         let (threads, block) = fits(run, lanes)?;
         let found = text.lines().count() as u64;
@@ -80,11 +81,12 @@ impl Groups {
     }
 }
 
-/// How many threads there are in the launch and in a block, if they are whole warps and not too many to be mapped.
+/// How many threads there are in the launch and in a block, if they are whole warps and not too
+/// many to be mapped.
 ///
 /// # Errors
-/// [`SimtError::Unfit`] if blocks are not a whole number of warps of `lanes` threads; [`SimtError::TooLarge`] from 16 Mi
-/// threads on.
+/// [`SimtError::Unfit`] if blocks are not a whole number of warps of `lanes` threads;
+/// [`SimtError::TooLarge`] from 16 Mi threads on.
 pub fn fits(run: &Run, lanes: usize) -> Result<(u64, usize), SimtError> {
     let block = run.block_threads() as usize;
     if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {

@@ -7,7 +7,8 @@ use super::Common;
 use crate::transactions::Layout;
 use crate::{Run, SimtError};
 
-/// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many items.
+/// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many
+/// items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hypergraph {
     vertices: usize,
@@ -21,7 +22,8 @@ pub struct Hypergraph {
 }
 
 impl Hypergraph {
-    /// What the threads of a warp should have in common: [`of_requests`](Self::of_requests) or [`of`](Self::of).
+    /// What the threads of a warp should have in common: [`of_requests`](Self::of_requests) or
+    /// [`of`](Self::of).
     pub fn common(run: &Run, layout: Layout, common: Common) -> Hypergraph {
         match common {
             Common::Requests => Hypergraph::of_requests(run, layout),
@@ -29,7 +31,8 @@ impl Hypergraph {
         }
     }
 
-    /// From edges as sets of vertices with weights; equal sets become one, single vertices private data.
+    /// From edges as sets of vertices with weights; equal sets become one, single vertices private
+    /// data.
     pub fn new(vertices: usize, edges: impl IntoIterator<Item = (Vec<u32>, u64)>) -> Hypergraph {
         let mut private = vec![0_u64; vertices];
         let mut folded: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
@@ -130,8 +133,8 @@ impl Hypergraph {
         contracted
     }
 
-    /// How often data is in a group: the sum over edges of weight times groups. If each warp fetched each of
-    /// its items once, these would be its transactions for shared data.
+    /// How often data is in a group: the sum over edges of weight times groups. If each warp
+    /// fetched each of its items once, these would be its transactions for shared data.
     pub fn copies(&self, groups: &[Vec<u32>]) -> u64 {
         let group = group_of(self.vertices, groups);
         let edges = (0..self.edges()).map(|at| {
@@ -144,8 +147,9 @@ impl Hypergraph {
         edges.sum()
     }
 
-    /// As text in the format of hMETIS (`.hgr`), for other partitioners: with weights of edges, and each vertex counting one,
-    /// since warps have to be full. Items of one vertex alone are not in it.
+    /// As text in the format of hMETIS (`.hgr`), for other partitioners: with weights of edges, and
+    /// each vertex counting one, since warps have to be full. Items of one vertex alone are not in
+    /// it.
     pub fn to_hgr(&self) -> String {
         let mut text = format!("{} {} 1\n", self.edges(), self.vertices);
         for at in 0..self.edges() {

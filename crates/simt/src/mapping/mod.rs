@@ -1,15 +1,18 @@
-//! Thread mapping: which threads should be in one warp, which warps in one block, and in which order blocks run.
+//! Thread mapping: which threads should be in one warp, which warps in one block, and in which
+//! order blocks run.
 //!
-//! The data that threads share is a hypergraph ([`Hypergraph`]): a vertex for each thread, an edge for each set of
-//! threads that share data, weighted by how much. Threads are clustered into warps so that requests for data are in few warps
-//! ([`Hypergraph::of_requests`], [`partition`]), warps into blocks so that data is in few blocks ([`Hypergraph::of`]), and
-//! blocks are put in an order in which those that share data are close ([`order`]). What comes out is a permutation
+//! The data that threads share is a hypergraph ([`Hypergraph`]): a vertex for each thread, an edge
+//! for each set of threads that share data, weighted by how much. Threads are clustered into warps
+//! so that requests for data are in few warps ([`Hypergraph::of_requests`], [`partition`]), warps
+//! into blocks so that data is in few blocks ([`Hypergraph::of`]), and blocks are put in an order
+//! in which those that share data are close ([`order`]). What comes out is a permutation
 //! ([`Mapping`]).
 //!
-//! Source: Garrido 2013, section VIII, after Kuo, Chen, Lai and Jou, *Thread Affinity Mapping for Irregular Data Access
-//! on Shared Cache GPGPU*, ASP-DAC 2012. Vertices are weighted by private data there; here all warps must
-//! be full, so each thread counts one. Edges are data there for warps too; but a warp that comes back to its data fetches it
-//! again, so that a mapping with half the copies of data can need as many transactions as before. [`Common::Data`] is theirs.
+//! Source: Garrido 2013, section VIII, after Kuo, Chen, Lai and Jou, *Thread Affinity Mapping for
+//! Irregular Data Access on Shared Cache GPGPU*, ASP-DAC 2012. Vertices are weighted by private
+//! data there; here all warps must be full, so each thread counts one. Edges are data there for
+//! warps too; but a warp that comes back to its data fetches it again, so that a mapping with half
+//! the copies of data can need as many transactions as before. [`Common::Data`] is theirs.
 
 mod groups;
 mod hypergraph;
@@ -42,11 +45,12 @@ pub enum Common {
 }
 
 /// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads
-/// ([`Groups::cluster`]) and goes on to `stage` with those ([`go_on`]). `layout` says which data stays where it is.
+/// ([`Groups::cluster`]) and goes on to `stage` with those ([`go_on`]). `layout` says which data
+/// stays where it is.
 ///
 /// # Errors
-/// [`SimtError::Unfit`] if blocks are not a whole number of warps, or items no elements; [`SimtError::TooLarge`] from
-/// 16 Mi threads on.
+/// [`SimtError::Unfit`] if blocks are not a whole number of warps, or items no elements;
+/// [`SimtError::TooLarge`] from 16 Mi threads on.
 pub fn map(
     run: &Run,
     layout: Layout,
@@ -59,7 +63,8 @@ pub fn map(
     go_on(run, layout, &groups, stage, seed)
 }
 
-/// From warps to `stage`: if it says so warps into blocks, and blocks in order. Deterministic for a seed.
+/// From warps to `stage`: if it says so warps into blocks, and blocks in order. Deterministic for a
+/// seed.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if items are no elements, or the groups are of another run.

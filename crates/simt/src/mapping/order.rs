@@ -6,8 +6,8 @@ use crate::mapping::hypergraph::Incidence;
 /// Rounds of exchanges of neighbours at most.
 const ROUNDS: usize = 50;
 
-/// An order of the vertices in which those that share data are close: each next one has most in common with the one
-/// before it, then neighbours change places as long as [`span`] falls.
+/// An order of the vertices in which those that share data are close: each next one has most in
+/// common with the one before it, then neighbours change places as long as [`span`] falls.
 pub fn order(blocks: &Hypergraph) -> Vec<usize> {
     let incidence = blocks.incidence();
     let mut order = chain(blocks, &incidence);
@@ -42,7 +42,8 @@ pub fn order(blocks: &Hypergraph) -> Vec<usize> {
     }
 }
 
-/// The total distance between successive uses of shared data, in blocks, if blocks run in that order.
+/// The total distance between successive uses of shared data, in blocks, if blocks run in that
+/// order.
 pub fn span(blocks: &Hypergraph, order: &[usize]) -> u64 {
     let mut place = vec![0; order.len()];
     for (at, &block) in order.iter().enumerate() {

@@ -11,13 +11,14 @@ use crate::mapping::refine::refine;
 
 /// Edges of more vertices than this become a ring and a star instead of all pairs.
 const CLIQUE: usize = 10;
-/// Weights are scaled to whole numbers by this: a pair of an edge of `n` vertices weighs `1 / (n − 1)` of it.
+/// Weights are scaled to whole numbers by this: a pair of an edge of `n` vertices weighs `1 / (n −
+/// 1)` of it.
 const SCALE: u64 = 240;
 /// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
 const UNEQUAL: metis::Idx = 30;
 
-/// Hypergraphs of few pins are partitioned several times, as often as these are in so many and at most so often: by METIS and
-/// from groups at random in turns.
+/// Hypergraphs of few pins are partitioned several times, as often as these are in so many and at
+/// most so often: by METIS and from groups at random in turns.
 const SMALL: usize = 1 << 16;
 /// Up to so many pins, METIS's k-way method is tried too, which takes some times as long.
 const MEDIUM: usize = 1 << 18;
@@ -25,9 +26,9 @@ const TRIES: usize = 32;
 
 /// Groups of exactly `size` vertices (the last may be smaller), such that edges touch few groups.
 ///
-/// METIS partitions the graph of pairs; groups are then made equal, and vertices of different groups change places
-/// as long as [`Hypergraph::copies`] falls. The vertices as they stand are improved likewise, and the better
-/// result is taken: it is never worse than leaving them.
+/// METIS partitions the graph of pairs; groups are then made equal, and vertices of different
+/// groups change places as long as [`Hypergraph::copies`] falls. The vertices as they stand are
+/// improved likewise, and the better result is taken: it is never worse than leaving them.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if METIS refuses, or the graph is too large for it.
@@ -96,7 +97,8 @@ fn metis_parts(
         return Ok(vec![0; hypergraph.vertices()]);
     }
     let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
-    // METIS draws from the C library's numbers, which all threads share: one at a time, or the seed decides nothing.
+    // METIS draws from the C library's numbers, which all threads share: one at a time, or the seed
+    // decides nothing.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let graph = metis::Graph::new(1, count, &xadj, &adjacent);
@@ -161,8 +163,8 @@ fn graph(hypergraph: &Hypergraph) -> Option<Rows> {
 /// The group of a vertex that has none for now.
 const NOWHERE: u32 = u32::MAX;
 
-/// Groups of equal size from parts of about equal size: vertices with the least in common with their part go to
-/// one with room that they have most in common with.
+/// Groups of equal size from parts of about equal size: vertices with the least in common with
+/// their part go to one with room that they have most in common with.
 fn equal(hypergraph: &Hypergraph, parts: &[u32], size: usize, count: usize) -> Vec<Vec<u32>> {
     let mut groups = vec![Vec::new(); count];
     for (vertex, &part) in parts.iter().enumerate() {

@@ -5,21 +5,26 @@ use crate::mapping::hypergraph::{Incidence, group_of};
 
 /// Passes over all vertices at most.
 const PASSES: usize = 8;
-/// A pass is the last that lowers copies by less than one in so many, and by less than that part of what all passes did.
+/// A pass is the last that lowers copies by less than one in so many, and by less than that part of
+/// what all passes did.
 const LITTLE: u64 = 1000;
 const PART: u64 = 8;
 /// Groups that a vertex is tried in.
 const TRIED: usize = 4;
-/// An edge in more groups than this, or in more than [`FEW`] and half of all, says of none that a vertex should go there.
+/// An edge in more groups than this, or in more than [`FEW`] and half of all, says of none that a
+/// vertex should go there.
 const HUB: usize = 1024;
 const FEW: usize = 64;
 
-/// Lowers [`Hypergraph::copies`] by exchanges of two vertices, and says to how many; sizes stay. Deterministic.
+/// Lowers [`Hypergraph::copies`] by exchanges of two vertices, and says to how many; sizes stay.
+/// Deterministic.
 ///
-/// Cost of a pass: for each vertex the groups of its edges, and for each group tried the edges of those members whose leaving
-/// could outweigh what the exchange costs, each with the logarithm of the number of its groups.
+/// Cost of a pass: for each vertex the groups of its edges, and for each group tried the edges of
+/// those members whose leaving could outweigh what the exchange costs, each with the logarithm of
+/// the number of its groups.
 ///
-/// Gives up if it is farther from `goal` than what the last pass gained, since each gains much less than the one before.
+/// Gives up if it is farther from `goal` than what the last pass gained, since each gains much less
+/// than the one before.
 pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64) -> u64 {
     let mut state = State::new(hypergraph, groups);
     let before = hypergraph.copies(groups);
@@ -40,8 +45,8 @@ struct State {
     incidence: Incidence,
     group: Vec<u32>,
     edges: Vec<Edge>,
-    /// By how much copies would fall if a vertex were taken away: what no other vertex of its group touches. No move of
-    /// it gains more, so that most are not tried.
+    /// By how much copies would fall if a vertex were taken away: what no other vertex of its group
+    /// touches. No move of it gains more, so that most are not tried.
     leaving: Vec<u64>,
     /// Scratch: for each group, how much of a vertex's data is there already; zeros between uses.
     present: Vec<u64>,
@@ -53,10 +58,11 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edge {
     weight: u64,
-    /// Its groups, rising. A few for most edges, so that looking through them is faster than any map; some edges are in
-    /// all groups, so that it is by bisection.
+    /// Its groups, rising. A few for most edges, so that looking through them is faster than any
+    /// map; some edges are in all groups, so that it is by bisection.
     shares: Vec<Share>,
-    /// A bit for each group modulo 64. Most questions are for groups that an edge is not in, and need not look.
+    /// A bit for each group modulo 64. Most questions are for groups that an edge is not in, and
+    /// need not look.
     seen: u64,
     /// Scratch: the last vertex that was tried elsewhere and has it.
     tried: u32,
@@ -191,9 +197,9 @@ impl State {
         0
     }
 
-    /// What copies rise by if `other` goes to `from` and `vertex`, whose edges are marked, comes from there in its place:
-    /// data that is not there without `vertex`, and data that `other` does not take away since `vertex` has it too. As much as
-    /// `limit` is enough.
+    /// What copies rise by if `other` goes to `from` and `vertex`, whose edges are marked, comes
+    /// from there in its place: data that is not there without `vertex`, and data that `other` does
+    /// not take away since `vertex` has it too. As much as `limit` is enough.
     fn coming(&self, other: u32, from: u32, vertex: u32, limit: u64) -> u64 {
         let to = self.group[other as usize];
         let mut cost = 0;
@@ -212,7 +218,8 @@ impl State {
         cost
     }
 
-    /// The groups of neighbours that have most of a vertex's data, and how much they have not; the least first.
+    /// The groups of neighbours that have most of a vertex's data, and how much they have not; the
+    /// least first.
     fn promising(&mut self, vertex: u32) -> ([(u64, u32); TRIED], usize) {
         let own = self.group[vertex as usize];
         let most = (self.present.len() / 2).clamp(FEW, HUB);
@@ -281,7 +288,8 @@ mod tests {
 
     #[test]
     fn what_all_share_changes_nothing() {
-        // 256 groups, far more than a hub's: exchanges are those without the edges over all vertices.
+        // 256 groups, far more than a hub's: exchanges are those without the edges over all
+        // vertices.
         let (mut without, mut with) = (in_place(1024, 4), in_place(1024, 4));
         let few = refine(&pairs(1024, 0), &mut without, u64::MAX);
         let many = refine(&pairs(1024, 3), &mut with, u64::MAX);

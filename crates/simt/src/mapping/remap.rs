@@ -14,7 +14,8 @@ pub enum Stage {
     Blocks,
 }
 
-/// Which thread does whose work: `TIdx = f(threadIdx)`, for all threads of a launch, numbered block by block.
+/// Which thread does whose work: `TIdx = f(threadIdx)`, for all threads of a launch, numbered block
+/// by block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     threads: Vec<u32>,
@@ -22,7 +23,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Thread `n` of the re-mapped launch does what thread `threads[n]` did before; blocks of `block` threads.
+    /// Thread `n` of the re-mapped launch does what thread `threads[n]` did before; blocks of
+    /// `block` threads.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if it is no permutation of whole blocks.
@@ -66,7 +68,8 @@ impl Mapping {
             .collect()
     }
 
-    /// The run with threads in their new places: each does what it did, and blocks go in lockstep by sites.
+    /// The run with threads in their new places: each does what it did, and blocks go in lockstep
+    /// by sites.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if it is a mapping of another number of threads.

@@ -7,16 +7,17 @@ use crate::mapping::Hypergraph;
 use crate::transactions::{Layout, SECTOR, own_sites};
 
 impl Hypergraph {
-    /// The threads of a run's launch, numbered block by block, and the sectors that they share; with
-    /// [`Layout::Moved`] without those of arrays that would be permuted with the threads.
+    /// The threads of a run's launch, numbered block by block, and the sectors that they share;
+    /// with [`Layout::Moved`] without those of arrays that would be permuted with the threads.
     pub fn of(run: &Run, layout: Layout) -> Hypergraph {
         from_touches(run, layout, |_| (0, 0))
     }
 
-    /// The same threads, and an edge for each sector of each request: the threads that touch the sector when they come
-    /// to the same instruction for the same time. In one warp they do so in lockstep and fetch it once, so that
-    /// [`Hypergraph::copies`] of warps falls as their transactions do, where the sectors of [`Hypergraph::of`] are counted once
-    /// however often a warp comes back to them.
+    /// The same threads, and an edge for each sector of each request: the threads that touch the
+    /// sector when they come to the same instruction for the same time. In one warp they do so in
+    /// lockstep and fetch it once, so that [`Hypergraph::copies`] of warps falls as their
+    /// transactions do, where the sectors of [`Hypergraph::of`] are counted once however often a
+    /// warp comes back to them.
     pub fn of_requests(run: &Run, layout: Layout) -> Hypergraph {
         let mut times = Times::default();
         from_touches(run, layout, |touch| (touch.site, times.of(touch)))

@@ -3,9 +3,9 @@
 /// Which records of a block's warps are one memory instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alignment {
-    /// Of the instructions that warps want to issue next, the one that stands first in the kernel is issued, for all
-    /// that want it. Warps that left a loop wait for those that are in it, as threads of a warp do at the point
-    /// where they come together again.
+    /// Of the instructions that warps want to issue next, the one that stands first in the kernel
+    /// is issued, for all that want it. Warps that left a loop wait for those that are in it, as
+    /// threads of a warp do at the point where they come together again.
     #[default]
     Sites,
     /// Records with the same position and site, as the stream has them.
@@ -20,8 +20,8 @@ pub(crate) struct Head {
     pub(crate) end: usize,
 }
 
-/// Runs several of those in lockstep by sites: calls `issue` for each instruction with its site and, rising, with
-/// who issues it and where their records stand. Time: instructions times heads.
+/// Runs several of those in lockstep by sites: calls `issue` for each instruction with its site
+/// and, rising, with who issues it and where their records stand. Time: instructions times heads.
 pub(crate) fn in_lockstep(
     heads: &mut [Head],
     site: impl Fn(usize) -> u32,

@@ -7,8 +7,8 @@ use reuselens_units::Granularity;
 /// What counts as the same data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grain {
-    /// The address at which an access begins: what programs call an element. An access of several elements at
-    /// once (a vector load) is one item.
+    /// The address at which an access begins: what programs call an element. An access of several
+    /// elements at once (a vector load) is one item.
     Element,
     /// Lines of so many bytes; an access touches each that it covers.
     Lines(Granularity),
@@ -33,7 +33,8 @@ impl Grain {
     }
 }
 
-/// Numbers items in the order in which they come. Shared memory is each block's own, local memory each thread's.
+/// Numbers items in the order in which they come. Shared memory is each block's own, local memory
+/// each thread's.
 pub(super) struct Numbering {
     grain: Grain,
     table: HashTable<u32>,

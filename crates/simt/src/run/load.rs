@@ -76,8 +76,9 @@ impl Run {
     /// Reads one launch of a stream. Memory: some 10 bytes an access.
     ///
     /// # Errors
-    /// [`SimtError::Trace`] if the stream cannot be read, [`SimtError::Unfit`] if it has no such launch,
-    /// [`SimtError::TooLarge`] for blocks over 65536 threads, and over 2³¹ items or touches of a block.
+    /// [`SimtError::Trace`] if the stream cannot be read, [`SimtError::Unfit`] if it has no such
+    /// launch, [`SimtError::TooLarge`] for blocks over 65536 threads, and over 2³¹ items or touches
+    /// of a block.
     pub fn read(source: &mut dyn WarpSource, loading: Loading) -> Result<Run, SimtError> {
         let mut batch = WarpBatch::new();
         let mut seen = Vec::new();

@@ -72,8 +72,8 @@ impl Block {
         &self.items[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// The threads of the touches of the `at`-th instruction, rising. A thread that touches several items at once is
-    /// there several times.
+    /// The threads of the touches of the `at`-th instruction, rising. A thread that touches several
+    /// items at once is there several times.
     pub fn threads(&self, at: usize) -> &[u16] {
         &self.threads[self.starts[at] as usize..self.starts[at + 1] as usize]
     }

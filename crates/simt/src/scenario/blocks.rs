@@ -4,8 +4,9 @@ use crate::Run;
 
 /// Chooses the next block to run.
 pub trait BlockScheduler {
-    /// Which of the blocks that wait runs next, as an index into `waiting`, which is not empty. `running` are those
-    /// that will run at the same time. Both are indices into [`Run::blocks`]; what waits is in grid order.
+    /// Which of the blocks that wait runs next, as an index into `waiting`, which is not empty.
+    /// `running` are those that will run at the same time. Both are indices into [`Run::blocks`];
+    /// what waits is in grid order.
     fn choose(&self, waiting: &[usize], running: &[usize]) -> usize;
 }
 
@@ -37,8 +38,8 @@ impl BlockScheduler for Sequential {
     }
 }
 
-/// The block that has most distinct items in common with those that run; the first of equals. Where none runs yet,
-/// the first that waits.
+/// The block that has most distinct items in common with those that run; the first of equals. Where
+/// none runs yet, the first that waits.
 ///
 /// Time: the footprints of all waiting blocks for each choice.
 #[derive(Clone, Debug)]

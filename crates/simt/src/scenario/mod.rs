@@ -18,9 +18,9 @@ pub trait Stream {
     /// Items are numbered below this.
     fn items(&self) -> u32;
 
-    /// Calls `each` with positions from 0, which never fall, and items that are touched there; several calls may
-    /// be for one position. Called once for each group of threads, not once for each access. Two calls of
-    /// `visit` visit the same.
+    /// Calls `each` with positions from 0, which never fall, and items that are touched there;
+    /// several calls may be for one position. Called once for each group of threads, not once for
+    /// each access. Two calls of `visit` visit the same.
     fn visit(&self, each: &mut dyn FnMut(u64, &[u32]));
 }
 
@@ -43,8 +43,8 @@ impl Stream for [Vec<u32>] {
 
 /// How blocks share the machine.
 ///
-/// *Merged* blocks run at the same time: instructions with the same position index in their blocks become one.
-/// *Serialised* ones run one after the other.
+/// *Merged* blocks run at the same time: instructions with the same position index in their blocks
+/// become one. *Serialised* ones run one after the other.
 ///
 /// Source: Garrido 2013, section VI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,20 +55,22 @@ pub enum Scenario {
     Each,
     /// 3: all blocks merged.
     Merged,
-    /// 4: groups of `blocks` blocks, chosen by a block scheduler, are merged; the groups serialised.
+    /// 4: groups of `blocks` blocks, chosen by a block scheduler, are merged; the groups
+    /// serialised.
     Concurrent {
         /// Blocks at a time.
         blocks: usize,
     },
-    /// 5: blocks are dealt to clusters, whose blocks are serialised; an instruction of more threads than a cluster
-    /// has load/store units is issued as several.
+    /// 5: blocks are dealt to clusters, whose blocks are serialised; an instruction of more threads
+    /// than a cluster has load/store units is issued as several.
     Clusters {
         /// Core clusters.
         clusters: usize,
         /// Load/store units of each.
         units: usize,
     },
-    /// 6: as 5, but blocks that run at the same time are merged, and the units are those of all clusters.
+    /// 6: as 5, but blocks that run at the same time are merged, and the units are those of all
+    /// clusters.
     Collective {
         /// Core clusters.
         clusters: usize,

@@ -5,7 +5,8 @@ use reuselens_trace::warp::LANES;
 use crate::Run;
 use crate::scenario::{Stream, WarpScheduler};
 
-/// Groups of blocks: merged within a group, one group after the other. It holds no copy of the run's touches.
+/// Groups of blocks: merged within a group, one group after the other. It holds no copy of the
+/// run's touches.
 pub struct Reference<'a> {
     run: &'a Run,
     /// Indices into the run's blocks.
@@ -47,7 +48,8 @@ impl<'a> Reference<'a> {
         &self.groups
     }
 
-    /// Issues the `at`-th instruction of a group's blocks from `position` on; returns the position after it.
+    /// Issues the `at`-th instruction of a group's blocks from `position` on; returns the position
+    /// after it.
     fn issue(
         &self,
         group: &[usize],

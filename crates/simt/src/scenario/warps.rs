@@ -2,9 +2,10 @@
 
 /// Orders the warps that issue one memory instruction.
 pub trait WarpScheduler: Sync {
-    /// Puts `order`, which holds `0..warps.len()`, in the order in which warps are served. `warps` are the items of
-    /// each warp, in order of blocks and warps; `before` those that were issued last. Called once for each
-    /// instruction that does not fit the load/store units, with the same arguments each time.
+    /// Puts `order`, which holds `0..warps.len()`, in the order in which warps are served. `warps`
+    /// are the items of each warp, in order of blocks and warps; `before` those that were issued
+    /// last. Called once for each instruction that does not fit the load/store units, with the same
+    /// arguments each time.
     fn order(&self, warps: &[&[u32]], before: &[u32], order: &mut [usize]);
 }
 

@@ -29,7 +29,8 @@ pub struct Input {
     #[arg(long, value_name = "BYTES", value_parser = grain, default_value = "element")]
     granularity: Grain,
 
-    /// What warps issue together: the same instruction of the kernel, or the same position in the stream
+    /// What warps issue together: the same instruction of the kernel, or the same position in the
+    /// stream
     #[arg(long, value_name = "BY", value_enum, default_value_t = Align::Sites)]
     align: Align,
 }
@@ -37,7 +38,8 @@ pub struct Input {
 /// How blocks share the machine.
 #[derive(clap::Args, Debug)]
 pub struct Machine {
-    /// 1 blocks one after the other, 2 each block by itself (as `map` does), 3 all at once (as the others do), 4 some at once, 5 on clusters, 6 on all clusters together
+    /// 1 blocks one after the other, 2 each block by itself (as `map` does), 3 all at once (as the
+    /// others do), 4 some at once, 5 on clusters, 6 on all clusters together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=6))]
     scenario: Option<u8>,
 
@@ -172,7 +174,8 @@ impl Machine {
         self
     }
 
-    /// Warns of options that the scenario does not look at: whoever tries one scenario after the other may leave them.
+    /// Warns of options that the scenario does not look at: whoever tries one scenario after the
+    /// other may leave them.
     pub fn warn(&self) {
         let scenario = self.scenario().number();
         let options = [

@@ -27,7 +27,8 @@ pub struct Args {
     #[arg(long, value_name = "STAGE", value_enum, default_value_t = Upto::Blocks)]
     upto: Upto,
 
-    /// What the threads of a warp should have in common: requests (fewest transactions), or data at any time (as in the literature)
+    /// What the threads of a warp should have in common: requests (fewest transactions), or data at
+    /// any time (as in the literature)
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Gather::Requests)]
     common: Gather,
 
@@ -35,7 +36,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
     lanes: u16,
 
-    /// All data stays where it is: arrays that threads index by their own number are not permuted with them
+    /// All data stays where it is: arrays that threads index by their own number are not permuted
+    /// with them
     #[arg(long)]
     keep_layout: bool,
 
@@ -55,7 +57,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     hgr: Option<PathBuf>,
 
-    /// Take the warps from this file, as another partitioner wrote it for that hypergraph: a line for each thread with its group
+    /// Take the warps from this file, as another partitioner wrote it for that hypergraph: a line
+    /// for each thread with its group
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mapping", "common"])]
     groups: Option<PathBuf>,
 

@@ -33,7 +33,8 @@ pub struct Args {
     /// Shared memory that the kernel does not declare itself
     #[arg(long, value_name = "SIZE")]
     shared: Option<Bytes>,
-    /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE, raw:FILE, &NAME
+    /// An argument, once for each: a number, [NAME=]zeros:TYPE:COUNT, ramp:…, random:…, npy:FILE,
+    /// raw:FILE, &NAME
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     arg: Vec<String>,
     /// Look for included files of CUDA C++ in FOLDER too; several allowed
@@ -240,7 +241,8 @@ impl Args {
         Usage(format!("a kernel needs {}", missing.join(" and ")))
     }
 
-    /// Files of a description's buffers are made by whoever runs it: what to type where they are not there.
+    /// Files of a description's buffers are made by whoever runs it: what to type where they are
+    /// not there.
     fn where_buffers_are(&self, error: PlanError) -> anyhow::Error {
         let missing = matches!(
             &error,

@@ -4,7 +4,8 @@ use reuselens_ptx::{Launch, Sink};
 
 use crate::progress::Meter;
 
-/// A sink, and the meter of the launch that it looks at. Costs nothing per access: a block's sink is the inner one's.
+/// A sink, and the meter of the launch that it looks at. Costs nothing per access: a block's sink
+/// is the inner one's.
 pub struct Watched<S> {
     pub inner: S,
     meter: Option<(String, Meter)>,
